@@ -1,0 +1,80 @@
+# Everything runs in virtual environments inside this folder, made on first use; only python3 >= 3.11 and make are
+# needed, and a package index that pip is configured for. `make clean` removes all of it.
+
+.NOTPARALLEL:
+.PHONY: help demo test test-main test-openai2 lint slow bench clean
+
+# A Python environment of the caller's must not leak into ours.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PIP_NO_INPUT = 1
+
+BOOTSTRAP = sh .ci/python .ci/bootstrap.py
+INSTALL   = -m pip install --quiet
+# hatchling builds reenact itself: installed first and pinned like the rest, so that the build fetches nothing.
+BUILDER   = hatchling editables
+
+help:
+	@echo 'make demo    a real incident, recorded and replayed offline'
+	@echo 'make test    lint, then every test but the slow ones, on openai 3 and 2'
+	@echo 'make lint    ruff, basedpyright, import-linter'
+	@echo 'make slow    the whole matrices'
+	@echo 'make bench   figures, next to other instrumentations'
+	@echo 'make clean   remove everything that make made'
+
+demo: .venv/.demo
+	@.venv/bin/reenact demo
+
+test: lint test-openai2 test-main
+
+test-main: .venv/.test
+	.venv/bin/python -m pytest -n 2
+
+test-openai2: .venv-openai2/.test
+	.venv-openai2/bin/python -m pytest -m openai2 tests/matrix
+
+lint: .venv/.test
+	.venv/bin/python -m ruff check
+	.venv/bin/python -m ruff format --check
+	.venv/bin/basedpyright
+	.venv/bin/lint-imports
+
+slow: .venv/.test
+	.venv/bin/python -m pytest -n 2 -m slow
+
+bench: .venv-bench/.test
+	.venv-bench/bin/python -m pytest -m bench -s tests/bench
+
+.venv/.demo: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv for the demo' >&2
+	@$(BOOTSTRAP) .venv
+	@.venv/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo]'
+	@touch $@
+
+.venv/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv for the tests' >&2
+	@$(BOOTSTRAP) .venv
+	@.venv/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo,grpc,test,lint]'
+	@touch .venv/.demo $@
+
+.venv-openai2/.test: .ci/bootstrap.py pyproject.toml constraints-openai2.txt
+	@echo 'preparing .venv-openai2' >&2
+	@$(BOOTSTRAP) .venv-openai2
+	@.venv-openai2/bin/python $(INSTALL) -c constraints-openai2.txt $(BUILDER)
+	@.venv-openai2/bin/python $(INSTALL) -c constraints-openai2.txt --no-build-isolation \
+	  -e . 'openai<3' httpx pytest pytest-timeout pyyaml
+	@touch $@
+
+.venv-bench/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv-bench' >&2
+	@$(BOOTSTRAP) .venv-bench
+	@.venv-bench/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-bench/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo,bench]' pytest pytest-timeout
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-openai2 .venv-bench dist build
+	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,49 @@
+"""reenact records an agent's run as OpenTelemetry spans and replays the agent's own code from them, offline.
+
+    reenact.record()                            record this process
+    @reenact.tool / agent / chain / retriever / llm
+    with reenact.run("name", user=…, session=…, tenant=…): one unit of work, a run of its own
+    reenact.load("last")                        a recorded run
+    with reenact.replay(run):                   answer this process from it
+    reenact.compare(a, b)                       first divergence first
+
+Importing this module imports no SDK and no server.
+"""
+
+import sys
+from types import ModuleType
+
+from reenact.facade import compare, load, record, replay, run
+from reenact.integrations.functions import agent, chain, llm, retriever, tool
+from reenact.version import VERSION
+
+__version__ = VERSION
+
+__all__ = [
+    "__version__",
+    "agent",
+    "chain",
+    "compare",
+    "llm",
+    "load",
+    "record",
+    "replay",
+    "retriever",
+    "run",
+    "tool",
+]
+
+
+class _Facade(ModuleType):
+    """Keeps `reenact.record`, `.replay` and `.compare` the functions, though rooms of the same names are imported.
+
+    The import system sets a submodule as an attribute of its package; the rooms stay reachable by `from
+    reenact.replay…`.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in __all__):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Facade

@@ -1,0 +1,38 @@
+"""What the start-up hook starts: REENACT_REPLAY names a plan to replay by, else REENACT_RECORD asks to record."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def start() -> None:
+    """Start the recorder or the replayer in this process.
+
+    Recording forgives: a recorder that cannot start says so and the program runs. A replay accuses: a replayer that
+    cannot start ends the process, since the program would otherwise run for real.
+    """
+    if plan := os.environ.get("REENACT_REPLAY"):
+        _replay(plan)
+    elif os.environ.get("REENACT_RECORD"):
+        _record()
+
+
+def _record() -> None:
+    try:
+        from reenact.pipeline import recording
+
+        recording.start(recording.Setup())
+    except Exception as error:  # the host is sacred
+        sys.stderr.write(f"reenact: the recorder did not start ({error!r}); the program runs unrecorded\n")
+
+
+def _replay(plan: str) -> None:
+    try:
+        from reenact.pipeline.joining import join
+
+        join(plan)
+    except BaseException as error:
+        sys.stderr.write(f"reenact: the replay did not start: {error}\n")
+        sys.stderr.flush()
+        os._exit(3)

@@ -1,0 +1,55 @@
+"""Who is in charge: the one doorman of this process, and the ways past it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opentelemetry.context import get_value
+
+if TYPE_CHECKING:
+    from reenact.contracts.doorman import Doorman
+
+
+class _Door:
+    """Holds the doorman. A class, so that reading it on the hot path is one attribute."""
+
+    __slots__ = ("doorman", "strict", "suppressed")
+
+    def __init__(self) -> None:
+        self.doorman: Doorman | None = None
+        self.strict = False
+        self.suppressed = 0
+
+
+_DOOR = _Door()
+
+
+def install(doorman: Doorman | None, *, strict: bool = False) -> Doorman | None:
+    """Put `doorman` in charge and give back the one before. Nothing leads past a strict one, as in a replay."""
+    before, _DOOR.doorman = _DOOR.doorman, doorman
+    _DOOR.strict = strict
+    return before
+
+
+def doorman() -> Doorman | None:
+    """Give the doorman in charge, or None where calls go straight through.
+
+    OpenTelemetry's `suppress_instrumentation`, which OpenInference's `suppress_tracing` sets, leads past it; such
+    crossings are counted, because no replay can answer them: it refuses them, since nothing live may happen there.
+    """
+    current = _DOOR.doorman
+    if current is None:
+        return None
+    if _is_suppressed() and not _DOOR.strict:
+        _DOOR.suppressed += 1
+        return None
+    return current
+
+
+def suppressed() -> int:
+    """Count the crossings that `suppress_tracing` led past the doorman."""
+    return _DOOR.suppressed
+
+
+def _is_suppressed() -> bool:
+    return bool(get_value("suppress_instrumentation"))

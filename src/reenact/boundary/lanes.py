@@ -1,0 +1,341 @@
+"""Lanes: which line of execution a call is on, named so that the name is the same when the program runs again.
+
+A lane is a spawn path. It is assigned where a task, thread or pool job is *created*, by whoever creates it:
+`main/ask#2` is the third `ask` that the main lane spawned. Schedulers decide when a lane runs, never what it is
+called. Counters are kept per name, so that a spawn that happens on some runs only (a resolver thread, a connection
+task) does not shift the others; what the outside world's libraries spawn during a real call comes from a throw-away
+lane (`aside`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial, wraps
+from typing import Any, Protocol, cast
+
+from reenact.boundary import place
+from reenact.boundary.patching import Patches
+
+_LONGEST_PATH = 1000
+"""Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
+
+_RESOLVE_S = 0.05
+"""How long the end of a pool job waits for the callbacks of another one: they may themselves wait for this end."""
+
+
+class Lane:
+    """One line of execution."""
+
+    __slots__ = ("_spawned", "path", "root", "threaded", "used")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.threaded = False
+        """It runs on a thread other than its creator's."""
+        self.used = False
+        """A boundary was crossed on it."""
+        self.root = 0
+        """The root span of the run whose boundary was last crossed on it."""
+        self._spawned: dict[str, int] = {}
+
+    def spawn(self, label: str) -> Lane:
+        """Name a lane that this one creates."""
+        number = self._spawned.get(label, 0)
+        self._spawned[label] = number + 1
+        path = self.path
+        if len(path) > _LONGEST_PATH:
+            path = f"…{hashlib.blake2b(path.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
+        return Lane(f"{path}/{label}#{number}")
+
+
+_main = Lane("main")
+_LANE: contextvars.ContextVar[Lane | None] = contextvars.ContextVar("reenact_lane", default=None)
+_local = threading.local()
+_resolving = threading.Lock()
+
+
+class Listener(Protocol):
+    """Who hears of lanes, in a replay."""
+
+    def lane_spawned(self, lane: Lane) -> None:
+        """Hear that `lane` started a thread or handed a job to a pool."""
+
+    def lane_ended(self, lane: Lane) -> None:
+        """Hear that `lane` came to its end."""
+
+
+class Finisher(Protocol):
+    """Who hears of a pool job between the end of its work and the moment its future is resolved."""
+
+    def may_end(self, lane: Lane) -> None:
+        """Block until the future of this job may be resolved."""
+
+    def ended(self, lane: Lane) -> None:
+        """Hear that it is being resolved: called for one job at a time, in the order in which others will see them."""
+
+
+_listeners: list[Listener] = []
+_finishers: list[Finisher] = []
+_further: list[contextvars.ContextVar[Any]] = []
+
+
+def current() -> Lane:
+    """Give the lane of the code now running."""
+    return _LANE.get() or _main
+
+
+def restart(path: str = "main") -> None:
+    """Begin counting afresh: at the start of a recording or replay in a process that lives longer than that."""
+    global _main  # noqa: PLW0603 - the one lane that nobody spawned
+    _main = Lane(path)
+    _LANE.set(None)
+
+
+@contextmanager
+def aside() -> Generator[None]:
+    """Surround a real call: what libraries spawn inside takes no numbers from the agent's lane."""
+    before = _LANE.get()
+    _LANE.set(Lane(f"{(before or _main).path}/~"))
+    try:
+        yield
+    finally:
+        _LANE.set(before)
+
+
+@contextmanager
+def on(lane: Lane) -> Generator[None]:
+    """Run on `lane`, for integrations that are given a unit of work by hand."""
+    before = _LANE.get()
+    _LANE.set(lane)
+    try:
+        yield
+    finally:
+        _LANE.set(before)
+
+
+def listen(listener: Listener) -> Callable[[], None]:
+    """Have `listener` told of lanes; gives back a function that stops it."""
+    _listeners.append(listener)
+    return lambda: _listeners.remove(listener)
+
+
+def finish_with(finisher: Finisher) -> Callable[[], None]:
+    """Have `finisher` told of the ends of pool jobs; gives back a function that stops it."""
+    _finishers.append(finisher)
+    return lambda: _finishers.remove(finisher)
+
+
+def carry(variable: contextvars.ContextVar[Any]) -> Callable[[], None]:
+    """Have a context variable with a default go along to threads and pool jobs; gives a function that stops it."""
+    _further.append(variable)
+    return lambda: _further.remove(variable)
+
+
+def _ended(lane: Lane, *_: object) -> None:
+    for listener in tuple(_listeners):
+        listener.lane_ended(lane)
+
+
+def _spawn_threaded(label: str) -> Lane:
+    """Name a lane on another thread, and tell that the current one spawned it."""
+    parent = current()
+    for listener in tuple(_listeners):
+        listener.lane_spawned(parent)
+    lane = parent.spawn(label)
+    lane.threaded = True
+    return lane
+
+
+def _label(work: Any) -> str:
+    """Name a piece of work by its function, never by an address or a running number."""
+    while isinstance(work, partial):
+        job = cast("partial[Any]", work)
+        wrapped = _in_context(job)
+        work = wrapped.args[0] if wrapped is not None else job.func
+    name: object = None
+    with suppress(Exception):  # a proxy's own attribute access
+        name = getattr(work, "__qualname__", None) or getattr(work, "__name__", None)
+    return str(name or type(work).__qualname__).replace("/", "_").replace("#", "_")
+
+
+def _runs_in_context(function: object) -> bool:
+    """Tell whether `function` is `run` of a context, which hides our variables from what it runs."""
+    try:
+        return isinstance(getattr(function, "__self__", None), contextvars.Context)
+    except Exception:  # a proxy's own attribute access
+        return False
+
+
+def _in_context(work: object) -> partial[Any] | None:
+    """Give `work` where it is `partial(Context.run, function, …)`, as asyncio makes it."""
+    if not isinstance(work, partial):
+        return None
+    found = cast("partial[Any]", work)
+    return found if found.args and _runs_in_context(found.func) else None
+
+
+def _carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
+    """Make `work` run on `lane`, below the call that spawned it. Only our own variables are carried."""
+    here, further = place.current(), [(variable, variable.get()) for variable in _further]
+    wrapped = _in_context(work)
+    if wrapped is not None:
+        # asyncio.to_thread and friends bring a context of their own, which would hide ours
+        inner = _carried(lane, wrapped.args[0], job=job)
+        return partial(wrapped.func, inner, *wrapped.args[1:], **wrapped.keywords)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before, stood = _LANE.get(), place.move(here)
+        others = [(variable, variable.get()) for variable, _ in further]
+        _LANE.set(lane)
+        _set(further)
+        try:
+            return work(*args, **kwargs)
+        finally:
+            _LANE.set(before)
+            place.move(stood)
+            _set(others)
+            if job and lane.used:
+                _local.ended = lane
+
+    return run
+
+
+def _set(values: list[tuple[contextvars.ContextVar[Any], Any]]) -> None:
+    for variable, value in values:
+        variable.set(value)
+
+
+def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
+        lane = current().spawn(_label(coro))
+        context: contextvars.Context | None = kwargs.get("context")
+        if context is not None:
+            with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
+                context.run(_LANE.set, lane)
+            task = original(self, coro, **kwargs)
+        else:  # the new task copies the context it is created in
+            before = _LANE.get()
+            _LANE.set(lane)
+            try:
+                task = original(self, coro, **kwargs)
+            finally:
+                _LANE.set(before)
+        if _listeners:
+            with suppress(AttributeError):  # a task factory of the host's may make what it will
+                task.add_done_callback(partial(_ended, lane))
+        return task
+
+    return create_task
+
+
+def _as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Make tasks in the order in which they are given: `asyncio.as_completed` goes through a set, by address."""
+
+    @wraps(original)
+    def as_completed(fs: Any, **kwargs: Any) -> Any:
+        if asyncio.isfuture(fs) or asyncio.iscoroutine(fs):  # it will say that it takes several
+            return original(fs, **kwargs)
+        return original([asyncio.ensure_future(each) for each in dict.fromkeys(fs)], **kwargs)
+
+    return as_completed
+
+
+def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def start(self: threading.Thread) -> None:
+        if self.ident is not None:  # it was started before, and will say so
+            original(self)
+            return
+        undo = _prepare(self)
+        try:
+            original(self)
+        except BaseException:
+            undo()
+            raise
+
+    return start
+
+
+def _prepare(thread: threading.Thread) -> Callable[[], object]:
+    """Make a thread run on a lane of its own; gives a function that makes it as it was."""
+    held: dict[str, Any] = vars(thread)
+    target, args, own = held.get("_target"), held.get("_args"), held.get("run")
+    if args and _runs_in_context(target):  # Thread(target=context.run, args=(function, …))
+        lane = _spawn_threaded(_label(args[0]))
+        held["_args"] = (_carried(lane, args[0]), *args[1:])
+    else:
+        lane = _spawn_threaded(_label(target) if target is not None else type(thread).__qualname__)
+    run = _carried(lane, thread.run)
+
+    def restore() -> None:
+        held.pop("run", None)
+        if own is not None:
+            held["run"] = own
+
+    def run_and_tell() -> None:
+        restore()  # no cycle is left behind
+        try:
+            run()
+        finally:
+            _ended(lane)
+
+    held["run"] = run_and_tell
+    return restore
+
+
+def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if args and _runs_in_context(fn):  # submit(context.run, function, …)
+            lane = _spawn_threaded(_label(args[0]))
+            future = original(self, fn, _carried(lane, args[0], job=True), *args[1:], **kwargs)
+        else:
+            lane = _spawn_threaded(_label(fn))
+            future = original(self, _carried(lane, fn, job=True), *args, **kwargs)
+        if _listeners:
+            future.add_done_callback(partial(_ended, lane))
+        return future
+
+    return submit
+
+
+def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Number the ends of pool jobs in the very order in which `as_completed` and callbacks see them."""
+
+    @wraps(original)
+    def resolve(self: Future[Any], value: Any) -> None:
+        lane: Lane | None = getattr(_local, "ended", None)
+        if lane is None or not _finishers:
+            original(self, value)
+            return
+        _local.ended = None
+        for finisher in tuple(_finishers):
+            finisher.may_end(lane)
+        alone = _resolving.acquire(timeout=_RESOLVE_S)
+        try:
+            for finisher in tuple(_finishers):
+                finisher.ended(lane)
+            original(self, value)
+        finally:
+            if alone:
+                _resolving.release()
+
+    return resolve
+
+
+def install(patches: Patches) -> None:
+    """Assign lanes from now on, until `patches` is undone."""
+    patches.replace(asyncio.BaseEventLoop, "create_task", _create_task)
+    patches.replace(asyncio, "as_completed", _as_completed)
+    patches.replace(threading.Thread, "start", _thread_start)
+    patches.replace(ThreadPoolExecutor, "submit", _submit)
+    patches.replace(Future, "set_result", _resolve)
+    patches.replace(Future, "set_exception", _resolve)
+    patches.when_imported("uvloop", lambda module: patches.replace(module.Loop, "create_task", _create_task))

@@ -1,0 +1,57 @@
+"""Putting something in front of another library's function, and taking it away again without a trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+import wrapt
+
+Make = Callable[[Any], Any]
+"""Given the original, make what stands in its place."""
+
+
+class Patches:
+    """A set of replaced attributes that is undone as one.
+
+    Undoing restores an attribute only where ours still stands there: a wrapper that somebody put over ours later
+    stays, and ours beneath it lets everything through, because no doorman is in charge any more.
+    """
+
+    def __init__(self) -> None:
+        self._done: list[tuple[Any, str, Any, Any, bool]] = []
+        self._active = True
+
+    def replace(self, owner: Any, name: str, make: Make) -> None:
+        """Replace attribute `name` of `owner` by `make(original)`."""
+        held = cast("dict[str, Any]", vars(owner))
+        own = name in held
+        replacement = make(getattr(owner, name))
+        original = held.get(name)  # as it stands there: a class method is not what getattr makes of it
+        setattr(owner, name, replacement)
+        self._done.append((owner, name, original, replacement, own))
+
+    def when_imported(self, module: str, patch: Callable[[Any], None]) -> None:
+        """Call `patch(module)` now if it is imported, else right after its import."""
+        if module in sys.modules:
+            patch(sys.modules[module])
+            return
+
+        def later(imported: Any) -> None:
+            if self._active:
+                patch(imported)
+
+        wrapt.register_post_import_hook(later, module)
+
+    def undo(self) -> None:
+        """Put every original back."""
+        self._active = False
+        while self._done:
+            owner, name, original, replacement, own = self._done.pop()
+            if vars(owner).get(name) is not replacement:
+                continue
+            if own:
+                setattr(owner, name, original)
+            else:
+                delattr(owner, name)

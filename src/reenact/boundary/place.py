@@ -1,0 +1,38 @@
+"""Where in the run the code now running stands: the innermost open call of ours.
+
+Kept in a context variable of our own, beside OpenTelemetry's: the application's current span may be dropped by its
+sampler or belong to a backend that never sees ours. Set and restored by hand, never by token, since generators and
+cancelled tasks may be resumed or closed in another context ("Failed to detach context").
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An open call: the parent of whatever is called next."""
+
+    trace_id: int
+    span_id: int
+    recorded: object = None
+    """In a replay, the recorded call that this one was matched with."""
+    root: int = 0
+    """The root span of the run."""
+
+
+_PLACE: ContextVar[Place | None] = ContextVar("reenact_place", default=None)
+
+
+def current() -> Place | None:
+    """Give the innermost open call, or None outside every run."""
+    return _PLACE.get()
+
+
+def move(place: Place | None) -> Place | None:
+    """Stand at `place` and give back the place before."""
+    before = _PLACE.get()
+    _PLACE.set(place)
+    return before

@@ -1,0 +1,76 @@
+"""The one canonical question of a call, and its key: what two runs must agree on for an answer to stand.
+
+The key is a digest over the body less the shape's identity noise (caller ids, cache keys). Noise is left out *and
+kept*, so that a replay can say "matched, but these fields differ". Keys are computed from evidence when a recording
+is loaded; none is stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+from reenact.contracts.redactor import Redactor
+from reenact.contracts.shape import Shape
+from reenact.discover import members
+from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall, HttpRequest
+from reenact.values.json import Json, compact, digest, parse, parsed_or_none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a call asks, in the form in which questions are compared."""
+
+    kind: CallKind
+    name: str
+    key: str
+    asked: Json
+    """`{"body": …}` for a provider's API, `{"arguments": …}` for a function."""
+    noise: dict[str, Json] = field(default_factory=dict[str, Json])
+
+
+@cache
+def shape_named(name: str) -> Shape | None:
+    """Find a shape by its name."""
+    return next((shape for shape in members("shapes", Shape) if shape.name == name), None)
+
+
+def question(call: Call, redactor: Redactor | None = None) -> Question:
+    """Make the question of a call. A live call passes the recording's redaction first."""
+    request = call.request
+    if isinstance(request, HttpRequest):
+        return _asked_over_http(call, request, redactor)
+    return _asked_of_function(call, request, redactor)
+
+
+def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None) -> Question:
+    shape = shape_named(request.shape)
+    text = request.body.text
+    if text is None:
+        asked: dict[str, Json] = {"body": request.body.data.hex()}
+    else:
+        clean = redactor.text(text) if redactor else text
+        body = parsed_or_none(clean)
+        asked = {"body": clean if body is None else body}
+    noise: dict[str, Json] = {"url": redactor.text(request.url) if redactor else request.url}
+    body = asked["body"]
+    if isinstance(body, dict) and shape is not None:
+        for name in shape.noise & body.keys():
+            noise[name] = body[name]
+        asked = {"body": {name: value for name, value in body.items() if name not in shape.noise}}
+    # The span's name is the shape's; a renamed span is the same question.
+    return Question(kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, noise=noise)
+
+
+def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | None) -> Question:
+    arguments = request.arguments
+    if redactor is not None:
+        text = compact(arguments)
+        clean = redactor.text(text)
+        if clean != text:
+            arguments = parse(clean)
+    asked: dict[str, Json] = {"arguments": arguments}
+    noise: dict[str, Json] = {"function": request.function}
+    # Structure is recognised by name: its arguments may change without the path changing.
+    weighed: Json = [call.kind.value, call.name] if call.kind in STRUCTURE else [call.kind.value, call.name, arguments]
+    return Question(kind=call.kind, name=call.name, key=digest(weighed), asked=asked, noise=noise)

@@ -1,0 +1,75 @@
+"""What a model call asked and was answered, read out of the recorded bodies with the call's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reenact.boundary.question import shape_named
+from reenact.contracts.shape import Shape
+from reenact.values.call import CallKind, FunctionCall, HttpReply, HttpRequest, Returned, Streamed
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.message import Answered, Asked
+from reenact.values.run import Node
+from reenact.values.sse import json_events
+
+__all__ = ["answered", "asked", "frames", "reply_body", "shape_named", "shape_of"]
+
+_MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
+_FRAMES = _MODELS | {CallKind.RERANKER}
+
+
+def shape_of(node: Node) -> Shape | None:
+    """Find the shape that a call speaks, or None for a function and for a shape this version does not know."""
+    request = node.call.request
+    return shape_named(request.shape) if isinstance(request, HttpRequest) else None
+
+
+def asked(node: Node) -> Asked | None:
+    """Read what a model call asked, or None where the body says nothing."""
+    request = node.call.request
+    if not isinstance(request, HttpRequest) or (shape := shape_of(node)) is None:
+        return None
+    body = parsed_or_none(request.body.data)
+    return shape.read_request(body) if isinstance(body, dict) else None
+
+
+def reply_body(node: Node) -> Json:
+    """Give the reply body of a model call as one JSON document, a stream folded; None where there is none."""
+    shape = shape_of(node)
+    if shape is None:
+        return None
+    match node.outcome:
+        case Returned(payload=HttpReply(body=body)):
+            return parsed_or_none(body.data)
+        case Streamed(chunks=chunks):
+            data = b"".join(chunk.data or b"" for chunk in chunks)
+            return shape.fold(json_events(data)) if _is_sse(data) else parsed_or_none(data)
+        case _:
+            return None
+
+
+def _is_sse(data: bytes) -> bool:
+    return not data.lstrip().startswith((b"{", b"["))
+
+
+def answered(node: Node) -> Answered | None:
+    """Read what a model call was answered, or None where there is no reply."""
+    body, shape = reply_body(node), shape_of(node)
+    return shape.read_reply(body) if shape is not None and isinstance(body, dict) else None
+
+
+def frames(nodes: Iterable[Node]) -> frozenset[str]:
+    """Find the model functions that only frame a provider's call which was recorded inside them, by id."""
+    by_id = {node.id: node for node in nodes}
+    found: set[str] = set()
+    for node in by_id.values():
+        if node.kind not in _MODELS or isinstance(node.call.request, FunctionCall):
+            continue
+        above, climbed = node.parent, set[str]()
+        while above is not None and above in by_id and above not in climbed:
+            outer = by_id[above]
+            if outer.kind in _FRAMES and isinstance(outer.call.request, FunctionCall):
+                found.add(above)
+            climbed.add(above)
+            above = outer.parent
+    return frozenset(found)

@@ -1,0 +1,35 @@
+"""`reenact diff A B`: where two runs part."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reenact.cli import options
+from reenact.compare.align import compare
+from reenact.pipeline.sources import find
+from reenact.report.diff import diff
+from reenact.report.documents import diff_document
+
+
+@click.command("diff")
+@click.argument("a")
+@click.argument("b")
+@options.store_folder
+@options.as_json
+@click.option("--path-only", is_flag=True, help="Judge the path alone: a changed wording is no difference.")
+def diff_command(a: str, b: str, folder: Path | None, as_json: bool, path_only: bool) -> None:
+    """Compare runs A and B, aligned on what was asked: the first divergence, then the rest.
+
+    Exit code 1 if they differ.
+    """
+    store = options.store(folder)
+    left, right = find(a, store), find(b, store)
+    comparison = compare(left.run, right.run)
+    if as_json:
+        options.document(diff_document(comparison))
+    else:
+        options.show(diff(comparison))
+    sys.exit(0 if (comparison.same_path if path_only else comparison.same) else 1)

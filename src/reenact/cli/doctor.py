@@ -1,0 +1,27 @@
+"""`reenact doctor RUN`: how far a recording can be replayed, and what would take it further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reenact.cli import options
+from reenact.graph.verdict import judge
+from reenact.pipeline.sources import find
+from reenact.report.doctor import doctor
+from reenact.report.documents import doctor_document
+
+
+@click.command("doctor")
+@click.argument("selector", metavar="RUN", default="last")
+@options.store_folder
+@options.as_json
+def doctor_command(selector: str, folder: Path | None, as_json: bool) -> None:
+    """Judge RUN from its trace alone: the verdict, and the replay kit piece by piece."""
+    found = find(selector, options.store(folder))
+    verdict = judge(found.run)
+    if as_json:
+        options.document(doctor_document(found.run, verdict))
+        return
+    options.show(doctor(verdict))

@@ -1,0 +1,53 @@
+"""What several commands share: the store they work on, JSON on stdout, diagnostics on stderr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reenact.report.paint import painted
+from reenact.stores.directory import DirectoryStore, locate
+from reenact.values.json import Json, compact
+
+as_json = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on stdout; diagnostics stay on stderr."
+)
+store_folder = click.option(
+    "--store",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="The store's folder. Default: REENACT_STORE, else the nearest .reenact at or above here.",
+)
+
+
+def store(folder: Path | None) -> DirectoryStore:
+    """Find the store that a command works on."""
+    return DirectoryStore(folder or locate(Path.cwd(), dict(os.environ)))
+
+
+def show(lines: Iterable[str], *, err: bool = False) -> None:
+    """Print lines made by a report: coloured on a terminal, cleaned of control characters everywhere."""
+    stream = sys.stderr if err else sys.stdout
+    color = stream.isatty() and "NO_COLOR" not in os.environ
+    click.echo(painted(lines, color=color), nl=False, err=err, color=color)
+
+
+def width() -> int | None:
+    """Give the terminal's width, or None for a pipe, where nothing is cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def document(value: Json) -> None:
+    """Print one JSON document on stdout."""
+    click.echo(compact(value))
+
+
+def say(line: str, **style: Any) -> None:
+    """Print a diagnostic on stderr."""
+    click.secho(line, err=True, **style)

@@ -1,0 +1,62 @@
+"""`reenact export` and `reenact import`: any recording to a file or backend, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reenact.cli import options
+from reenact.pipeline import transfer
+from reenact.pipeline.sources import find
+
+
+@click.command("export")
+@click.argument("selector", metavar="RUN", default="last")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; `-` for stdout.")
+@click.option("--to", "urls", multiple=True, metavar="URL", help="OTLP endpoint to send to: http(s):// or grpc://.")
+@click.option("--format", "name", default="otlp-json", show_default=True, help="otlp-json or otlp-proto.")
+@click.option("--alone", is_flag=True, help="Without the other runs of the same recording.")
+@click.option("--plain", is_flag=True, help="Without the flattened messages that other vendors' screens read.")
+@options.store_folder
+def export_command(
+    selector: str,
+    output: Path | None,
+    urls: tuple[str, ...],
+    name: str,
+    alone: bool,
+    plain: bool,
+    folder: Path | None,
+) -> None:
+    """Write RUN to a file that replays without the store, or send it to an OTLP backend.
+
+    The runs that the same program made in one recording go with it, since a replay of the program needs them.
+    """
+    found = find(selector, options.store(folder))
+    runs = (found.run,) if alone else (found.run, *found.siblings)
+    spans = transfer.exported(runs, flat=not plain)
+    if urls:
+        for line in transfer.send(spans, urls):
+            options.say(line)
+    if output is not None or not urls:
+        target = output or Path(f"{found.run.id[:12]}{transfer.format_named(name).suffix}")
+        transfer.write(spans, target, name)
+        options.say(f"reenact: {len(spans)} spans of {len(runs)} runs in {target}")
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@options.store_folder
+@options.as_json
+def import_command(files: tuple[Path, ...], folder: Path | None, as_json: bool) -> None:
+    """Take the runs of trace FILES (OTLP/JSON lines or document, OTLP protobuf; packed or not) into the store.
+
+    A file is read to its end before anything is stored: a damaged one changes nothing.
+    """
+    store = options.store(folder)
+    said = transfer.taken_in(files, store)
+    if as_json:
+        options.document({"runs": list(said)})
+        return
+    for run in said:
+        click.echo(f"{run['id']}  {run['name']}  replayable: {run['verdict']}")

@@ -1,0 +1,266 @@
+"""What of a call is compared with another run's: everything that was said, less what differs from run to run by nature.
+
+Left out, here and nowhere else: times, token counts, ids that a provider gave out (a tool call's id becomes the tool's
+name and its place among the calls of that tool, so that a result tied to another call still shows), signatures and
+encrypted parts, the spelling of a tool call's JSON arguments, memory addresses in error messages, and a shape's own
+noise. Redaction tokens keyed by a salt of each run cannot be compared; with `blind` only the name of what was redacted
+is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reenact.boundary.question import question
+from reenact.boundary.reading import answered, asked, reply_body
+from reenact.values.call import (
+    ExceptionRecord,
+    FunctionCall,
+    HttpReply,
+    HttpRequest,
+    Raised,
+    Returned,
+    Streamed,
+    StreamEnd,
+    Value,
+)
+from reenact.values.json import Json, canonical, compact, digest, parse, parsed_or_none
+from reenact.values.lenient import as_object
+from reenact.values.message import Message, Opaque, Reasoning, Text, ToolCall
+from reenact.values.run import Node
+
+_TOKEN = re.compile(r"(REDACTED_\w+?)_[0-9a-f]{20}\b")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+_CONVERSATIONS = ("messages", "input", "contents")
+"""Body fields that hold what was said so far, ids and all."""
+_REFERENCES = frozenset({"tool_call_id", "call_id", "tool_use_id"})
+_SEALED = frozenset({"encrypted_content", "signature", "obfuscation"})
+_HANDLES = ("previous_response_id", "conversation", "container")
+"""Body fields that name something the provider keeps."""
+_ITEMS = frozenset({"message", "reasoning", "function_call", "custom_tool_call", "mcp_call", "web_search_call"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What two calls are compared by."""
+
+    asked: Json
+    outcome: Json
+    """One key says how it came out: `reply`, `returned`, `yielded`, `raised`, `unfinished`."""
+
+    @property
+    def question(self) -> str:
+        """Names what was asked."""
+        return digest(self.asked)
+
+    @property
+    def whole(self) -> str:
+        """Names what was asked and what came of it."""
+        return digest([self.asked, self.outcome])
+
+
+def raw_key(node: Node) -> tuple[str, bytes]:
+    """Name question and outcome as they were recorded: equal keys are equal calls, unequal ones need a closer look."""
+    said = hashlib.blake2b(digest_size=16)
+    match node.outcome:
+        case Returned(payload=HttpReply(status=status, body=body)):
+            said.update(b"%d\0" % status + body.data)
+        case Returned(payload=Value(json=value)):
+            said.update(b"returned\0" + canonical(value))
+        case Raised(exception=exception):
+            said.update(b"raised\0" + canonical(_raised(exception)))
+        case Streamed(status=status, chunks=chunks):
+            said.update(b"%d\0%s\0" % (status, canonical(_end(node.outcome))))
+            for chunk in chunks:
+                said.update(canonical(chunk.value) if chunk.data is None else chunk.data)
+        case _:
+            said.update(b"unfinished")
+    return question(node.call).key, said.digest()
+
+
+def content(node: Node, *, blind: bool = False) -> Content:
+    """Read what of a call is compared."""
+    said = question(node.call).asked
+    if isinstance(node.call.request, HttpRequest):
+        body = as_object(said).get("body")
+        said = {"body": _settled(body) if isinstance(body, dict) else body}
+    outcome = _outcome(node)
+    if blind:
+        said, outcome = _blinded(said), _blinded(outcome)
+    return Content(asked=said, outcome=outcome)
+
+
+def _blinded(value: Json) -> Json:
+    text = compact(value)
+    return parse(_TOKEN.sub(r"\1", text)) if "REDACTED_" in text else value
+
+
+def _settled(body: dict[str, Json]) -> Json:
+    """Take provider's ids out of a request body."""
+    names: dict[str, str] = {}
+    given: Counter[str] = Counter()
+    settled: dict[str, Json] = {}
+    for key, value in body.items():
+        if key in _CONVERSATIONS:
+            settled[key] = _conversation(value, names, given)
+        elif key in _HANDLES and isinstance(value, str):
+            settled[key] = "(given by the provider)"
+        else:
+            settled[key] = value
+    return settled
+
+
+def _conversation(value: Json, names: dict[str, str], given: Counter[str]) -> Json:
+    if isinstance(value, list):
+        return [_conversation(item, names, given) for item in value]
+    if not isinstance(value, dict):
+        return value
+    value = _named(value, names, given)
+    return {
+        key: _arguments(item) if key == "arguments" and "name" in value else _conversation(item, names, given)
+        for key, item in value.items()
+        if key not in _SEALED
+    }
+
+
+def _named(item: dict[str, Json], names: dict[str, str], given: Counter[str]) -> dict[str, Json]:
+    """Replace the ids of one item: a call's by its tool and count, a reference by the same, others by nothing."""
+    call_id = item.get("call_id") or item.get("id")
+    function = item.get("function") or item.get("custom")
+    tool = as_object(function).get("name") or item.get("name")
+    calls = isinstance(function, dict) or item.get("type") in {"tool_use", "function_call", "custom_tool_call"}
+    if calls and isinstance(call_id, str) and isinstance(tool, str) and call_id not in names:
+        names[call_id] = f"{tool} {given[tool] + 1}"
+        given[tool] += 1
+    replaced = dict(item)
+    for key in (*sorted(_REFERENCES & item.keys()), *(["id"] if calls else [])):
+        named = item.get(key)
+        if isinstance(named, str):
+            replaced[key] = names.setdefault(named, f"call {len(names) + 1}")
+    if item.get("type") in _ITEMS and ("call_id" in item or not calls):
+        replaced.pop("id", None)
+        replaced.pop("status", None)
+    return replaced
+
+
+def _arguments(value: Json) -> Json:
+    """Read a tool call's arguments, which the model wrote as JSON text."""
+    found = parsed_or_none(value) if isinstance(value, str) else None
+    return found if isinstance(found, dict) else value
+
+
+def _outcome(node: Node) -> Json:
+    match node.outcome:
+        case Returned(payload=Value(json=value)):
+            return {"returned": value}
+        case Returned(payload=HttpReply(status=status)):
+            return {"reply": _reply(node, status)}
+        case Raised(exception=exception):
+            return {"raised": _raised(exception)}
+        case Streamed(status=status) if isinstance(node.call.request, HttpRequest):
+            return {"reply": {**_reply(node, status), **_end(node.outcome)}}
+        case Streamed(chunks=chunks):
+            return {"yielded": [chunk.value for chunk in chunks], **_end(node.outcome)}
+        case _:
+            return {"unfinished": True}
+
+
+def _end(outcome: Streamed) -> dict[str, Json]:
+    if outcome.end is StreamEnd.FINISHED:
+        return {}
+    ended: dict[str, Json] = {"end": outcome.end.value}
+    if outcome.exception:
+        ended["raised"] = _raised(outcome.exception)
+    return ended
+
+
+def _raised(exception: ExceptionRecord) -> dict[str, Json]:
+    return {
+        "type": f"{exception.module}.{exception.qualname}",
+        "message": _ADDRESS.sub("0x", exception.message),
+    }
+
+
+def _reply(node: Node, status: int) -> dict[str, Json]:
+    said = answered(node)
+    reply: dict[str, Json] = {} if status < 300 else {"status": status}
+    if said is None or status >= 300:
+        reply["body"] = _body(node)
+        return reply
+    if said.model:
+        reply["model"] = said.model
+    if said.finish_reasons:
+        reply["finish_reasons"] = [*said.finish_reasons]
+    if said.vectors:
+        reply["vectors"] = [[*vector] for vector in said.vectors]
+    reply["messages"] = [_message(message) for message in said.messages]
+    return reply
+
+
+def _body(node: Node) -> Json:
+    """Give a reply that no shape reads: its JSON, or its text."""
+    folded = reply_body(node)
+    if folded is not None:
+        return folded
+    match node.outcome:
+        case Returned(payload=HttpReply(body=body)):
+            data = body.data
+        case Streamed(chunks=chunks):
+            data = b"".join(chunk.data or b"" for chunk in chunks)
+        case _:
+            data = b""
+    value = parsed_or_none(data)
+    return data.decode("utf-8", "replace") if value is None else value
+
+
+def _message(message: Message) -> Json:
+    said: dict[str, Json] = {"role": message.role}
+    content: list[Json] = []
+    calls: list[Json] = []
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                content.append(text)
+            case Reasoning(text=text):
+                said["reasoning"] = f"{said.get('reasoning', '')}{text}"
+            case ToolCall(name=name, arguments=arguments):
+                calls.append({"name": name, "arguments": _arguments(arguments)})
+            case Opaque(json=json):
+                content.append(_conversation(json, {}, Counter()))
+            case _:
+                content.append({"media": part.modality, "digest": digest(part.url)})
+    if content:
+        said["content"] = content[0] if len(content) == 1 else content
+    if calls:
+        said["tool_calls"] = calls
+    return said
+
+
+def gist(node: Node) -> Json:
+    """Say in short what a call was about: a function's arguments, a model's name and the length of the conversation."""
+    request = node.call.request
+    if isinstance(request, FunctionCall):
+        return request.arguments
+    said = asked(node)
+    if said is None:
+        return {"method": request.method, "url": request.url}
+    if said.inputs:
+        return {"model": said.model, "inputs": len(said.inputs), "last": said.inputs[-1]}
+    return {"model": said.model, "messages": len(said.messages), "last": _last_text(said.messages)}
+
+
+def _last_text(messages: Sequence[Message]) -> str | None:
+    """Give the text of the last message that has any: what the call was about."""
+    for message in reversed(messages):
+        if text := "".join(part.text for part in message.parts if isinstance(part, Text)):
+            return text
+    return None
+
+
+def same_json(a: Json, b: Json) -> bool:
+    """Tell whether two JSON values are one; 1, 1.0 and true are three."""
+    return a == b and canonical(a) == canonical(b)

@@ -1,0 +1,69 @@
+"""How a run ended, and whether two ended alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from reenact.values.call import STRUCTURE, Raised
+from reenact.values.difference import Divergence
+from reenact.values.run import Node, Run
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+
+
+def is_root(node: Node, run: Run) -> bool:
+    """Tell the node that stands for the whole run; a lone call with nothing around it is a call."""
+    if node.span.attributes.get("reenact.run.root"):
+        return True
+    return run.root is not None and node.id == run.root.id and node.kind in STRUCTURE
+
+
+def died_of(run: Run) -> str | None:
+    """Say what a run died of, as `Class: message`, less memory addresses; None where it did not."""
+    root = run.root
+    if root is None:
+        return None
+    said = root.span.attributes
+    if said.get("reenact.outcome") == "raised":
+        return _ADDRESS.sub("0x", f"{said.get('exception.type')}: {said.get('exception.message')}")
+    if isinstance(root.outcome, Raised):
+        error = root.outcome.exception
+        return _ADDRESS.sub("0x", f"{error.qualname}: {error.message}")
+    return None
+
+
+def was_cut_off(run: Run) -> bool:
+    """Tell whether the process was killed, so that the recording has no end."""
+    return run.root is not None and bool(run.root.span.attributes.get("reenact.incomplete"))
+
+
+def exit_code(run: Run) -> int | None:
+    """Give the exit code of the process that the run was, where one was recorded."""
+    code = run.root.span.attributes.get("process.exit.code") if run.root else None
+    return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+
+def ending_differences(a: Run, b: Run) -> Iterator[Divergence]:
+    """Yield in what the ends of two runs differ. A run that was cut off has no end to compare."""
+    if a.root is None or b.root is None or was_cut_off(a) or was_cut_off(b):
+        return
+    died = died_of(a), died_of(b)
+    if died[0] != died[1]:
+        yield _of_run("outcome", died[0] or "ended", died[1] or "ended", a, b)
+    codes = exit_code(a), exit_code(b)
+    if codes[0] != codes[1] and None not in codes:
+        yield _of_run("exit code", codes[0], codes[1], a, b)
+
+
+def _of_run(field: str, left: str | int | None, right: str | int | None, a: Run, b: Run) -> Divergence:
+    return Divergence(
+        kind="changed",
+        call="run",
+        field=field,
+        a=left,
+        b=right,
+        structural=True,
+        node_a=a.root.id if a.root else None,
+        node_b=b.root.id if b.root else None,
+    )

@@ -1,0 +1,258 @@
+"""A replay held against its recording: same, diverged, failed, or not to be judged.
+
+The ledger decides, not the program, which may have swallowed whatever was thrown into it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from reenact.compare.content import gist
+from reenact.compare.ending import died_of, was_cut_off
+from reenact.compare.fields import is_structural
+from reenact.compare.owed import Recorded
+from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
+from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
+from reenact.values.json import Json
+from reenact.values.judgement import ReplayResult
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.run import Node, Run
+
+__all__ = ["ReplayResult", "judge_replay", "one_line"]
+
+Entry = Mapping[str, Json]
+_LABEL = re.compile(r"(.+ #\d+)(?:: | was in flight\b)")
+_MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
+
+
+class _Stop(Enum):
+    """What a miss means."""
+
+    DIVERGED = "the program asked for something else"
+    ENDED = "the recording ends here: the process was killed"
+    FAILED = "the recording holds the call, and not what could answer it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Miss:
+    """A miss of the ledger and the recorded call that it is about."""
+
+    entry: Entry
+    node: Node | None
+    place: float
+    """Where it lies in the recorded causal order."""
+    means: _Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unasked:
+    """Recorded calls that nobody asked for."""
+
+    passed: list[Node]
+    not_reached: int
+    nothing_owed: bool
+
+
+def judge_replay(
+    recorded: Run,
+    siblings: Sequence[Run],
+    replay: Run | None,
+    ledger: Sequence[Entry],
+    *,
+    exit_code: int | None,
+    recorded_exit: int | None,
+) -> ReplayResult:
+    """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
+
+    An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed
+    inside its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again
+    is the same. Calls that the policy let go live are counted and are no divergence; where all models or all tools
+    went live, the recorded ones are not owed.
+    """
+    said = replace(
+        _told(ledger), replay=replay.id if replay else None, exit_code=exit_code, recorded_exit=recorded_exit
+    )
+    if not _all(ledger, "joined"):
+        return replace(said, why="the program never joined the replay")
+    of = Recorded((recorded, *siblings))
+    misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
+    refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
+    failed = {miss.node.id for miss in misses if miss.node and miss.means is not _Stop.DIVERGED}
+    named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
+    answered = [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
+    unasked = _unasked(of, ledger, answered, misses, stopped=bool(misses or refused), whole=exit_code is not None)
+    found = _divergences(of, ledger, misses, refused, unasked.passed)
+    if not (found or misses or refused):
+        ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
+        found = [divergence_to_json(each) for each in ends]
+    result, why = "diverged" if found else "same", ""
+    if not found and (lost := next((miss for miss in misses if miss.means is _Stop.FAILED), None)):
+        result, why = "failed", as_text(lost.entry.get("reason"))
+    if unasked.nothing_owed and not (answered or misses or refused or found):
+        result, why = "unjudged", "the recording holds no call that could be answered, and none was made"
+    return replace(
+        said,
+        result=result,
+        why=why,
+        answered=dict(Counter(of.nodes[each].kind.lower() for each in answered if each not in of.frames)),
+        unconsumed=[_shown(node) for node in unasked.passed],
+        not_reached=unasked.not_reached,
+        divergences=found,
+        ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
+    )
+
+
+def _told(ledger: Sequence[Entry]) -> ReplayResult:
+    """Take over what the ledger says by itself."""
+    return ReplayResult(
+        result="unjudged",
+        live=len(_all(ledger, "live")),
+        misses=_plain(ledger, "miss"),
+        refused=_plain(ledger, "refused"),
+        ignored=_plain(ledger, "ignored"),
+        released_out_of_order=_plain(ledger, "released_out_of_order"),
+        left=len(_all(ledger, "left")),
+        enforced=_enforced(_all(ledger, "guard")),
+    )
+
+
+def _shown(node: Node) -> dict[str, Json]:
+    return {"id": node.id, "call": node.label, "kind": node.kind.lower(), "asked": gist(node)}
+
+
+def _all(ledger: Sequence[Entry], what: str) -> list[Entry]:
+    return [entry for entry in ledger if entry.get("t") == what]
+
+
+def _plain(ledger: Sequence[Entry], what: str) -> list[dict[str, Json]]:
+    return [{key: value for key, value in entry.items() if key != "t"} for entry in _all(ledger, what)]
+
+
+def _enforced(guards: Sequence[Entry]) -> str:
+    if not guards:
+        return ""
+    weakest = min(guards, key=lambda entry: bool(entry.get("enforced")))
+    return f"{'' if weakest.get('enforced') else 'not '}enforced ({as_text(weakest.get('how'))})"
+
+
+def _place(at: int, ledger: Sequence[Entry], of: Recorded) -> float:
+    """Place an entry that names no recorded call right behind the furthest call that was answered before it."""
+    before = [as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") == "answered"]
+    return max((of.rank[node_id] for node_id in before if node_id in of.rank), default=0) + 0.5
+
+
+def _read_miss(at: int, ledger: Sequence[Entry], of: Recorded, recorded: Run) -> _Miss:
+    entry = ledger[at]
+    node = of.nodes.get(as_text(entry.get("nearest")))
+    if node is None and (found := _LABEL.match(as_text(entry.get("reason")))):
+        node = of.by_label.get(found[1])
+    means = _means(entry, node, recorded)
+    before = {as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") == "answered"}
+    again = node is not None and node.id in before and entry.get("field") != "outcome"
+    place = _place(at, ledger, of) if node is None or again else float(of.rank[node.id])
+    return _Miss(entry=entry, node=None if again else node, place=place, means=means)
+
+
+def _means(entry: Entry, node: Node | None, recorded: Run) -> _Stop:
+    """Tell a program that asked for something else from a recording that cannot answer what it holds."""
+    if entry.get("field") != "outcome" or node is None or "recorded" in entry:
+        return _Stop.DIVERGED
+    match node.outcome:
+        case Unfinished() | Streamed(end=StreamEnd.UNFINISHED):
+            killed = bool(node.span.attributes.get("reenact.incomplete")) or was_cut_off(recorded)
+            return _Stop.ENDED if killed else _Stop.FAILED
+        case Streamed(end=StreamEnd.ABANDONED):
+            return _Stop.DIVERGED  # the program reads on where it stopped reading before
+        case _:
+            return _Stop.FAILED
+
+
+def _unasked(
+    of: Recorded, ledger: Sequence[Entry], answered: list[str], misses: list[_Miss], *, stopped: bool, whole: bool
+) -> _Unasked:
+    touched = {of.run_of[node_id] for node_id in answered} | {of.run_of[miss.node.id] for miss in misses if miss.node}
+    first = next(iter(of.run_of.values()), "")
+    live = {as_text(entry.get("kind")) in _MODELS for entry in _all(ledger, "live")}
+    live -= {of.nodes[node_id].kind in _MODELS for node_id in answered}
+    owed = [node for node in of.answerable(None if whole else touched | {first}) if (node.kind in _MODELS) not in live]
+    settled = {*answered, *of.covered(answered), *(miss.node.id for miss in misses if miss.node)}
+    left = [node for node in owed if node.id not in settled]
+    reached = {*answered, *(miss.node.id for miss in misses if miss.node)}
+    passed = of.passed(left, reached) if stopped else left
+    return _Unasked(passed=passed, not_reached=len(left) - len(passed), nothing_owed=not owed)
+
+
+def _divergences(
+    of: Recorded, ledger: Sequence[Entry], misses: list[_Miss], refused: list[int], passed: list[Node]
+) -> list[dict[str, Json]]:
+    """List what differs, the first one first. What was refused after the first miss is its aftermath."""
+    placed = [(miss.place, _of_miss(miss)) for miss in misses if miss.means is _Stop.DIVERGED]
+    placed += [(float(of.rank[node.id]), divergence_to_json(_unconsumed(node))) for node in passed]
+    first_miss = next((at for at, entry in enumerate(ledger) if entry.get("t") == "miss"), len(ledger))
+    placed += [(_place(at, ledger, of), _of_refusal(ledger[at])) for at in refused if at < first_miss]
+    return [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]
+
+
+def _unconsumed(node: Node) -> Divergence:
+    return Divergence(
+        kind="missing", call=node.label, field="call", a=gist(node), b=ABSENT, structural=True, node_a=node.id
+    )
+
+
+def _of_miss(miss: _Miss) -> dict[str, Json]:
+    entry, node = miss.entry, miss.node
+    absent = as_list(entry.get("absent"))
+    missing = "recorded" in absent or (entry.get("recorded") is None and not entry.get("nearest"))
+    said = divergence_to_json(
+        Divergence(
+            kind="changed" if node is not None else "extra",
+            call=as_text(entry.get("call")),
+            field=as_text(entry.get("field")),
+            a=ABSENT if missing else entry.get("recorded"),
+            b=ABSENT if "replay" in absent or "replay" not in entry else entry.get("replay"),
+            structural=_is_structural(entry, node),
+            node_a=node.id if node else None,
+        )
+    )
+    if reason := entry.get("reason"):
+        said["reason"] = reason
+    return said
+
+
+def _is_structural(entry: Entry, node: Node | None) -> bool:
+    listed = [as_object(each) for each in as_list(entry.get("differences"))]
+    fields = [FieldDifference(path=as_text(d.get("field")), a=d.get("recorded"), b=d.get("replay")) for d in listed]
+    return node is None or not fields or any(is_structural(field, node.kind) for field in fields)
+
+
+def _of_refusal(entry: Entry) -> dict[str, Json]:
+    what = f"{as_text(entry.get('what'))} at {as_text(entry.get('where'))}"
+    said = divergence_to_json(
+        Divergence(kind="extra", call="run", field="side effect", a=ABSENT, b=what, structural=True)
+    )
+    said["reason"] = f"{what} was refused"
+    return said
+
+
+def _ends(
+    recorded: Run, replay: Run | None, code: int | None, recorded_code: int | None, *, alone: bool
+) -> list[Divergence]:
+    """Compare how the program ended, as far as that is known. A recording that was cut off has no end."""
+    if code is None or was_cut_off(recorded):
+        return []
+    found: list[Divergence] = []
+    if alone and replay is not None and recorded.root is not None and replay.root is not None:
+        died = died_of(recorded), died_of(replay)
+        if died[0] != died[1]:
+            found.append(_of_run("outcome", died[0] or "ended", died[1] or "ended"))
+    if recorded_code is not None and recorded_code != code:
+        found.append(_of_run("exit code", recorded_code, code))
+    return found
+
+
+def _of_run(field: str, a: Json, b: Json) -> Divergence:
+    return Divergence(kind="changed", call="run", field=field, a=a, b=b, structural=True)

@@ -1,0 +1,81 @@
+"""What a recording was owed by its replay: the calls that nobody asked for, and which of them the program went past."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from reenact.boundary.reading import frames
+from reenact.compare.ending import is_root
+from reenact.values.call import STRUCTURE, Unfinished
+from reenact.values.run import Node, Run
+
+
+class Recorded:
+    """The calls of one or more recorded runs, in one causal order."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        everything = [(node, run) for run in runs for node in run.nodes]
+        if len(runs) > 1:  # one process numbers its calls over all its runs; times stand in where it did not
+            everything.sort(key=lambda each: (each[0].start_order, each[0].span.start_ns, each[0].number))
+        self.nodes: dict[str, Node] = {node.id: node for node, _ in everything}
+        self.run_of: dict[str, str] = {node.id: run.id for node, run in everything}
+        self.rank: dict[str, int] = {node_id: place for place, node_id in enumerate(self.nodes, 1)}
+        self.frames = frozenset[str]().union(*(frames(run.nodes) for run in runs))
+        self.by_label: dict[str, Node] = {}
+        self._answerable: list[Node] = []
+        self._children: dict[str, list[str]] = defaultdict(list)
+        for node, run in everything:
+            self.by_label.setdefault(node.label, node)
+            if node.parent is not None:
+                self._children[node.parent].append(node.id)
+            if not (is_root(node, run) or node.kind in STRUCTURE or node.id in self.frames):
+                self._answerable.append(node)
+
+    def answerable(self, runs: Collection[str] | None = None) -> Iterator[Node]:
+        """Give the calls that a replay can be asked for and answer, of these runs or of all."""
+        for node in self._answerable:
+            if not isinstance(node.outcome, Unfinished) and (runs is None or self.run_of[node.id] in runs):
+                yield node
+
+    def covered(self, answered: Iterable[str]) -> set[str]:
+        """Find everything below calls that were answered whole."""
+        found: set[str] = set()
+        left = [child for node_id in answered if node_id not in self.frames for child in self._children[node_id]]
+        while left:
+            node_id = left.pop()
+            if node_id not in found:
+                found.add(node_id)
+                left += self._children[node_id]
+        return found
+
+    def passed(self, owed: Iterable[Node], reached: Collection[str]) -> list[Node]:
+        """Pick the calls that the program cannot have been about to make when it was stopped.
+
+        Those are the calls with something later in their own lane, or in a lane above or below it that began after they
+        had ended, among what was reached. A lane beside it proves nothing: it may merely have been faster.
+        """
+        furthest: dict[str, int] = {}
+        latest: dict[str, int] = {}
+        latest_below: dict[str, int] = {}
+        for node_id in reached:
+            node = self.nodes[node_id]
+            furthest[node.lane] = max(furthest.get(node.lane, 0), self.rank[node_id])
+            latest[node.lane] = max(latest.get(node.lane, 0), node.start_order)
+            for above in _above(node.lane):
+                latest_below[above] = max(latest_below.get(above, 0), node.start_order)
+        found: list[Node] = []
+        for node in owed:
+            lanes = max((latest.get(above, 0) for above in _above(node.lane)), default=0)
+            began = max(lanes, latest_below.get(node.lane, 0))
+            if furthest.get(node.lane, 0) > self.rank[node.id] or 0 < node.end_order < began:
+                found.append(node)
+        return found
+
+
+def _above(lane: str) -> Iterator[str]:
+    """Give the lanes that spawned this one, directly or not."""
+    at = lane.rfind("/")
+    while at > 0:
+        yield lane[:at]
+        at = lane.rfind("/", 0, at)

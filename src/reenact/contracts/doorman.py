@@ -1,0 +1,85 @@
+"""The doorman at every boundary: decides whether the outside world is asked, and writes down what it said."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from reenact.values.call import Call, Outcome, StreamEnd
+from reenact.values.json import Json
+
+
+class Passage(Protocol):
+    """One crossing, from the moment it was asked for until its outcome is known.
+
+    An integration asks `answer`. If it is None the outside world is asked, `with passage.crossing()`, and what it
+    says is told with `chunk` and one of `returned`, `raised`, `ended`. Otherwise the integration hands the answer to
+    the agent piece by piece, each piece only after `wait` (or `wait_async`) for its step let it through, and tells
+    the same things.
+    """
+
+    @property
+    def answer(self) -> Outcome | None:
+        """The recorded outcome that stands for the outside world, or None where that is to be asked."""
+        ...
+
+    def crossing(self) -> AbstractContextManager[None]:
+        """Surround the real call; calls made inside hang below this one."""
+        ...
+
+    def wait(self, order: int | None) -> None:
+        """Block until the release with this recorded order number may reach agent code."""
+        ...
+
+    async def wait_async(self, order: int | None) -> None:
+        """Do the same without blocking the event loop."""
+        ...
+
+    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
+        """Tell that a stream opened."""
+        ...
+
+    def chunk(self, data: bytes | None = None, value: Json = None) -> None:
+        """Tell that a piece is about to reach agent code; it is on disk when this returns."""
+        ...
+
+    def closed(self, outcome: Outcome) -> None:
+        """Tell the outcome of a call that did not stream."""
+        ...
+
+    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        """Tell how a stream came to its end."""
+        ...
+
+    def raised(self, error: BaseException) -> None:
+        """Tell that the call failed with `error`."""
+        ...
+
+    def miss(self, reason: str) -> BaseException:
+        """Note in a replay's ledger that this call cannot be answered after all, and give what is to be raised."""
+        ...
+
+    @property
+    def head_order(self) -> int | None:
+        """In a replay, the recorded order number of the opening of the stream."""
+        ...
+
+    @property
+    def end_order(self) -> int | None:
+        """In a replay, the recorded order number of the end of the call."""
+
+    @property
+    def took_s(self) -> float | None:
+        """In a replay, how long the recorded call took, in seconds."""
+        ...
+
+
+class Doorman(Protocol):
+    """Who decides at a boundary. One is in charge of a process at a time (`boundary.door`)."""
+
+    def open(self, call: Call) -> Passage:
+        """Let a call in.
+
+        Raises `errors.Miss` in a replay that does not know it; never raises while recording.
+        """
+        ...

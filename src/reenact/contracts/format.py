@@ -1,0 +1,26 @@
+"""What a format promises: bytes on disk or wire to spans, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from reenact.values.span import SpanRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A spelling of spans in bytes. Each module of `reenact.formats` declares one as `FORMAT`."""
+
+    name: str
+    """What the command line calls it, such as `otlp-json`."""
+    suffix: str
+    """The file ending that `export` gives it."""
+    recognises: Callable[[bytes], float]
+    """How sure this format is, 0 to 1, given the first 64 KiB of a file."""
+    encode: Callable[[Iterable[SpanRecord]], bytes]
+    """Spell spans toward the disk."""
+    decode: Callable[[BinaryIO, Path], Iterator[SpanRecord]]
+    """Read spans back, one at a time. The path names the place in errors (`errors.InputError`)."""

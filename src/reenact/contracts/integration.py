@@ -1,0 +1,28 @@
+"""What an integration promises: to cut one library where it meets the outside world, and to leave nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class PatchSet(Protocol):
+    """Where replaced attributes are noted, so that they are undone as one (`boundary.patching.Patches`)."""
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Replace attribute `name` of `owner` by `make(original)`."""
+
+    def when_imported(self, module: str, patch: Callable[[Any], None]) -> None:
+        """Call `patch(module)` now if it is imported, else right after its import."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integration:
+    """One library's boundary. Each module of `reenact.integrations` that patches declares one as `INTEGRATION`."""
+
+    name: str
+    libraries: tuple[str, ...]
+    """The modules it cuts, such as `httpx`."""
+    install: Callable[[PatchSet], None]
+    """Cut, now or when the library is imported. Imports no library itself."""

@@ -1,0 +1,43 @@
+"""What a shape promises: one provider's own JSON, read and folded, with no SDK and no span attribute in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from reenact.values.call import CallKind
+from reenact.values.json import Json
+from reenact.values.message import Answered, Asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One provider API's wire JSON. Each module of `reenact.shapes` declares one as `SHAPE`."""
+
+    name: str
+    """Dotted, provider first: `openai.chat`."""
+    system: str
+    """`llm.system` of OpenInference and `gen_ai.provider.name` of OTel GenAI, such as `openai`."""
+    operation: str
+    """`gen_ai.operation.name`: `chat`, `embeddings`, …"""
+    kind: CallKind
+    span_name: str
+    """OpenInference's name for the span of such a call, such as `ChatCompletion`."""
+    paths: tuple[str, ...]
+    """Endings of the URL path that speak this shape, such as `/chat/completions`."""
+    noise: frozenset[str]
+    """Top-level request fields that identify a caller or a request and say nothing to the model."""
+    opaque: tuple[str, ...] = ()
+    """Names of JSON fields, at any depth, whose text is signed, encrypted or binary and must never be rewritten."""
+    read_request: Callable[[Json], Asked]
+    """Read a request body. Never raises on a JSON object: what is not understood stays `Opaque` or a parameter."""
+    read_reply: Callable[[Json], Answered]
+    """Read a whole reply body, or what `fold` gave. Never raises on a JSON object."""
+    fold: Callable[[Iterable[Json]], Json]
+    """Join the JSON events of a stream into the reply body that the provider would have sent whole."""
+    is_stream: Callable[[Json], bool] = field(
+        default=lambda body: isinstance(body, dict) and body.get("stream") is True
+    )
+    """Tell from a request body whether a stream was asked for."""
+    credentials: tuple[str, ...] = ()
+    """Environment variables in which the provider's SDK insists on finding a key."""

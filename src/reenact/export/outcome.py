@@ -1,0 +1,44 @@
+"""What became of one request: a closed union, so that nothing can end without having been judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """The backend accepted every span."""
+
+    count: int
+    note: str = ""
+    """What it wanted to say all the same (`partial_success.error_message` with no span rejected)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """The backend refused spans for good; sending them again would change nothing."""
+
+    count: int
+    reason: str
+    delivered: int = 0
+    """How many spans of the same request it accepted (`partial_success`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """The backend could not be reached or asked to be left alone for a while; nothing is known to have arrived."""
+
+    reason: str
+    after_s: float | None = None
+    """How many seconds it asked for (`Retry-After`, `RetryInfo`), or None where it did not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLarge:
+    """The request as a whole is over a limit; its halves may not be."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Delivered | Rejected | Retry | TooLarge

@@ -1,0 +1,137 @@
+"""What programs call: thin, and lazy, so that decorating a function costs no import of the recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from reenact.compare.align import Comparison
+    from reenact.compare.judge import ReplayResult
+    from reenact.pipeline.recording import Recording
+    from reenact.pipeline.sources import Found
+    from reenact.values.json import Json
+    from reenact.values.run import Run
+
+
+class Recorder:
+    """A recording of this process, in charge from `reenact.record()` until `stop()`; also a context manager."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.runs: tuple[Run, ...] = ()
+
+    @property
+    def store(self) -> Path:
+        """The folder of the store that the recording goes to."""
+        return self._recording.store.folder
+
+    def stop(self) -> tuple[Run, ...]:
+        """Stop recording, carry the journal into the store and to the backends, and give the runs."""
+        from reenact.pipeline import embedded, recording
+
+        recording.stop(self._recording)
+        self.runs = embedded.carried(self._recording) or self.runs
+        return self.runs
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is not None:
+            self._recording.died_of(error)
+        self.stop()
+
+
+def record(
+    *, store: str | Path | None = None, user: str | None = None, session: str | None = None, tenant: str | None = None
+) -> Recorder:
+    """Record this process from here on: every model call over httpx or httpx2, every decorated function.
+
+    Under `reenact run` or in a replay this is the recording that is already in charge. Never raises: a recorder that
+    cannot start says so on stderr and records nothing.
+    """
+    from reenact.pipeline import embedded, recording
+
+    if (current := recording.current()) is not None:
+        return Recorder(current)
+    setup = recording.Setup(store=Path(store) if store else None, user=user, session=session, tenant=tenant)
+    return Recorder(embedded.begin(setup))
+
+
+@contextmanager
+def run(
+    name: str,
+    *,
+    user: str | None = None,
+    session: str | None = None,
+    tenant: str | None = None,
+    input: Json = None,  # noqa: A002 - OpenInference's word
+) -> Generator[str | None]:
+    """Open a run of its own for one unit of work, and give its id. Without a recording in charge it does nothing."""
+    from reenact.pipeline import recording
+
+    current = recording.current()
+    if current is None:
+        yield None
+        return
+    with current.unit(name, value=input, user=user, session=session, tenant=tenant) as opened:
+        yield opened.id if opened is not None else None
+
+
+def load(selector: str | Path = "last", *, store: str | Path | None = None) -> Found:
+    """Find a recorded run: `last`, an id or prefix, or the path of a trace file. Raises `errors.InputError`."""
+    from reenact.pipeline import sources
+
+    return sources.find(str(selector), _store(store))
+
+
+class Replay:
+    """A replay in charge of this process. `result` is set when it is over."""
+
+    result: ReplayResult | None = None
+
+
+@contextmanager
+def replay(
+    recording: Found | str | Path = "last",
+    *,
+    models: str = "recorded",
+    tools: str = "recorded",
+    strict: bool = True,
+    store: str | Path | None = None,
+) -> Generator[Replay]:
+    """Answer this process's calls from a recording.
+
+    At the end, `strict` raises `errors.Diverged` where the replay left the recording, even if the agent swallowed the
+    miss.
+    """
+    from reenact.pipeline import embedded
+
+    found = load(recording, store=store) if isinstance(recording, str | Path) else recording
+    handle = Replay()
+    with embedded.replaying(found, models, tools, _store(store).folder) as outcome:
+        yield handle
+    handle.result = outcome.result
+    if strict:
+        embedded.accuse(outcome)
+
+
+def compare(a: Found | Run, b: Found | Run) -> Comparison:
+    """Compare two runs, first divergence first."""
+    from reenact.compare.align import compare as align
+    from reenact.pipeline.sources import Found as Located
+
+    return align(a.run if isinstance(a, Located) else a, b.run if isinstance(b, Located) else b)
+
+
+def _store(folder: str | Path | None):  # noqa: ANN202 - its type is not imported here
+    import os
+
+    from reenact.stores.directory import DirectoryStore, locate
+
+    return DirectoryStore(Path(folder) if folder else locate(Path.cwd(), dict(os.environ)))

@@ -1,0 +1,267 @@
+"""The journal: what a recording process writes down before its agent gets an answer, and spans made of it again.
+
+Theory of operation. One file per process, append-only. After the 8-byte magic come frames: payload length and CRC-32,
+both unsigned 32-bit big-endian, then the payload, one JSON object. A frame is one `write(2)`; a process that is
+killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is passed over: no
+payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. Frame types by `t`:
+`open` (once, first: resource and process), `start` and `end` of a span, `chunk` of a stream, `note` (facts about the
+process). A span without an `end` is read back as incomplete with what is known. The version is in the magic; a reader
+keeps every version it ever knew.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import orjson
+
+from reenact.contracts.format import Format
+from reenact.errors import InputError
+from reenact.values.json import Json, compact
+from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
+
+MAGIC = b"RNACTJ1\n"
+_HEAD = struct.Struct(">II")
+_LARGEST_FRAME = 1 << 30
+_BEGINS = b'{"t":"'
+"""How every payload begins."""
+
+
+def frame(payload: dict[str, Any]) -> bytes:
+    """Spell one frame. Any value is written: what JSON cannot hold is tagged, never an error."""
+    try:
+        data = orjson.dumps(payload, default=_tagged)
+    except (TypeError, orjson.JSONEncodeError):  # lone surrogates, integers over 64 bit
+        data = json.dumps(payload, default=_tagged, separators=(",", ":")).encode()
+    return _HEAD.pack(len(data), zlib.crc32(data)) + data
+
+
+def _tagged(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if isinstance(value, tuple | set | frozenset):
+        return list(cast("Iterable[Any]", value))
+    try:
+        return dict(cast("Mapping[str, Any]", value))
+    except (TypeError, ValueError):
+        return f"<{type(value).__qualname__}>"
+
+
+def _untagged(value: Any) -> Any:
+    if isinstance(value, dict):
+        mapping = cast("dict[str, Any]", value)
+        if mapping.keys() == {"$bytes"}:
+            return base64.b64decode(mapping["$bytes"])
+        return {key: _untagged(item) for key, item in mapping.items()}
+    if isinstance(value, list):
+        return [_untagged(item) for item in cast("list[Any]", value)]
+    return value
+
+
+@dataclass(slots=True)
+class _Open:
+    """A span on its way through the journal."""
+
+    start: dict[str, Any]
+    attributes: dict[str, Any]
+    chunks: list[list[Any]] = field(default_factory=list[list[Any]])
+
+
+class Reader:
+    """Reads frames into spans, now or while the journal still grows. Not thread-safe."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.header: dict[str, Any] = {}
+        self.notes: dict[str, Any] = {}
+        self._open: dict[str, _Open] = {}
+        self._rest = b""
+        self._begun = False
+        self.damaged = 0
+        """Gaps that had to be passed over."""
+
+    def feed(self, data: bytes) -> Iterator[SpanRecord]:
+        """Take more bytes and yield the spans that ended in them."""
+        self._rest += data
+        if not self._begun:
+            if len(self._rest) < len(MAGIC):
+                return
+            if not self._rest.startswith(MAGIC):
+                raise InputError(self.place, "this is not a reenact journal of a version that can be read")
+            self._rest, self._begun = self._rest[len(MAGIC) :], True
+        offset = 0
+        try:
+            while (found := self._next(offset)) is not None:
+                offset, payload = found
+                span = self._read(payload)
+                if span is not None:
+                    yield span
+        finally:
+            self._rest = self._rest[offset:]
+
+    def _next(self, offset: int) -> tuple[int, bytes] | None:
+        """Give the payload of the next whole frame, and where it ends."""
+        payload, at = self._frame(offset), offset
+        while payload is None:  # the end, a frame that is still being written, or a damaged one with others behind it
+            begin = self._rest.find(_BEGINS, at + 1 + _HEAD.size)
+            if begin < 0:
+                return None
+            at = begin - _HEAD.size
+            payload = self._frame(at)
+        self.damaged += at > offset
+        return at + _HEAD.size + len(payload), payload
+
+    def _read(self, payload: bytes) -> SpanRecord | None:
+        try:
+            try:
+                read = orjson.loads(payload)
+            except orjson.JSONDecodeError:  # lone surrogates
+                read = json.loads(payload)
+            return self._take(read)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(self.place, f"a frame is none of a journal's: {error!r}") from error
+
+    def _frame(self, offset: int) -> bytes | None:
+        """Give the payload of the frame at `offset`, or None at the end, at a torn tail or at a damaged frame."""
+        rest = self._rest
+        if len(rest) - offset < _HEAD.size:
+            return None
+        length, checksum = _HEAD.unpack_from(rest, offset)
+        if length > _LARGEST_FRAME or len(rest) - offset < _HEAD.size + length:
+            return None
+        payload = rest[offset + _HEAD.size : offset + _HEAD.size + length]
+        return payload if zlib.crc32(payload) == checksum else None
+
+    def _take(self, payload: dict[str, Any]) -> SpanRecord | None:
+        match payload["t"]:
+            case "open":
+                self.header = payload
+            case "start":
+                self._open[payload["span"]] = _Open(payload, _untagged(payload["attributes"]))
+            case "chunk":
+                if opened := self._open.get(payload["span"]):
+                    opened.chunks.append(payload["chunk"])
+            case "note":
+                self.notes.update(payload["note"])
+            case "end":
+                if opened := self._open.pop(payload["span"], None):
+                    return self._span(opened, payload)
+            case _:
+                pass  # a later version's frame: nothing of ours is lost by passing over it
+        return None
+
+    def torn(self) -> int:
+        """Count the bytes at the end that are no whole frame."""
+        return len(self._rest)
+
+    def unfinished(self) -> Iterator[SpanRecord]:
+        """Yield the spans that never ended, as incomplete, with what is known of them."""
+        for opened in self._open.values():
+            last = opened.chunks[-1][0] * 1000 if opened.chunks else 0
+            known: dict[str, Any] = {"reenact.incomplete": True}
+            if opened.chunks:
+                known["reenact.stream.chunks"] = compact(cast("Json", opened.chunks))
+                known["reenact.stream.end"] = "unfinished"
+                known["reenact.outcome"] = "streamed"
+            else:
+                known["reenact.outcome"] = "unfinished"
+            end = {
+                "ns": opened.start["ns"] + last,
+                "attributes": known,
+                "status": STATUS_ERROR,
+                "message": "the process ended before this call did",
+            }
+            yield self._span(opened, end)
+
+    def _span(self, opened: _Open, end: dict[str, Any]) -> SpanRecord:
+        start = opened.start
+        return SpanRecord(
+            trace_id=start["trace"],
+            span_id=start["span"],
+            parent_id=start["parent"],
+            name=end.get("name", start["name"]),
+            kind=start["kind"],
+            start_ns=start["ns"],
+            end_ns=end["ns"],
+            status=end.get("status", 0),
+            status_message=end.get("message", ""),
+            attributes=opened.attributes | _untagged(end["attributes"]),
+            events=tuple(
+                SpanEvent(name=name, time_ns=ns, attributes=_untagged(attributes))
+                for name, ns, attributes in end.get("events", ())
+            ),
+            links=tuple(
+                SpanLink(trace_id=trace, span_id=span, attributes=_untagged(attributes))
+                for trace, span, attributes in start.get("links", ())
+            ),
+            resource=Resource(attributes=_untagged(self.header.get("resource", {}))),
+            scope=Scope(name=self.header.get("scope", "reenact"), version=self.header.get("version", "")),
+        )
+
+
+def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
+    reader = Reader(str(path))
+    while data := stream.read(1 << 20):
+        yield from reader.feed(data)
+    yield from reader.unfinished()
+
+
+def _encode(spans: Iterable[SpanRecord]) -> bytes:
+    """Spell finished spans as a journal would hold them. Spans of several resources do not fit one journal."""
+    pieces = [MAGIC]
+    for number, span in enumerate(spans):
+        if number == 0:
+            pieces.append(frame(header(dict(span.resource.attributes), span.scope.name, span.scope.version)))
+        pieces.append(frame(start_frame(span)))
+        pieces.append(frame(end_frame(span)))
+    return b"".join(pieces)
+
+
+def header(resource: dict[str, Any], scope: str, version: str) -> dict[str, Any]:
+    """Make the first frame of a journal."""
+    return {"t": "open", "resource": resource, "scope": scope, "version": version}
+
+
+def start_frame(span: SpanRecord) -> dict[str, Any]:
+    """Make the frame that says a span began."""
+    return {
+        "t": "start",
+        "trace": span.trace_id,
+        "span": span.span_id,
+        "parent": span.parent_id,
+        "name": span.name,
+        "kind": span.kind,
+        "ns": span.start_ns,
+        "attributes": span.attributes,
+        "links": [[link.trace_id, link.span_id, link.attributes] for link in span.links],
+    }
+
+
+def end_frame(span: SpanRecord) -> dict[str, Any]:
+    """Make the frame that says a span ended; its attributes are added to those of the start."""
+    return {
+        "t": "end",
+        "span": span.span_id,
+        "name": span.name,
+        "ns": span.end_ns,
+        "attributes": {},
+        "status": span.status,
+        "message": span.status_message,
+        "events": [[event.name, event.time_ns, event.attributes] for event in span.events],
+    }
+
+
+FORMAT = Format(
+    name="journal",
+    suffix=".rnj",
+    recognises=lambda head: 1.0 if head.startswith(MAGIC) else 0.0,
+    encode=_encode,
+    decode=_decode,
+)

@@ -1,0 +1,182 @@
+"""Spans of any order become runs: duplicates folded, orphans kept and marked, calls put into causal order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reenact.contracts.dialect import Dialect
+from reenact.discover import members
+from reenact.graph.join import joined
+from reenact.values.call import Call, CallKind, FunctionCall, Outcome, Unfinished
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.run import Node, Run
+from reenact.values.span import SpanRecord
+
+
+def build(spans: Iterable[SpanRecord], *, source: str = "") -> list[Run]:
+    """Rebuild every run that `spans` hold, one a trace, oldest first."""
+    traces: dict[str, dict[str, SpanRecord]] = defaultdict(dict)
+    doubled: dict[str, int] = defaultdict(int)
+    for span in spans:
+        known = traces[span.trace_id].get(span.span_id)
+        if known is not None:
+            doubled[span.trace_id] += 1
+            span = _fuller(known, span)  # noqa: PLW2901 - the one that says more stands for both
+        traces[span.trace_id][span.span_id] = span
+    runs = [_run(trace_id, found, doubled[trace_id], source) for trace_id, found in traces.items()]
+    return sorted(runs, key=lambda run: run.started_ns)
+
+
+def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
+    """Choose between two copies of one span: a finished one over an incomplete one, then the one that says more."""
+
+    def said(span: SpanRecord) -> tuple[bool, int, int]:
+        return not span.attributes.get("reenact.incomplete"), len(span.attributes), span.end_ns
+
+    return b if said(b) > said(a) else a
+
+
+def interpret(span: SpanRecord) -> tuple[Call, Outcome]:
+    """Read a span with the dialect that is surest of it; what none knows stays an unknown call."""
+    best = max(members("dialects", Dialect), key=lambda dialect: dialect.recognises(span), default=None)
+    if best is None or best.recognises(span) <= 0:
+        request = FunctionCall(function="", arguments={})
+        return Call(kind=CallKind.UNKNOWN, name=span.name, request=request), Unfinished()
+    return best.decode(span)
+
+
+def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:
+    notes: list[str] = []
+    if doubled:
+        notes.append(f"{doubled} duplicate spans folded")
+    projections = {
+        span_id: str(of) for span_id, span in spans.items() if (of := span.attributes.get("reenact.projection.of"))
+    }
+    kept = {
+        span_id: span
+        for span_id, span in spans.items()
+        if span_id not in projections or projections[span_id] not in spans
+    }
+    if len(kept) < len(spans):
+        notes.append(f"{len(spans) - len(kept)} projections folded into the calls they show")
+    parents = {span_id: _parent(span, kept, projections) for span_id, span in kept.items()}
+    ordered = _causal(kept, parents)
+    nodes: list[Node] = []
+    for number, span in enumerate(ordered, 1):
+        nodes.append(_node(span, number, parents[span.span_id]))
+    orphans = sum(node.orphan for node in nodes)
+    if orphans:
+        notes.append(f"{orphans} spans name a parent that is not in the recording")
+    if skewed := _skewed(kept, parents):
+        notes.append(f"{skewed} spans begin before the span they hang below (clock skew)")
+    nodes = joined(nodes)
+    return _described(trace_id, nodes, notes, source)
+
+
+def _parent(span: SpanRecord, kept: Mapping[str, SpanRecord], projections: Mapping[str, str]) -> str | None:
+    parent = span.parent_id
+    if parent is not None and parent in projections and parent not in kept:
+        parent = projections[parent]
+    return parent if parent in kept and parent != span.span_id else None
+
+
+def _causal(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> list[SpanRecord]:
+    """Order spans: start order where it was recorded, else start time; never a child before its parent."""
+    children: dict[str | None, list[SpanRecord]] = defaultdict(list)
+    for span_id, span in spans.items():
+        children[parents[span_id]].append(span)
+
+    def key(span: SpanRecord) -> tuple[int, int, str]:
+        return _int(span.attributes.get("reenact.order.start")), span.start_ns, span.span_id
+
+    everything = sorted(spans.values(), key=key)
+    placed: dict[str, SpanRecord] = {}
+    for span in everything:
+        lineage: list[SpanRecord] = []
+        at: str | None = span.span_id
+        while at is not None and at not in placed and spans[at] not in lineage:
+            lineage.append(spans[at])
+            at = parents[at]
+        if at is not None and at not in placed:  # a cycle of parents: cut it here
+            parents[lineage[-1].span_id] = None
+        for each in reversed(lineage):
+            placed.setdefault(each.span_id, each)
+    return list(placed.values())
+
+
+def _node(span: SpanRecord, number: int, parent: str | None) -> Node:
+    call, outcome = interpret(span)
+    attributes = span.attributes
+    head = attributes.get("reenact.order.head")
+    root = attributes.get("reenact.run.root") is True
+    return Node(
+        id=span.span_id,
+        trace_id=span.trace_id,
+        parent=parent,
+        number=number,
+        call=call,
+        outcome=outcome,
+        span=span,
+        lane=str(attributes.get("reenact.lane", "")),
+        start_order=_int(attributes.get("reenact.order.start")),
+        head_order=_int(head) if head is not None else None,
+        end_order=_int(attributes.get("reenact.order.end")),
+        orphan=span.parent_id is not None and parent is None and not root,
+    )
+
+
+def _skewed(spans: Mapping[str, SpanRecord], parents: Mapping[str, str | None]) -> int:
+    count = 0
+    for span_id, parent in parents.items():
+        if parent is not None and spans[span_id].start_ns < spans[parent].start_ns:
+            count += 1
+    return count
+
+
+def _int(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
+
+
+def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) -> Run:
+    tops = [node for node in nodes if node.parent is None]
+    marked = [node for node in tops if node.span.attributes.get("reenact.run.root") is True]
+    root = (marked or [node for node in tops if not node.orphan] or [None])[0]
+    facts: Mapping[str, Any] = root.span.attributes if root else {}
+    resource: Mapping[str, Any] = root.span.resource.attributes if root else {}
+
+    def first(*names: str) -> str | None:
+        for node in ([root] if root else []) + nodes:
+            for name in names:
+                if (value := node.span.attributes.get(name)) not in (None, ""):
+                    return str(value)
+        return None
+
+    return Run(
+        id=trace_id,
+        name=root.span.name if root else (nodes[0].span.name if nodes else ""),
+        root=root,
+        nodes=tuple(nodes),
+        source=source,
+        session=first("session.id", "gen_ai.conversation.id"),
+        user=first("user.id", "enduser.id"),
+        tenant=first("reenact.tenant"),
+        recording=_text(resource.get("reenact.recording.id")),
+        notes=tuple(notes),
+        surroundings=_object(facts.get("reenact.surroundings")),
+        entry=_object(facts.get("reenact.entry")),
+        salt=str(facts.get("reenact.redaction.salt") or ""),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _object(text: Any) -> dict[str, Json]:
+    value = parsed_or_none(text) if isinstance(text, str) else None
+    return value if isinstance(value, dict) else {}

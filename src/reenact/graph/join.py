@@ -1,0 +1,78 @@
+"""Which model call asked for which tool call: by the call id where it is known, else by name and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reenact.boundary.reading import answered
+from reenact.values.call import CallKind, FunctionCall
+from reenact.values.json import Json, canonical, parsed_or_none
+from reenact.values.message import ToolCall
+from reenact.values.run import Node
+
+
+@dataclass(slots=True)
+class _Wish:
+    """A tool call that a model asked for and that no tool call has answered yet."""
+
+    node: Node
+    call: ToolCall
+    arguments: bytes | None
+
+
+def joined(nodes: Iterable[Node]) -> list[Node]:
+    """Tie each tool call to the model call that asked for it. Nodes come and go in causal order."""
+    wishes: list[_Wish] = []
+    result: list[Node] = []
+    for node in nodes:
+        if node.kind is CallKind.LLM:
+            wishes += _wishes(node)
+        elif node.kind is CallKind.TOOL:
+            result.append(_tied(node, wishes))
+            continue
+        result.append(node)
+    return result
+
+
+def _wishes(node: Node) -> list[_Wish]:
+    reply = answered(node)
+    calls = [
+        part for message in (reply.messages if reply else ()) for part in message.parts if isinstance(part, ToolCall)
+    ]
+    return [_Wish(node, call, _spelled(parsed_or_none(call.arguments or "null"))) for call in calls]
+
+
+def _spelled(value: Json) -> bytes | None:
+    return canonical(value) if value is not None else None
+
+
+def _tied(node: Node, wishes: list[_Wish]) -> Node:
+    wish = _find(node, wishes)
+    if wish is None:
+        return node
+    wishes.remove(wish)
+    return replace(node, caused_by=wish.node.id, tool_call_id=wish.call.id or None)
+
+
+def _find(node: Node, wishes: list[_Wish]) -> _Wish | None:
+    known = node.span.attributes.get("tool.id") or node.span.attributes.get("gen_ai.tool.call.id")
+    if known:
+        return next((wish for wish in wishes if wish.call.id == known), None)
+    named = [wish for wish in wishes if wish.call.name == node.call.name]
+    request = node.call.request
+    spelled = _spelled(request.arguments) if isinstance(request, FunctionCall) else None
+    exact = [wish for wish in named if wish.arguments == spelled]
+    if exact:
+        return exact[0]
+    partial = [wish for wish in named if _within(wish.call, request)]
+    return partial[0] if len(partial) == 1 or partial else None
+
+
+def _within(call: ToolCall, request: object) -> bool:
+    """Tell whether the model's arguments all reached the function, which may have added defaults."""
+    asked_for = parsed_or_none(call.arguments or "{}")
+    got = request.arguments if isinstance(request, FunctionCall) else None
+    if not isinstance(asked_for, dict) or not isinstance(got, dict):
+        return False
+    return all(got.get(name) == value for name, value in asked_for.items())

@@ -1,0 +1,227 @@
+"""The verdict: how far a recording can be replayed, computed from the graph alone, the same way everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reenact.boundary.reading import answered, asked, frames
+from reenact.values import typed
+from reenact.values.call import (
+    STRUCTURE,
+    CallKind,
+    HttpRequest,
+    Raised,
+    Returned,
+    Streamed,
+    StreamEnd,
+    Unfinished,
+    Value,
+)
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.message import Text
+from reenact.values.run import Grade, KitItem, Node, Reason, Run, Verdict
+
+_RECORD = "record with `reenact run -- …`, which keeps it"
+_MARK = "REDACTED_"
+_OPENINFERENCE_MARK = "__REDACTED__"
+
+
+def judge(run: Run) -> Verdict:
+    """Say how far `run` can be replayed."""
+    outer = frames(run.nodes)
+    calls = [node for node in run.nodes if node.kind not in STRUCTURE and node.id not in outer]
+    reasons = [reason for node in calls for reason in _call_reasons(node)]
+    reasons += _run_reasons(run)
+    answerable = [node for node in calls if not isinstance(node.outcome, Unfinished)]
+    if not answerable:
+        grade = Grade.NONE
+        if not calls:
+            reasons.append(
+                Reason(call="run", field="calls", lost="no call of a model or tool was recorded", fix=_RECORD)
+            )
+    else:
+        grade = Grade.PARTIAL if reasons else Grade.EXACT
+    return Verdict(grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls)), redacted=_redacted(run))
+
+
+def _call_reasons(node: Node) -> Iterator[Reason]:
+    yield from _outcome_reasons(node)
+    if "reenact.schema_version" not in node.span.attributes:
+        yield from _foreign_reasons(node)
+    if dropped := node.span.dropped_attributes:
+        lost = f"{dropped} attributes were dropped by a limit"
+        fix = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT in the emitter to a large number"
+        yield Reason(call=node.label, field="attributes", lost=lost, fix=fix)
+    if any(_OPENINFERENCE_MARK in value for value in node.span.attributes.values() if isinstance(value, str)):
+        fix = "unset OPENINFERENCE_HIDE_* and raise OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH"
+        yield Reason(call=node.label, field="content", lost="hidden by the emitter", fix=fix)
+
+
+def _outcome_reasons(node: Node) -> Iterator[Reason]:
+    """Name what is missing of an outcome."""
+    ended = "nothing to do: the run ended here"
+    label, field = node.label, "outcome"
+    match node.outcome:
+        case Unfinished() if node.span.attributes.get("reenact.incomplete"):
+            yield Reason(call=label, field=field, lost="the process ended before the call did", fix=ended)
+        case Unfinished():
+            fix = f"turn on content capture in the emitter, or {_RECORD}"
+            yield Reason(call=label, field=field, lost="the emitter wrote down no reply", fix=fix)
+        case Streamed(end=StreamEnd.UNFINISHED):
+            yield Reason(call=label, field=field, lost="the process ended in the middle of the stream", fix=ended)
+        case Returned(payload=Value(json=value)):
+            yield from _unstable(node, "result", value)
+        case Streamed(chunks=chunks):
+            for number, chunk in enumerate(chunks):
+                if chunk.data is None:
+                    yield from _unstable(node, f"chunk[{number}]", chunk.value)
+        case _:
+            pass
+
+
+def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
+    fix = f"let {node.call.name} return plain data, a dataclass or a pydantic model"
+    for place in typed.unstable_places(value):
+        yield Reason(call=node.label, field=f"{field}{place}", lost="a value that cannot be rebuilt", fix=fix)
+
+
+def _foreign_reasons(node: Node) -> Iterator[Reason]:
+    """Name what an emitter other than ours does not keep of a provider's call."""
+    if not isinstance(node.call.request, HttpRequest):
+        return
+    if isinstance(node.outcome, Returned):
+        lost = "the exact bytes, headers and status of the reply; it is answered as equal JSON with status 200"
+        yield Reason(call=node.label, field="reply", lost=lost, fix=_RECORD)
+    if parsed_or_none(node.call.request.body.data) is None:
+        yield Reason(call=node.label, field="request", lost="the request body", fix=_RECORD)
+    body = parsed_or_none(node.call.request.body.data)
+    if isinstance(body, dict) and body.get("stream") is True:
+        yield Reason(call=node.label, field="stream", lost="the boundaries of the stream's pieces", fix=_RECORD)
+
+
+def _run_reasons(run: Run) -> Iterator[Reason]:
+    if run.root is None:
+        yield Reason(call="run", field="root", lost="the root span is missing", fix="export the whole trace")
+    elif run.root.span.attributes.get("reenact.incomplete"):
+        yield Reason(
+            call="run", field="end", lost="the process was killed; what it did last may be missing", fix="nothing to do"
+        )
+    if orphans := [node for node in run.nodes if node.orphan]:
+        lost = f"{len(orphans)} spans hang below a span that is not here"
+        yield Reason(call="run", field="structure", lost=lost, fix="export the whole trace, unsampled")
+    if not run.entry:
+        yield Reason(
+            call="run",
+            field="entry",
+            lost="how the program was started",
+            fix="name the program: `reenact replay RUN -- CMD`, or " + _RECORD,
+        )
+    suppressed = run.root.span.attributes.get("reenact.suppressed") if run.root else None
+    if suppressed:
+        lost = f"{suppressed} calls made under suppress_tracing"
+        yield Reason(call="run", field="calls", lost=lost, fix="do not suppress calls that a replay must answer")
+
+
+def _redacted(run: Run) -> int:
+    """Count the replaced values that the run carries, in requests and replies."""
+    return sum(
+        value.count(_MARK)
+        for node in run.nodes
+        for name, value in node.span.attributes.items()
+        if isinstance(value, str)
+        and name in {"input.value", "output.value", "reenact.stream.chunks", "reenact.exception"}
+    )
+
+
+def _kit(run: Run, calls: list[Node]) -> Iterator[KitItem]:
+    models = [node for node in calls if node.kind is CallKind.LLM]
+    requests = [asked(node) for node in models]
+    known = [request for request in requests if request is not None]
+    replies = [answered(node) for node in models if not isinstance(node.outcome, Raised | Unfinished)]
+    tools = [node for node in calls if node.kind is CallKind.TOOL]
+    exact = [node for node in calls if "reenact.schema_version" in node.span.attributes]
+    yield _share("inputs, byte-exact", len(exact), len(calls), _RECORD)
+    system = [m for r in known for m in r.messages if m.role in {"system", "developer"}]
+    prompt = "".join(part.text for message in system[:1] for part in message.parts if isinstance(part, Text))
+    whole = len(known) == len(models) and len(exact) == len(
+        calls
+    )  # every request is there: what is absent was not sent
+    yield _either("system prompt", bool(system), not whole, f"{len(prompt)} characters" if prompt else "none was sent")
+    yield _either(
+        "tool schemas", any(r.tools for r in known), bool(tools) and not whole, "" if tools else "none were sent"
+    )
+    yield _share("parameters", len(known), len(models), _RECORD)
+    yield _share("asked model", sum(r.model is not None for r in known), len(models), _RECORD)
+    yield _share("resolved model", sum(r is not None and r.model is not None for r in replies), len(replies), _RECORD)
+    hosts = {str(h) for node in models if (h := node.span.attributes.get("server.address"))}
+    yield _either("provider and region", bool(hosts), bool(models), ", ".join(sorted(hosts)))
+    yield from _content_kit(calls, tools)
+    yield from _world_kit(run, calls, models)
+
+
+def _content_kit(calls: list[Node], tools: list[Node]) -> Iterator[KitItem]:
+    retrievers = [node for node in calls if node.kind is CallKind.RETRIEVER]
+    yield _share(
+        "retrieved content",
+        sum(isinstance(n.outcome, Returned | Streamed) for n in retrievers),
+        len(retrievers),
+        _RECORD,
+    )
+    kept = sum(not isinstance(node.outcome, Unfinished) for node in tools)
+    yield _share("tool requests and results", kept, len(tools), "declare tools with @reenact.tool")
+    embeddings = [node for node in calls if node.kind is CallKind.EMBEDDING]
+    named = sum(1 for node in embeddings if (request := asked(node)) is not None and request.model)
+    yield _share("embedding model", named, len(embeddings), _RECORD)
+
+
+def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitItem]:
+    streams = [node for node in models if isinstance(node.outcome, Streamed)]
+    yield _share("times", sum(node.span.end_ns > 0 for node in calls), len(calls), _RECORD)
+    yield _share("time of first token", sum(bool(_chunks(node)) for node in streams), len(streams), _RECORD)
+    yield _either("order of releases", any(node.end_order for node in calls), bool(calls), "")
+    commit = run.surroundings.get("commit")
+    build = run.surroundings.get("build")
+    yield _either(
+        "commit", isinstance(commit, dict) and bool(commit.get("id")), True, _commit(commit), "run from a git work tree"
+    )
+    yield _either("build", bool(build), True, str(build or ""), "set REENACT_BUILD to the image or build id")
+    environment = run.surroundings.get("environment")
+    yield _either("settings", bool(environment), True, "", "name them in REENACT_KEEP_ENV")
+    seed = run.surroundings.get("hash_seed")
+    yield _either("hash seed", seed not in (None, "random"), True, str(seed or ""), "set PYTHONHASHSEED=0")
+    yield _either("entry point", bool(run.entry), True, _argv(run.entry), _RECORD)
+
+
+def _chunks(node: Node) -> int:
+    return len(node.outcome.chunks) if isinstance(node.outcome, Streamed) else 0
+
+
+def _commit(commit: Json) -> str:
+    return str(commit.get("id") or "")[:12] if isinstance(commit, dict) else ""
+
+
+def _argv(entry: dict[str, Json]) -> str:
+    argv = entry.get("argv")
+    return " ".join(str(word) for word in argv) if isinstance(argv, list) else ""
+
+
+def _share(name: str, have: int, of: int, fix: str) -> KitItem:
+    if of == 0:
+        return KitItem(name=name, state="not applicable")
+    state = "present" if have == of else "missing" if have == 0 else "partial"
+    return KitItem(name=name, state=state, detail=f"{have} of {of}", fix="" if state == "present" else fix)
+
+
+def _either(name: str, have: object, applies: object, detail: str, fix: str = _RECORD) -> KitItem:
+    if not applies and not have:
+        return KitItem(name=name, state="not applicable", detail=detail)
+    return KitItem(name=name, state="present" if have else "missing", detail=detail, fix="" if have else fix)
+
+
+def facts(nodes: Iterable[Node]) -> dict[str, int]:
+    """Count calls by kind, lower case, leaving out roots."""
+    counts: dict[str, int] = {}
+    for node in nodes:
+        if not node.span.attributes.get("reenact.run.root"):
+            counts[node.kind.lower()] = counts.get(node.kind.lower(), 0) + 1
+    return counts

@@ -1,0 +1,414 @@
+"""httpx and httpx2, sync and async: cut at `Client.send`, where a provider's SDK hands over its request.
+
+Not at the socket: HTTP/2, pools and TLS mangle streams and order there. Not at the SDK's method: retries, raw bytes
+and errors are gone there. What passes is teed: request body, reply body or stream pieces, status, allow-listed
+headers. In a replay the SDK gets a real response object of its own client library, so everything the agent sees is
+the SDK's own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from functools import cache, wraps
+from typing import Any, ClassVar, NamedTuple
+
+from reenact.boundary import door, lanes
+from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.decoding import Decoder, decoder_for
+from reenact.contracts.doorman import Passage
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.contracts.shape import Shape
+from reenact.discover import members
+from reenact.values import typed
+from reenact.values.call import Body, Call, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
+
+_log = logging.getLogger("reenact")
+_KEPT_HEADERS = frozenset(
+    [
+        "content-type",
+        "date",
+        "retry-after",
+        "retry-after-ms",
+        "x-should-retry",
+        "x-request-id",
+        "request-id",
+        "apim-request-id",
+        "x-ms-region",
+        "x-ms-request-id",
+        "cf-ray",
+        "server-timing",
+    ]
+)
+_DONE = b"[DONE]"
+"""What OpenAI's streams end with; the SDK reads no further."""
+_TAIL = 32
+_KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
+
+
+class _Library(NamedTuple):
+    """A client library and our two stream classes, which must derive from its own."""
+
+    module: Any
+    tee: type[Any]
+    tee_async: type[Any]
+    recorded: type[Any]
+    recorded_async: type[Any]
+
+
+def _shape_of(path: str) -> Shape | None:
+    for shape in members("shapes", Shape):
+        if path.endswith(shape.paths):
+            return shape
+    return None
+
+
+def _read_call(request: Any) -> Call | None:
+    """Make a call of a request, or None where it speaks no known shape or its body is a stream."""
+    url = request.url
+    shape = _shape_of(url.path) if request.method == "POST" else None
+    if shape is None:
+        return None
+    try:
+        content = request.content
+    except Exception:
+        return None
+    attempt = request.headers.get("x-stainless-retry-count", "0")
+    asked = HttpRequest(
+        shape=shape.name,
+        method=request.method,
+        url=str(url),
+        body=Body(content),
+        attempt=int(attempt) if attempt.isdecimal() else 0,
+    )
+    return Call(kind=shape.kind, name=shape.span_name, request=asked)
+
+
+def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, value)
+        for name, value in ((name.lower(), value) for name, value in headers.multi_items())
+        if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)
+    )
+
+
+def _enter(client: Any, request: Any) -> Passage | None:
+    """Ask the doorman in charge, or give None where the request goes straight through."""
+    doorman = door.doorman()
+    if doorman is None or client.is_closed:
+        return None
+    try:
+        call = _read_call(request)
+    except Exception:  # our failure is never the agent's
+        _log.debug("reenact could not read a request", exc_info=True)
+        return None
+    return None if call is None else doorman.open(call)
+
+
+def _tell_reply(passage: Passage, response: Any) -> None:
+    reply = HttpReply(status=response.status_code, headers=_kept(response.headers), body=Body(response.content))
+    passage.closed(Returned(payload=reply))
+
+
+def _send(library: _Library) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        @wraps(original)
+        def send(self: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
+            passage = _enter(self, request)
+            if passage is None:
+                return original(self, request, stream=stream, **kwargs)
+            if passage.answer is not None:
+                return _replay(library, self, request, passage, stream=stream)
+            try:
+                with passage.crossing(), lanes.aside():
+                    response = original(self, request, stream=stream, **kwargs)
+            except BaseException as error:
+                passage.raised(error)
+                raise
+            if not stream:
+                _tell_reply(passage, response)
+                return response
+            passage.head(response.status_code, _kept(response.headers))
+            response.stream = library.tee(response.stream, passage, decoder_for(response.headers))
+            return response
+
+        return send
+
+    return make
+
+
+def _send_async(library: _Library) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        @wraps(original)
+        async def send(self: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
+            passage = _enter(self, request)
+            if passage is None:
+                return await original(self, request, stream=stream, **kwargs)
+            if passage.answer is not None:
+                return await _replay_async(library, self, request, passage, stream=stream)
+            try:
+                with passage.crossing(), lanes.aside():
+                    response = await original(self, request, stream=stream, **kwargs)
+            except BaseException as error:
+                passage.raised(error)
+                raise
+            if not stream:
+                _tell_reply(passage, response)
+                return response
+            passage.head(response.status_code, _kept(response.headers))
+            response.stream = library.tee_async(response.stream, passage, decoder_for(response.headers))
+            return response
+
+        return send
+
+    return make
+
+
+def _replay(library: _Library, client: Any, request: Any, passage: Passage, *, stream: bool) -> Any:
+    for hook in client.event_hooks["request"]:
+        hook(request)
+    answer = passage.answer
+    try:
+        passage.wait(passage.head_order if isinstance(answer, Streamed) else passage.end_order)
+    except BaseException as error:
+        passage.raised(error)
+        raise
+    response = _rebuild(library, client, request, passage, library.recorded)
+    for hook in client.event_hooks["response"]:
+        hook(response)
+    if isinstance(answer, Streamed) and not stream:
+        response.read()
+    return response
+
+
+async def _replay_async(library: _Library, client: Any, request: Any, passage: Passage, *, stream: bool) -> Any:
+    for hook in client.event_hooks["request"]:
+        await hook(request)
+    answer = passage.answer
+    try:
+        await passage.wait_async(passage.head_order if isinstance(answer, Streamed) else passage.end_order)
+        if isinstance(answer, Raised) and was_cancelled(answer):
+            await until_cancelled(passage)
+    except BaseException as error:
+        passage.raised(error)
+        raise
+    response = _rebuild(library, client, request, passage, library.recorded_async)
+    for hook in client.event_hooks["response"]:
+        await hook(response)
+    if isinstance(answer, Streamed) and not stream:
+        await response.aread()
+    return response
+
+
+def _rebuild(library: _Library, client: Any, request: Any, passage: Passage, stream_class: type[Any]) -> Any:
+    """Make the library's own response object, or raise the library's own error, from what was recorded."""
+    build = library.module.Response
+    extensions = {"http_version": b"HTTP/1.1"}
+    match passage.answer:
+        case Returned(payload=HttpReply(status=status, headers=headers, body=body)):
+            response = build(status, headers=list(headers), content=body.data, request=request, extensions=extensions)
+            passage.closed(passage.answer)
+        case Streamed(status=status, headers=headers) as answer:
+            stream = stream_class(answer, passage, request)
+            response = build(status, headers=list(headers), stream=stream, request=request, extensions=extensions)
+            passage.head(status, headers)
+        case Raised(exception=exception):
+            error = _with_request(typed.decode_exception(exception), request)
+            passage.raised(error)
+            raise error
+        case other:
+            raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
+    response.elapsed = timedelta(0)
+    response.default_encoding = getattr(client, "_default_encoding", response.default_encoding)
+    return response
+
+
+def _with_request(error: BaseException, request: Any) -> BaseException:
+    if hasattr(type(error), "request"):
+        error.request = request  # type: ignore[attr-defined]
+    return error
+
+
+class _Teeing:
+    """What the two teeing streams share: telling each piece once, and the end once."""
+
+    library: ClassVar[Any]
+
+    def __init__(self, stream: Any, passage: Passage, decoder: Decoder) -> None:
+        self._stream, self._passage, self._decoder = stream, passage, decoder
+        self._tail = b""
+        self._open = True
+
+    def _piece(self, raw: bytes) -> None:
+        if not self._open:
+            return
+        try:
+            data = self._decoder.decode(raw)
+        except Exception as error:  # a broken coding is the agent's to meet: its client raises this in its own decoder
+            broken = self.library.DecodingError(str(error))
+            broken.__cause__ = error
+            self._end(StreamEnd.RAISED, broken)
+            return
+        if data:
+            self._tail = (self._tail + data)[-_TAIL:]
+            self._passage.chunk(data)
+
+    def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        if not self._open:
+            return
+        self._open = False
+        if end is StreamEnd.ABANDONED and _DONE in self._tail:
+            end = StreamEnd.FINISHED  # the SDK stops reading here; nothing was left to come
+        self._passage.ended(end, error)
+
+    def __del__(self) -> None:
+        self._end(StreamEnd.ABANDONED)
+
+
+class _TeeSync(_Teeing):
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for raw in self._stream:
+                self._piece(raw)
+                yield raw
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._end(StreamEnd.RAISED, error)
+            raise
+        self._end(StreamEnd.FINISHED)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._end(StreamEnd.ABANDONED)
+
+
+class _TeeAsync(_Teeing):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for raw in self._stream:
+                self._piece(raw)
+                yield raw
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._end(StreamEnd.RAISED, error)
+            raise
+        self._end(StreamEnd.FINISHED)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        self._end(StreamEnd.ABANDONED)
+
+
+class _Recorded:
+    """What the two replaying streams share."""
+
+    def __init__(self, answer: Streamed, passage: Passage, request: Any) -> None:
+        self._answer, self._passage, self._request = answer, passage, request
+        self._left = len(answer.chunks)
+        self._tail = b""
+        self._open = True
+
+    def _piece(self, chunk: Chunk) -> bytes:
+        data = chunk.data or b""
+        self._left -= 1
+        self._tail = (self._tail + data)[-_TAIL:]
+        self._passage.chunk(data)
+        return data
+
+    def _finish(self) -> None:
+        """Come to the recorded end: silently, with the recorded error, or with a miss if the agent reads on."""
+        answer = self._answer
+        match answer.end:
+            case StreamEnd.FINISHED:
+                self._end(StreamEnd.FINISHED)
+            case StreamEnd.RAISED if answer.exception is not None:
+                error = _with_request(typed.decode_exception(answer.exception), self._request)
+                self._end(StreamEnd.RAISED, error)
+                raise error
+            case _:
+                self._end(StreamEnd.ABANDONED)
+                raise self._passage.miss(
+                    f"the agent reads on where the recorded run left this stream ({answer.end}), "
+                    f"after {len(answer.chunks)} pieces"
+                )
+
+    def _closed(self) -> None:
+        """Hear that the agent wants no more."""
+        whole = self._answer.end is StreamEnd.FINISHED and not self._left
+        self._end(StreamEnd.FINISHED if whole or _DONE in self._tail else StreamEnd.ABANDONED)
+
+    def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        if self._open:
+            self._open = False
+            self._passage.ended(end, error)
+
+    def __del__(self) -> None:
+        self._closed()
+
+
+class _RecordedSync(_Recorded):
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for chunk in self._answer.chunks:
+                self._passage.wait(chunk.order)
+                yield self._piece(chunk)
+            if self._answer.end is not StreamEnd.ABANDONED:
+                self._passage.wait(self._passage.end_order)
+            self._finish()
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._end(StreamEnd.RAISED, error)
+            raise
+
+    def close(self) -> None:
+        self._closed()
+
+
+class _RecordedAsync(_Recorded):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            for chunk in self._answer.chunks:
+                await self._passage.wait_async(chunk.order)
+                yield self._piece(chunk)
+            if was_cancelled(self._answer):
+                await until_cancelled(self._passage)
+            if self._answer.end is not StreamEnd.ABANDONED:
+                await self._passage.wait_async(self._passage.end_order)
+            self._finish()
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._end(StreamEnd.RAISED, error)
+            raise
+
+    async def aclose(self) -> None:
+        self._closed()
+
+
+@cache
+def _library(module: Any) -> _Library:
+    sync, asynchronous = module.SyncByteStream, module.AsyncByteStream
+    return _Library(
+        module=module,
+        tee=type("TeeStream", (_TeeSync, sync), {"library": module}),
+        tee_async=type("AsyncTeeStream", (_TeeAsync, asynchronous), {"library": module}),
+        recorded=type("RecordedStream", (_RecordedSync, sync), {}),
+        recorded_async=type("AsyncRecordedStream", (_RecordedAsync, asynchronous), {}),
+    )
+
+
+def _install(patches: PatchSet) -> None:
+    def cut(module: Any) -> None:
+        library = _library(module)
+        patches.replace(module.Client, "send", _send(library))
+        patches.replace(module.AsyncClient, "send", _send_async(library))
+
+    for name in INTEGRATION.libraries:
+        patches.when_imported(name, cut)
+
+
+INTEGRATION = Integration(name="http_clients", libraries=("httpx", "httpx2"), install=_install)

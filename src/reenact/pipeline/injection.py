@@ -1,0 +1,120 @@
+"""The environment in which a program records or replays itself, and running a program in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reenact.errors import InputError
+from reenact.export.backends import backends_from_environment
+from reenact.export.delivery import Report
+from reenact.pipeline.drain import Drain
+from reenact.stores.directory import DirectoryStore
+from reenact.values.run import Run
+
+_POLL_S = 1.0
+
+
+def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:
+    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it."""
+    hook = str(Path(__file__).parents[1] / "bootstrap")
+    path = [hook, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != hook)]
+    return {**environ, "PYTHONPATH": os.pathsep.join(path), **further}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What came of running a program with the recorder in it."""
+
+    exit_code: int
+    """As a shell would give it: 128 + n for a program that signal n killed."""
+    runs: tuple[Run, ...]
+    unfinished: int
+    reports: tuple[Report, ...]
+
+
+def record(
+    argv: Sequence[str], store: DirectoryStore, identity: Mapping[str, str], say: Callable[[str], None]
+) -> Recorded:
+    """Run a program with the recorder in it, carrying its journals into the store and to backends meanwhile.
+
+    Standard streams, working directory and signals are the program's own. Raises `InputError` where it cannot be
+    started.
+    """
+    store.prepare()
+    recording = os.urandom(8).hex()
+    named = {f"REENACT_{name.upper()}": value for name, value in identity.items()}
+    environ = injected(
+        os.environ,
+        REENACT_RECORD="1",
+        REENACT_RECORDING=recording,
+        REENACT_SALT=os.urandom(16).hex(),
+        REENACT_STORE=str(store.folder),
+        **named,
+    )
+    backends = backends_from_environment(os.environ)
+    drain = Drain(store, recording=recording, backends=backends, report=say)
+    try:
+        process = subprocess.Popen(list(argv), env=environ)
+    except OSError as error:
+        raise InputError(argv[0], f"cannot be started: {error.strerror}") from error
+    over = threading.Event()
+    carrier = threading.Thread(target=_carry, args=(drain, over, say), daemon=True)
+    carrier.start()
+    code = _wait(process)
+    over.set()
+    carrier.join()
+    runs = drain.finish({process.pid: code})
+    return Recorded(
+        exit_code=code if code >= 0 else 128 - code,
+        runs=tuple(runs),
+        unfinished=drain.done.unfinished,
+        reports=tuple(drain.reports),
+    )
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the program, passing on what is sent to us; an interrupt from the terminal it gets by itself."""
+
+    def forward(number: int, _frame: object) -> None:
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
+
+    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _carry(drain: Drain, over: threading.Event, say: Callable[[str], None]) -> None:
+    while not over.wait(_POLL_S):
+        try:
+            drain.poll()
+        except Exception as error:  # noqa: BLE001 - the program goes on; what was not carried now is carried at the end
+            say(f"carrying the journal failed for now: {error}")
+
+
+def program(argv: Sequence[str]) -> list[str]:
+    """Give the command to run; `python` means the interpreter that has this package.
+
+    Called by its path from an environment that is not activated, `reenact run -- python agent.py` would else find a
+    Python that knows neither us nor the agent's libraries. An activated environment (VIRTUAL_ENV) is left its own.
+    """
+    words = list(argv)
+    if words and words[0] in {"python", "python3"} and "VIRTUAL_ENV" not in os.environ:
+        found = shutil.which(words[0])
+        here = Path(sys.prefix) / "bin"
+        if found is None or (sys.prefix != sys.base_prefix and Path(found).parent != here):
+            words[0] = sys.executable
+    return words

@@ -1,0 +1,268 @@
+"""Putting a recorder in charge of this process, and taking it away again."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import Link
+
+from reenact.boundary import door, lanes
+from reenact.boundary.patching import Patches
+from reenact.boundary.place import Place
+from reenact.contracts.doorman import Doorman
+from reenact.contracts.integration import Integration
+from reenact.dialects.openinference import DIALECT
+from reenact.discover import members
+from reenact.errors import ReplayStopped
+from reenact.record import pipe, surroundings
+from reenact.record.journal import JournalProcessor
+from reenact.record.projection import Projection, application_provider
+from reenact.record.recorder import Recorder
+from reenact.record.runs import REPLACED, Run, Runs
+from reenact.record.span import CallSpans
+from reenact.redact.engine import KNOWN, Engine, credentials_in, names_a_secret
+from reenact.redact.processor import RedactionSpanProcessor
+from reenact.stores.directory import DirectoryStore, locate
+from reenact.values import typed
+from reenact.values.call import ExceptionRecord
+from reenact.values.json import Json, compact
+from reenact.version import VERSION
+
+_IDENTITY = {"user": "user.id", "session": "session.id", "tenant": "reenact.tenant"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How a recording is made. Code beats environment (REENACT_*)."""
+
+    store: Path | None = None
+    user: str | None = None
+    session: str | None = None
+    tenant: str | None = None
+    salt: str = ""
+    """The token key of the recording that is replayed; empty to draw one."""
+    root: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further attributes of every root."""
+    links: tuple[Link, ...] = ()
+    doorman: Callable[[Recorder, Engine], Doorman] | None = None
+    """Makes the doorman to put in charge; the recorder itself by default."""
+    application: TracerProvider | Any | None = None
+    """The application's provider to project to; looked up by default."""
+
+
+class _Boundaries:
+    """Every boundary of this process, cut once, however many recordings are open at a time."""
+
+    def __init__(self) -> None:
+        self._patches = Patches()
+        self._users = 0
+
+    def cut(self) -> None:
+        """Put ourselves before every boundary."""
+        self._users += 1
+        if self._users > 1:
+            return
+        self._patches = Patches()
+        lanes.install(self._patches)
+        for integration in members("integrations", Integration):
+            integration.install(self._patches)
+        self._patches.replace(sys, "excepthook", _hook)
+        self._patches.replace(threading, "excepthook", _thread_hook)
+
+    def give_back(self) -> None:
+        """Give every boundary back with the last recording, in whatever order they end."""
+        self._users -= 1
+        if self._users == 0:
+            self._patches.undo()
+
+
+def _hook(original: Any) -> Any:
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        for recording in _current:
+            recording.died_of(error)
+        if not isinstance(error, ReplayStopped):  # told by the replay's own report, first divergence first
+            original(kind, error, trace)
+
+    return excepthook
+
+
+def _thread_hook(original: Any) -> Any:
+    def excepthook(args: Any) -> None:
+        if not issubclass(args.exc_type, ReplayStopped):
+            original(args)
+
+    return excepthook
+
+
+class Recording:
+    """A recorder in charge of this process. `stop` is safe to call twice."""
+
+    def __init__(self, setup: Setup, environ: Mapping[str, str]) -> None:
+        self.store = DirectoryStore(setup.store or locate(Path.cwd(), dict(environ)))
+        self.id = environ.get("REENACT_RECORDING") or os.urandom(8).hex()
+        process = os.urandom(8).hex()
+        key = environ.get("REENACT_REDACTION_KEY", "").encode() or None
+        self.engine = Engine(key=key, salt=setup.salt or environ.get("REENACT_SALT", ""), known=credentials_in(environ))
+        facts: dict[str, Json] = {
+            "reenact.recording.id": self.id,
+            "reenact.process.id": process,
+            "process.pid": os.getpid(),
+            "service.instance.id": process,
+        }
+        described = pipe.resource(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python", facts)
+        name = f"{self.id}-{process}"
+        self.journal = JournalProcessor(
+            self.store.journals, name, self.engine.attributes(described.attributes), "reenact", VERSION
+        )
+        processor = RedactionSpanProcessor(self.journal, self.engine)
+        self.provider = pipe.provider(described, processor)
+        self._spans = CallSpans(self.journal, self.engine)
+        self._setup, self._environ = setup, environ
+        self._error: ExceptionRecord | None = None
+        self._started = self._stopped = False
+        self._suppressed = door.suppressed()
+        self._shown: Projection | None = None
+        self._around: dict[str, str] = {}
+        self.recorder = self._recorder(setup)
+        self.doorman: Doorman = setup.doorman(self.recorder, self.engine) if setup.doorman else self.recorder
+
+    @staticmethod
+    def _default_identity(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
+        named = {name: getattr(setup, name) or environ.get(f"REENACT_{name.upper()}") for name in _IDENTITY}
+        return {_IDENTITY[name]: value for name, value in named.items() if value}
+
+    def _recorder(self, setup: Setup) -> Recorder:
+        recorder = Recorder(
+            self._spans,
+            self.journal,
+            self.engine,
+            DIALECT,
+            parent=self._parent,
+            run=self._run,
+            projection=self._projection,
+        )
+        self.runs = Runs(
+            self.provider,
+            self._root_attributes,
+            self._counts,
+            next_order=recorder.next_order,
+            identity=self._default_identity(setup, self._environ),
+            links=setup.links,
+            version=VERSION,
+        )
+        return recorder
+
+    def _parent(self) -> Place:
+        return self.runs.parent()
+
+    def _run(self, root: int) -> Run | None:
+        return self.runs.with_root(root)
+
+    def _projection(self) -> Projection | None:
+        """Find the application's provider, which may be set up long after us. A replay shows nothing there."""
+        if self._shown is None and self._setup.doorman is None:
+            application = self._setup.application or application_provider(self.provider)
+            if application is not None:
+                self._shown = Projection(application, DIALECT, self.engine, VERSION)
+        return self._shown
+
+    def _root_attributes(self) -> dict[str, Any]:
+        engine = self.engine
+        if not self._around:  # read once: a service opens many runs
+            around = surroundings.surroundings(lambda _, value: engine.token(KNOWN, value), names_a_secret)
+            self._around = {
+                "reenact.entry": compact(surroundings.entry_point()),
+                "reenact.surroundings": compact(around),
+            }
+        return {
+            **self._around,
+            "reenact.redaction.policy": engine.policy_digest,
+            "reenact.redaction.salt": engine.salt,
+            **self._setup.root,
+        }
+
+    def start(self) -> Recording:
+        """Cut every boundary and take charge."""
+        self._started = True
+        _current.append(self)
+        lanes.restart()
+        self._undo = lanes.finish_with(self.recorder)
+        _boundaries.cut()
+        _take_charge()
+        atexit.register(self.stop)
+        return self
+
+    @property
+    def strict(self) -> bool:
+        """Nothing may go past the doorman: it answers from a recording."""
+        return self._setup.doorman is not None
+
+    def died_of(self, error: BaseException) -> None:
+        """Note what the program died of."""
+        self._error = typed.encode_exception(error)
+
+    def unit(self, name: str, *, value: Json = None, **identity: str | None) -> AbstractContextManager[Run | None]:
+        """Open a run of its own for one unit of work."""
+        named = {_IDENTITY.get(key, key): value for key, value in identity.items() if value is not None}
+        return self.runs.unit(name, named, value)
+
+    def stop(self) -> None:
+        """Close every run, give every boundary back, close the journal."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._started:
+            atexit.unregister(self.stop)
+            _current.remove(self)
+            _take_charge()
+            _boundaries.give_back()
+            self._undo()
+        self.runs.close(self._error)
+        self.provider.shutdown()
+
+    def _counts(self) -> dict[str, int]:
+        return {
+            REPLACED: sum(self.engine.replaced.values()),
+            "reenact.suppressed": door.suppressed() - self._suppressed,
+            "reenact.dropped": self.journal.dropped,
+        }
+
+
+_boundaries = _Boundaries()
+_current: list[Recording] = []
+
+
+def current() -> Recording | None:
+    """Give the recording in charge of this process."""
+    return _current[-1] if _current else None
+
+
+def _take_charge() -> None:
+    """Put the innermost recording's doorman at the door."""
+    innermost = current()
+    door.install(innermost.doorman if innermost else None, strict=innermost.strict if innermost else False)
+
+
+def start(setup: Setup, environ: Mapping[str, str] | None = None) -> Recording:
+    """Begin to record this process. The innermost recording is in charge."""
+    recording = Recording(setup, os.environ if environ is None else environ)
+    try:
+        return recording.start()
+    except BaseException:
+        recording.stop()
+        raise
+
+
+def stop(recording: Recording) -> None:
+    """End a recording."""
+    recording.stop()

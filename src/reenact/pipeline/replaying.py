@@ -1,0 +1,181 @@
+"""Running a program against a recording, and judging what it did."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from reenact.compare.judge import ReplayResult, judge_replay
+from reenact.errors import CannotJudge
+from reenact.formats import otlp_json
+from reenact.graph.verdict import judge
+from reenact.pipeline.appending import append
+from reenact.pipeline.drain import Drain
+from reenact.pipeline.injection import injected
+from reenact.pipeline.joining import Plan
+from reenact.pipeline.sources import Found
+from reenact.record.surroundings import commit
+from reenact.replay import ledger
+from reenact.replay.policy import Policy, Source
+from reenact.stores.directory import DirectoryStore
+from reenact.values.call import Unfinished
+from reenact.values.json import Json
+from reenact.values.run import Grade, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What came of a replay."""
+
+    result: ReplayResult
+    run: Run | None
+    """The replay's own run."""
+    recorded_commit: str | None
+    current_commit: str | None
+    exit_code: int
+    """Of the program."""
+    appended: int = 0
+    """How many calls that went live were added to the recording."""
+
+
+def command(found: Found, given: Sequence[str]) -> tuple[list[str], Path]:
+    """Say what to run and where: what was given, else the recorded entry point. Raises `CannotJudge`."""
+    if given:
+        return list(given), Path.cwd()
+    entry = found.run.entry
+    argv = entry.get("argv")
+    if not isinstance(argv, list) or not argv:
+        hint = "name the program: `reenact replay RUN -- python your_agent.py`"
+        raise CannotJudge("the recording does not say how its program was started", hint=hint)
+    words = [str(word) for word in argv]
+    executable = str(entry.get("executable") or "")
+    words[0] = executable if executable and Path(executable).exists() else sys.executable
+    cwd = Path(str(entry.get("cwd") or "."))
+    return words, cwd if cwd.is_dir() else Path.cwd()
+
+
+def check_judgeable(found: Found) -> None:
+    """Raise `CannotJudge` where nothing in the recording could answer a call."""
+    verdict = judge(found.run)
+    if verdict.grade is Grade.NONE:
+        why = verdict.reasons[0] if verdict.reasons else None
+        lost = f"{why.call}: {why.lost}" if why else "no call was recorded"
+        raise CannotJudge(f"run {found.run.id[:12]} cannot be replayed: {lost}", hint=why.fix if why else "")
+
+
+def replay(
+    found: Found,
+    argv: Sequence[str],
+    cwd: Path,
+    policy: Policy,
+    store: DirectoryStore,
+    *,
+    stdout: IO[bytes] | None = None,
+) -> Replayed:
+    """Run a program against a recording in a process of its own, and judge it.
+
+    Its standard streams are this process's own, but for `stdout` where one is given. Raises `CannotJudge` where the
+    program cannot be started.
+    """
+    store.prepare()
+    scratch = Path(tempfile.mkdtemp(prefix="reenact-"))
+    try:
+        return _replay(found, argv, cwd, policy, store, scratch, stdout)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _replay(
+    found: Found,
+    argv: Sequence[str],
+    cwd: Path,
+    policy: Policy,
+    store: DirectoryStore,
+    scratch: Path,
+    stdout: IO[bytes] | None,
+) -> Replayed:
+    spans = [node.span for run in (found.run, *found.siblings) for node in run.nodes]
+    (scratch / "recording.jsonl").write_bytes(otlp_json.FORMAT.encode(spans))
+    plan = Plan(
+        run=found.run.id,
+        spans=str(scratch / "recording.jsonl"),
+        ledger=str(scratch / "ledger.jsonl"),
+        models=policy.models.value,
+        tools=policy.tools.value,
+        store=str(store.folder),
+    )
+    plan.write(scratch / "plan.json")
+    recording = os.urandom(8).hex()
+    environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
+    environ |= {name: value for name, value in _environment(found.run).items() if name not in environ}
+    environ.pop("REENACT_RECORD", None)
+    code = _run(argv, cwd, environ, stdout)
+    entries = ledger.read(Path(plan.ledger))
+    runs = Drain(store, recording=recording).finish(exit_codes={})
+    own = _own(runs)
+    result = judge_replay(
+        found.run, found.siblings, own, entries, exit_code=code, recorded_exit=_recorded_exit(found.run)
+    )
+    return Replayed(
+        result=result,
+        run=own,
+        recorded_commit=_commit_id(found.run.surroundings.get("commit")),
+        current_commit=_commit_id(commit(cwd)),
+        exit_code=code,
+        appended=_append(found, runs, entries, policy, store),
+    )
+
+
+def _run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], stdout: IO[bytes] | None) -> int:
+    try:
+        process = subprocess.Popen(list(argv), cwd=cwd, env=dict(environ), stdout=stdout)
+    except OSError as error:
+        raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
+    while True:
+        with suppress(KeyboardInterrupt):  # the program gets it too, and ends as it would
+            return process.wait()
+
+
+def _environment(run: Run) -> dict[str, str]:
+    """Give the recorded settings. A credential is its token: inert, and the same in every prompt."""
+    kept = run.surroundings.get("environment")
+    recorded = {name: str(value) for name, value in kept.items()} if isinstance(kept, dict) else {}
+    inert = {"OPENAI_API_KEY": "reenact-inert"}
+    return inert | recorded
+
+
+def _own(runs: Sequence[Run]) -> Run | None:
+    return max(runs, key=lambda run: len(run.nodes), default=None)
+
+
+def _recorded_exit(run: Run) -> int | None:
+    code = run.root.span.attributes.get("process.exit.code") if run.root else None
+    return code if isinstance(code, int) else None
+
+
+def _commit_id(value: Json) -> str | None:
+    found = value.get("id") if isinstance(value, dict) else None
+    return str(found) if found else None
+
+
+def _append(
+    found: Found, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]], policy: Policy, store: DirectoryStore
+) -> int:
+    """Add what `recorded-or-live` had to fetch to the recording, in the store."""
+    if Source.RECORDED_OR_LIVE not in {policy.models, policy.tools}:
+        return 0
+    fetched = {str(entry["span"]) for entry in entries if entry["t"] == "live"}
+    new = [
+        node for run in runs for node in run.nodes if node.id in fetched and not isinstance(node.outcome, Unfinished)
+    ]
+    if not new:
+        return 0
+    return append(found, new, store)

@@ -1,0 +1,95 @@
+"""Finding the run that somebody named: `last`, an id or its prefix, a path, `path#id`, or `-`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reenact.errors import InputError, UsageError
+from reenact.graph.build import build
+from reenact.pipeline.catalog import replay_of
+from reenact.pipeline.drain import leftovers
+from reenact.read.open import open_spans
+from reenact.stores.directory import DirectoryStore
+from reenact.values.run import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A run, and the other runs of the same recording, which the same program made."""
+
+    run: Run
+    siblings: tuple[Run, ...]
+    source: str
+
+
+def find(selector: str, store: DirectoryStore) -> Found:
+    """Find one run. Raises `InputError` where there is none, `UsageError` where several fit."""
+    if _is_path(selector):
+        path, _, wanted = selector.partition("#")
+        return _in_file(Path(path), wanted)
+    leftovers(store)
+    if selector == "last":
+        newest = store.find(newest=1, replays=False)
+        if not newest:
+            raise InputError(
+                str(store.folder), "holds no run", hint="record one: `reenact run -- python your_agent.py`"
+            )
+        return _in_store(store, newest[0].id)
+    ids = store.resolve(selector.lower())
+    if not ids:
+        hint = "`reenact ls` lists what is there; a file is named by its path"
+        raise InputError(str(store.folder), f"holds no run {selector!r}", hint=hint)
+    if len(ids) > 1:
+        raise UsageError(f"{selector!r} fits {len(ids)} runs: {', '.join(each[:12] for each in ids[:5])}")
+    return _in_store(store, ids[0])
+
+
+def _is_path(selector: str) -> bool:
+    return selector == "-" or "/" in selector or "#" in selector or "." in selector or Path(selector).exists()
+
+
+def _in_store(store: DirectoryStore, trace_id: str) -> Found:
+    run = _only(build(store.spans(trace_id), source="store"), trace_id)
+    others: list[Run] = []
+    if run.recording and replay_of(run) is None:
+        entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
+        others = [_only(build(store.spans(entry.id), source="store"), entry.id) for entry in entries]
+    return Found(run=run, siblings=tuple(others), source=str(store.folder))
+
+
+def _only(runs: list[Run], trace_id: str) -> Run:
+    if not runs:
+        raise InputError(trace_id, "its file in the store holds no span")
+    return runs[0]
+
+
+def runs_in(path: Path) -> list[Run]:
+    """Read every run of a file (or of standard input for `-`), oldest first."""
+    runs = build(open_spans(path), source=str(path))
+    if not runs:
+        raise InputError(str(path), "holds no span")
+    return runs
+
+
+def _in_file(path: Path, wanted: str) -> Found:
+    runs = runs_in(path)
+    fitting = [run for run in runs if run.id.startswith(wanted.lower())] if wanted else _recorded(runs)
+    if not fitting:
+        raise InputError(str(path), f"holds no run {wanted!r}", hint=_names(path, runs))
+    if len(fitting) > 1:
+        raise UsageError(f"{path} holds {len(fitting)} runs, name one", hint=_names(path, fitting))
+    run = fitting[0]
+    siblings = [other for other in runs if other is not run and run.recording and other.recording == run.recording]
+    return Found(run=run, siblings=tuple(siblings), source=str(path))
+
+
+def _recorded(runs: Iterable[Run]) -> list[Run]:
+    """Leave out replays where there is anything else."""
+    found = list(runs)
+    return [run for run in found if replay_of(run) is None] or found
+
+
+def _names(path: Path, runs: Iterable[Run]) -> str:
+    return "one of: " + "  ".join(f"{path}#{run.id[:12]}" for run in list(runs)[:8])

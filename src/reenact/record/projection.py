@@ -1,0 +1,86 @@
+"""The same calls shown on the application's own tracer provider, parented in its context, under its sampler and limits.
+
+A projection is for reading in the application's own backend. It is never the recording: a sampler may drop it and the
+stock limits may cut it. What matters most is set last, since the stock SDK evicts the oldest attribute first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import SpanKind
+from opentelemetry.trace.status import Status
+
+from reenact.contracts.dialect import Dialect
+from reenact.contracts.redactor import Redactor
+from reenact.record.pipe import UrandomIds
+from reenact.record.shield import shielded
+from reenact.values.call import Call, HttpRequest, Outcome
+
+
+class Projected:
+    """One call's span on the application's provider."""
+
+    def __init__(self, owner: Projection, span: trace.Span, attributes: Mapping[str, Any]) -> None:
+        self._owner, self._span, self._attributes = owner, span, attributes
+
+    def attach(self) -> object:
+        """Make it the application's current span; one that a sampler dropped would take the application's own along."""
+        if not self._span.is_recording():
+            return None
+        return otel_context.attach(trace.set_span_in_context(self._span))
+
+    def detach(self, token: object) -> None:
+        """Give the application its own current span back."""
+        if token is not None:
+            otel_context.detach(token)  # type: ignore[arg-type]
+
+    @shielded
+    def finish(self, call: Call, outcome: Outcome, status: Status) -> None:
+        """End it, with the flattened view first and the exact bodies last."""
+        try:
+            if self._span.is_recording():
+                self._describe(call, outcome, status)
+        finally:
+            self._span.end()
+
+    def _describe(self, call: Call, outcome: Outcome, status: Status) -> None:
+        dialect, redactor = self._owner.dialect, self._owner.redactor
+        self._span.set_status(Status(status.status_code, redactor.text(status.description or "") or None))
+        exact = {**self._attributes, **dialect.encode_outcome(call, outcome)}
+        flat = dialect.flatten(call, outcome)
+        last = ("output.value", "input.value", "openinference.span.kind")
+        ordered = {**flat, **{k: v for k, v in exact.items() if k not in last}}
+        ordered |= {key: exact[key] for key in last if key in exact}
+        self._span.set_attributes(redactor.attributes(ordered))
+
+
+class Projection:
+    """Opens spans on a provider of the application's."""
+
+    def __init__(self, provider: trace.TracerProvider, dialect: Dialect, redactor: Redactor, version: str = "") -> None:
+        self._tracer = provider.get_tracer("reenact", version)
+        if type(getattr(self._tracer, "id_generator", None)) is RandomIdGenerator:
+            # it would draw from the application's `random`; a generator of the application's own making stays
+            self._tracer.id_generator = UrandomIds()  # type: ignore[attr-defined]
+        self.dialect, self.redactor = dialect, redactor
+
+    @shielded
+    def begin(self, call: Call, attributes: Mapping[str, Any], span_id: int) -> Projected:
+        """Begin the projection of the call whose own span is `span_id`."""
+        kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
+        shown = {"openinference.span.kind": call.kind.value, "reenact.projection.of": format(span_id, "016x")}
+        span = self._tracer.start_span(call.name, kind=kind, attributes=shown)
+        return Projected(self, span, {**attributes, **shown})
+
+
+def application_provider(own: trace.TracerProvider) -> trace.TracerProvider | None:
+    """Give the provider that the application itself set up, or None where it set up none."""
+    current = trace.get_tracer_provider()
+    if isinstance(current, trace.ProxyTracerProvider | trace.NoOpTracerProvider) or current is own:
+        return None
+    return current

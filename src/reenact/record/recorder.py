@@ -1,0 +1,256 @@
+"""The doorman who lets every call through and writes down what was asked and what came back.
+
+Everything that agent code consumes gets a number from one sequence (`reenact.order.*`), taken at the moment it is
+handed over and not when it came off the network: that is the order in which a replay releases answers.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+from opentelemetry.trace.status import StatusCode
+
+from reenact.boundary import lanes, place
+from reenact.boundary.place import Place
+from reenact.contracts.dialect import Dialect
+from reenact.contracts.redactor import Redactor
+from reenact.record.journal import JournalProcessor
+from reenact.record.projection import Projected, Projection
+from reenact.record.runs import Run, from_context
+from reenact.record.shield import shielded
+from reenact.record.span import CallSpan, CallSpans
+from reenact.values import typed
+from reenact.values.call import (
+    Call,
+    Chunk,
+    HttpReply,
+    HttpRequest,
+    Outcome,
+    Raised,
+    Returned,
+    Streamed,
+    StreamEnd,
+)
+from reenact.values.json import Json, compact, parse
+
+_FIRST_ERROR_STATUS = 400
+
+
+def order_clock() -> Callable[[], int]:
+    """Make the sequence that numbers releases to agent code; taking a number is atomic in CPython."""
+    counter = itertools.count(1)
+    return lambda: next(counter)
+
+
+class SpanPassage:
+    """One recorded crossing. Its span is open until an outcome is told."""
+
+    answer: Outcome | None = None
+    head_order: int | None = None
+    end_order: int | None = None
+    took_s: float | None = None
+
+    def __init__(self, recorder: Recorder, call: Call, span: CallSpan, parent: Place) -> None:
+        self._recorder, self.call, self.span = recorder, call, span
+        self.place = Place(parent.trace_id, span.span_id, root=parent.root)
+        self._started = time.perf_counter_ns()
+        self._chunks: list[Chunk] = []
+        self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
+        self._open = True
+        self.projected: Projected | None = None
+
+    @contextmanager
+    def crossing(self) -> Generator[None]:
+        """Stand inside this call: what is called meanwhile hangs below it."""
+        before = place.move(self.place)
+        attached = self.projected.attach() if self.projected else None
+        try:
+            yield
+        finally:
+            if self.projected:
+                self.projected.detach(attached)
+            place.move(before)
+
+    def wait(self, order: int | None) -> None:
+        """Let it through at once: while recording, the world sets the pace."""
+
+    async def wait_async(self, order: int | None) -> None:
+        """Let it through at once."""
+
+    def miss(self, reason: str) -> BaseException:
+        """Give an error that cannot happen while recording."""
+        return RuntimeError(reason)
+
+    @shielded
+    def annotate(self, attributes: Mapping[str, Any]) -> None:
+        """Add facts to the span."""
+        self.span.set_attributes(attributes)
+
+    @shielded
+    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
+        """Note that a stream opened."""
+        self._head = (status, headers)
+        self.span.set_attributes({"reenact.order.head": self._recorder.next_order()})
+
+    @shielded
+    def chunk(self, data: bytes | None = None, value: Json = None) -> None:
+        """Write a piece down before it is handed over."""
+        offset = (time.perf_counter_ns() - self._started) // 1000
+        chunk = Chunk(offset_us=offset, order=self._recorder.next_order(), data=data, value=value)
+        self._chunks.append(chunk)
+        self._recorder.write_chunk(self.place.span_id, chunk)
+
+    @shielded
+    def closed(self, outcome: Outcome) -> None:
+        """Write down a whole outcome."""
+        self._finish(outcome)
+
+    @shielded
+    def raised(self, error: BaseException) -> None:
+        """Write down a failure."""
+        self._finish(Raised(exception=typed.encode_exception(error)), error)
+
+    @shielded
+    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        """Write down the whole stream and how it ended."""
+        status, headers = self._head or (200, ())
+        outcome = Streamed(
+            status=status,
+            headers=headers,
+            chunks=tuple(self._chunks),
+            end=end,
+            exception=typed.encode_exception(error) if error is not None else None,
+        )
+        self._finish(outcome, error)
+
+    def _finish(self, outcome: Outcome, error: BaseException | None = None) -> None:
+        if not self._open:
+            return
+        self._open = False
+        span = self.span
+        span.set_attributes({"reenact.order.end": self._recorder.next_order()})
+        span.set_attributes(self._recorder.dialect.encode_outcome(self.call, outcome))
+        if error is not None:
+            _note_error(span, error)
+        elif (status := _http_status(outcome)) >= _FIRST_ERROR_STATUS:
+            span.set_status(StatusCode.ERROR, f"HTTP {status}")
+        else:
+            span.set_status(StatusCode.OK)
+        span.end()
+        if self.projected:
+            self.projected.finish(self.call, outcome, span.status)
+
+
+def _http_status(outcome: Outcome) -> int:
+    match outcome:
+        case Returned(payload=HttpReply(status=status)) | Streamed(status=status):
+            return status
+        case _:
+            return 0
+
+
+def _note_error(span: CallSpan, error: BaseException) -> None:
+    """Write an error down as OpenTelemetry does; a message that cannot be made is named, never raised."""
+    try:
+        message = str(error)
+    except Exception:  # a __str__ of the agent's
+        message = "<no message: its __str__ raised>"
+    span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {message}")
+    record = typed.encode_exception(error)
+    attributes = {
+        "exception.type": f"{record.module}.{record.qualname}" if record.module != "builtins" else record.qualname,
+        "exception.message": message,
+        "exception.stacktrace": record.stacktrace,
+        "exception.escaped": "True",
+    }
+    span.add_event("exception", attributes)
+
+
+class _NoPassage(SpanPassage):
+    """What stands in where recording a call failed: the call goes on, nothing is written."""
+
+    def __init__(self) -> None:
+        self.projected = None
+        self.place = place.current() or Place(0, 0)
+        self._open = False
+
+    @contextmanager
+    def crossing(self) -> Generator[None]:
+        yield
+
+    def annotate(self, attributes: Mapping[str, Any]) -> None: ...
+    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None: ...
+    def chunk(self, data: bytes | None = None, value: Json = None) -> None: ...
+    def closed(self, outcome: Outcome) -> None: ...
+    def raised(self, error: BaseException) -> None: ...
+    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None: ...
+
+
+class Recorder:
+    """Writes a span for every call it lets through."""
+
+    def __init__(
+        self,
+        spans: CallSpans,
+        journal: JournalProcessor | None,
+        redactor: Redactor,
+        dialect: Dialect,
+        *,
+        parent: Callable[[], Place],
+        run: Callable[[int], Run | None],
+        projection: Callable[[], Projection | None] = lambda: None,
+    ) -> None:
+        self._spans, self._journal, self._redactor, self.dialect = spans, journal, redactor, dialect
+        self._parent, self._run, self._projection = parent, run, projection
+        self.next_order = order_clock()
+
+    def may_end(self, lane: lanes.Lane) -> None:
+        """Let every pool job end when it will."""
+
+    def ended(self, lane: lanes.Lane) -> None:
+        """Number the end of a pool job, as long as its run is open."""
+        if (run := self._run(lane.root)) is not None:
+            run.lane_ends[lane.path] = [self.next_order(), time.time_ns()]
+
+    def open(self, call: Call) -> SpanPassage:
+        """Let a call in, its request written down."""
+        return self._open(call) or _NoPassage()
+
+    @shielded
+    def _open(self, call: Call) -> SpanPassage | None:
+        parent = place.current() or self._parent()
+        attributes = dict(self.dialect.encode_call(call))
+        lane = lanes.current()
+        lane.used, lane.root = True, parent.root
+        attributes["reenact.lane"] = lane.path
+        attributes["reenact.order.start"] = self.next_order()
+        if (run := self._run(parent.root)) is not None:
+            attributes.update(run.identity)
+        attributes.update(from_context())
+        kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
+        span = self._spans.start(call.name, parent, kind, attributes)
+        passage = SpanPassage(self, call, span, parent)
+        if (projection := self._projection()) is not None:
+            passage.projected = projection.begin(call, attributes, passage.place.span_id)
+        return passage
+
+    def write_chunk(self, span_id: int, chunk: Chunk) -> None:
+        """Write a piece of a stream to the journal, scrubbed."""
+        if self._journal is None:
+            return
+        if chunk.data is None:
+            piece: Json = {"json": chunk.value}
+            if (text := compact(piece)) != (clean := self._redactor.text(text)):
+                piece = parse(clean)
+        else:
+            try:
+                piece = self._redactor.text(chunk.data.decode())
+            except UnicodeDecodeError:
+                piece = {"b64": base64.b64encode(chunk.data).decode()}
+        self._journal.chunk(span_id, [chunk.offset_us, chunk.order, piece])

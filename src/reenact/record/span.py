@@ -1,0 +1,114 @@
+"""A call's span, redacted and written straight to the journal: its start before the request, its end before the answer.
+
+It says what an OpenTelemetry span says, without the locks, limits, copies and proxies that the SDK's spans and
+processors need for being shared: those cost an agent more than all the rest of recording, for nothing here. Roots go
+through the SDK.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+from opentelemetry.trace.status import StatusCode
+
+from reenact.boundary.place import Place
+from reenact.contracts.redactor import Redactor
+from reenact.record.journal import JournalProcessor
+
+_urandom: Callable[[int], bytes] = os.urandom
+
+
+class CallSpan:
+    """A span that is open until `end`; what is set later is lost. `span_id` is 64 random bits of the system's."""
+
+    __slots__ = ("_attributes", "_events", "_name", "_open", "_spans", "_status", "span_id")
+
+    def __init__(self, spans: CallSpans, span_id: int, name: str) -> None:
+        self._spans, self.span_id, self._name = spans, span_id, name
+        self._attributes: dict[str, Any] = {}
+        self._events: list[tuple[str, int, Mapping[str, Any]]] = []
+        self._status = (StatusCode.UNSET.value, "")
+        self._open = True
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Add facts, each in place of an earlier one of its name."""
+        self._attributes.update(attributes)
+
+    def set_status(self, code: StatusCode, message: str = "") -> None:
+        """Say how the call went."""
+        self._status = (code.value, message)
+
+    def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Note that something happened now."""
+        self._events.append((name, time.time_ns(), attributes))
+
+    def end(self) -> None:
+        """Close the span, once, and write down what was added since its start."""
+        if self._open:
+            self._open = False
+            self._spans.ended(self.span_id, self._name, self._attributes, self._status, self._events)
+
+
+class CallSpans:
+    """Opens the spans of calls. What cannot be redacted is left out, never let through; the span keeps its structure."""
+
+    def __init__(self, journal: JournalProcessor, redactor: Redactor) -> None:
+        self._journal, self._redactor = journal, redactor
+
+    def start(self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any]) -> CallSpan:
+        """Open a span below `parent` and write its start down."""
+        span_id = int.from_bytes(_urandom(8), "big") or 1
+        name = self._text(name)
+        self._journal.write(
+            {
+                "t": "start",
+                "trace": format(parent.trace_id, "032x"),
+                "span": format(span_id, "016x"),
+                "parent": format(parent.span_id, "016x"),
+                "name": name,
+                "kind": kind.value + 1,
+                "ns": time.time_ns(),
+                "attributes": self._redacted(attributes),
+                "links": (),
+            }
+        )
+        return CallSpan(self, span_id, name)
+
+    def ended(
+        self,
+        span_id: int,
+        name: str,
+        attributes: Mapping[str, Any],
+        status: tuple[int, str],
+        events: list[tuple[str, int, Mapping[str, Any]]],
+    ) -> None:
+        """Write the end of a span down."""
+        code, message = status
+        self._journal.write(
+            {
+                "t": "end",
+                "span": format(span_id, "016x"),
+                "name": name,
+                "ns": time.time_ns(),
+                "attributes": self._redacted(attributes),
+                "status": code,
+                "message": self._text(message),
+                "events": [[self._text(event), ns, self._redacted(facts)] for event, ns, facts in events],
+            }
+        )
+
+    def _redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return self._redactor.attributes(attributes)
+        except Exception:  # fail closed
+            return {"reenact.redaction.failed": True}
+
+    def _text(self, text: str) -> str:
+        try:
+            return self._redactor.text(text) if text else text
+        except Exception:  # fail closed
+            return "reenact: could not be redacted"

@@ -1,0 +1,131 @@
+"""What else a replay needs, or a reader of it wants to know: code, interpreter, libraries, settings, entry point."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from reenact.values.json import Json
+
+_LIBRARIES = ("reenact", "openai", "anthropic", "httpx", "httpx2", "pydantic", "opentelemetry-sdk")
+_KEPT_VARIABLES = ("TZ", "LANG", "LC_ALL", "PYTHONHASHSEED", "PYTHONUTF8")
+_KEPT_PREFIXES = ("OPENAI_", "ANTHROPIC_", "AZURE_OPENAI_")
+_KEPT_SUFFIXES = ("_MODEL", "_BASE_URL", "_ENDPOINT", "_URL")
+
+
+def entry_point() -> dict[str, Json]:
+    """Say how this program was started, so that it can be started again."""
+    main = sys.modules.get("__main__")
+    source = getattr(main, "__file__", None)
+    entry: dict[str, Json] = {
+        "argv": list(sys.orig_argv),
+        "executable": sys.executable,
+        "cwd": _cwd(),
+        "main": str(source) if source else None,
+    }
+    if source and (mark := _sha256(Path(source))):
+        entry["main_sha256"] = mark
+    return entry
+
+
+def surroundings(token: Callable[[str, str], str], names_a_secret: Callable[[str], bool]) -> dict[str, Json]:
+    """Say what the program ran in. `token` stands for the value of a variable that holds a secret."""
+    return {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": platform.platform(terse=True),
+        "libraries": _versions(),
+        "commit": commit(Path(_cwd())),
+        "build": os.environ.get("REENACT_BUILD"),
+        "environment": _environment(os.environ, token, names_a_secret),
+        "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
+        "utc_offset_s": time.localtime().tm_gmtoff,
+    }
+
+
+def _environment(
+    environ: Mapping[str, str], token: Callable[[str, str], str], names_a_secret: Callable[[str], bool]
+) -> dict[str, Json]:
+    """Keep the variables that steer an agent; of secrets only a token; of the rest nothing, not even the name.
+
+    REENACT_KEEP_ENV names further ones, separated by commas.
+    """
+    chosen = {name.strip() for name in environ.get("REENACT_KEEP_ENV", "").split(",") if name.strip()}
+    kept: dict[str, Json] = {}
+    for name, value in environ.items():
+        if name.startswith(("REENACT_", "OTEL_")):
+            continue
+        if names_a_secret(name):
+            kept[name] = token(name, value)
+        elif (
+            name in chosen
+            or name in _KEPT_VARIABLES
+            or name.startswith(_KEPT_PREFIXES)
+            or name.endswith(_KEPT_SUFFIXES)
+        ):
+            kept[name] = value
+    return kept
+
+
+def commit(folder: Path) -> dict[str, Json] | None:
+    """Read the checked-out commit of the git work tree around `folder`, from its files and without running git."""
+    for candidate in (folder, *folder.parents):
+        git = candidate / ".git"
+        try:
+            if git.is_file():  # a linked work tree
+                git = (candidate / git.read_text().removeprefix("gitdir:").strip()).resolve()
+            if not git.is_dir():
+                continue
+            head = (git / "HEAD").read_text().strip()
+            if not head.startswith("ref:"):
+                return {"id": head, "branch": None}
+            ref = head.removeprefix("ref:").strip()
+            return {"id": _resolve(git, ref), "branch": ref.removeprefix("refs/heads/")}
+        except OSError:
+            return None
+    return None
+
+
+def _resolve(git: Path, ref: str) -> str | None:
+    common = git / "commondir"
+    roots = [git, (git / common.read_text().strip()).resolve()] if common.exists() else [git]
+    for root in roots:
+        if (root / ref).is_file():
+            return (root / ref).read_text().strip()
+        packed = root / "packed-refs"
+        if packed.is_file():
+            for line in packed.read_text().splitlines():
+                mark, _, name = line.partition(" ")
+                if name == ref:
+                    return mark
+    return None
+
+
+def _versions() -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _cwd() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
+
+
+def _sha256(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None

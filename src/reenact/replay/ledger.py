@@ -1,0 +1,50 @@
+"""The ledger: what a replay did, kept outside the agent, which may swallow any exception.
+
+One JSON object a line, each in one `write(2)` to a file opened for appending, so that several processes may share it.
+The exit code comes from here and never from whether the program ended well.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from reenact.errors import InputError
+
+
+class Ledger:
+    """Takes entries down, in memory and, where a path is given, on disk."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) if path else None
+
+    def note(self, what: str, /, **facts: Any) -> None:
+        """Take one entry down; it is on disk when this returns."""
+        entry = {"t": what, **facts}
+        if self._fd is None:
+            self.entries.append(entry)
+        else:
+            os.write(self._fd, orjson.dumps(entry, default=repr) + b"\n")
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Read a ledger back. Raises `InputError` at a line that is none."""
+    entries: list[dict[str, Any]] = []
+    if not path.exists():
+        return entries
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            entries.append(orjson.loads(line))
+        except ValueError as error:
+            raise InputError(f"{path}:{number}", f"the ledger is damaged: {error}") from error
+    return entries

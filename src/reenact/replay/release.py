@@ -1,0 +1,246 @@
+"""The gate: answers reach agent code in the order in which they did when recorded.
+
+Theory of operation. Every release (a reply, the opening of a stream, a piece, an end, the end of a pool job) has a
+number from the recording's one sequence. A release is granted when all lower numbers have been, and when the lanes
+that may still be at work on something have settled: a lane that was granted something is at work until it comes back
+for more or ends; a lane that started a thread, or whose thread ended, may be about to wait for it. Nobody can see a
+thread block, so each of these is waited for no longer than `GRACE_S`, and the last two no longer than they had when
+recorded. Settling is what makes two threads append in recorded order although nothing but the replay keeps them
+apart.
+
+A lower number that never comes (the agent changed, or waits for what is held here) would hold everything: after a
+bound drawn from the recorded times, the lowest number that waits is granted and the skip is told to the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+GRACE_S = 0.05
+"""How long a lane that may be at work keeps others waiting at most."""
+
+PATIENCE_S = 1.0
+"""How long a missing lower number is awaited beyond twice its recorded delay."""
+
+_LONGEST_WAIT_S = 120.0
+
+
+@dataclass(slots=True)
+class _Waiter:
+    """Someone at the gate."""
+
+    order: int
+    lane: str
+    grant: Callable[[], None]
+    granted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A recorded release: its number, when it was asked for and when it happened, in seconds since any epoch."""
+
+    order: int
+    asked_s: float
+    released_s: float
+
+
+class _Work(Enum):
+    """Why a lane may be at work."""
+
+    GRANTED = "it was granted something"
+    SPAWNED = "it started a thread"
+    WOKEN = "its thread ended"
+
+
+class Gate:
+    """Grants releases in recorded order. Thread-safe; waiters may be threads or tasks of any loop."""
+
+    def __init__(self, expected: Iterable[Expected], skipped: Callable[[list[int], int], None] | None = None) -> None:
+        self._expected = {each.order: each for each in expected}
+        self._queue = sorted(self._expected)
+        self._next = 0
+        self._gone: set[int] = set()
+        self._waiting: dict[int, _Waiter] = {}
+        self._lock = threading.Lock()
+        self._at_work: dict[str, tuple[_Work, float]] = {}
+        self._last_grant = self._since = time.monotonic()
+        self._last_released_s: float | None = None
+        self._skipped = skipped or _untold
+
+    def wait(self, order: int | None, lane: str) -> None:
+        """Block the calling thread until `order` is granted. Unknown orders are granted at once."""
+        waiter: _Waiter | None = None
+        event = threading.Event()
+        with self._lock:
+            if self._pass(order, lane):
+                return
+            waiter = self._enlist(order, lane, event.set)
+        while not event.wait(self._pause()):
+            self._look_again()
+        del waiter
+
+    async def wait_async(self, order: int | None, lane: str) -> None:
+        """Suspend the calling task until `order` is granted."""
+        with self._lock:
+            if self._pass(order, lane):
+                return
+            loop = asyncio.get_running_loop()
+            future: asyncio.Future[None] = loop.create_future()
+            waiter = self._enlist(order, lane, lambda: _resolve(loop, future))
+        try:
+            while not future.done():
+                await asyncio.wait([future], timeout=self._pause())
+                if not future.done():
+                    self._look_again()
+        finally:
+            if not waiter.granted:  # cancelled: what it waited for will not come
+                with self._lock:
+                    self._waiting.pop(waiter.order, None)
+                self.drop([waiter.order])
+
+    def settled(self, lane: str) -> None:
+        """Hear that a lane ended, or came back for another call."""
+        with self._lock:
+            if self._at_work.pop(lane, None) is not None:
+                self._advance()
+
+    def spawned(self, lane: str) -> None:
+        """Hear that a lane started a thread, or handed a job to a pool."""
+        with self._lock:
+            self._at_work[lane] = (_Work.SPAWNED, time.monotonic())
+
+    def woken(self, lane: str) -> None:
+        """Hear that a thread or job which this lane started has ended."""
+        with self._lock:
+            if self._at_work.get(lane, (None,))[0] is not _Work.GRANTED:
+                self._at_work[lane] = (_Work.WOKEN, time.monotonic())
+
+    def drop(self, orders: Iterable[int]) -> None:
+        """Hear that these numbers will never be asked for."""
+        with self._lock:
+            self._gone.update(orders)
+            self._advance()
+
+    def _pass(self, order: int | None, lane: str) -> bool:
+        """Grant at once where nothing stands before `order`."""
+        if order is None or order not in self._expected or order in self._gone:
+            return True
+        self._at_work.pop(lane, None)
+        self._forward()
+        if self._current() == order and not self._pending(order, lane):
+            self._grant(order, lane)
+            return True
+        return False
+
+    def _enlist(self, order: int | None, lane: str, grant: Callable[[], None]) -> _Waiter:
+        if not self._waiting:
+            self._since = time.monotonic()
+        waiter = _Waiter(order or 0, lane, grant)
+        self._waiting[waiter.order] = waiter
+        self._advance()
+        return waiter
+
+    def _forward(self) -> None:
+        while self._next < len(self._queue) and self._queue[self._next] in self._gone:
+            self._next += 1
+
+    def _current(self) -> int | None:
+        return self._queue[self._next] if self._next < len(self._queue) else None
+
+    def _pending(self, order: int, lane: str) -> float:
+        """Say for how many seconds more other lanes may be at work before this release; 0 where none is."""
+        if not self._at_work:
+            return 0.0
+        now = time.monotonic()
+        release = self._expected[order]
+        longest = 0.0
+        for busy, (work, since) in tuple(self._at_work.items()):
+            if now - since >= GRACE_S:
+                del self._at_work[busy]
+            elif busy != lane:
+                longest = max(longest, since + self._allowance(work, release) - now)
+        return longest
+
+    def _allowance(self, work: _Work, release: Expected) -> float:
+        match work:
+            case _Work.GRANTED:
+                return GRACE_S
+            case _Work.SPAWNED:
+                return min(GRACE_S, max(0.0, release.released_s - release.asked_s))
+            case _Work.WOKEN:
+                before = self._last_released_s
+                return min(GRACE_S, max(0.0, release.released_s - before)) if before is not None else 0.0
+
+    def _grant(self, order: int, lane: str) -> None:
+        self._gone.add(order)
+        self._last_grant = time.monotonic()
+        self._last_released_s = self._expected[order].released_s
+        self._at_work[lane] = (_Work.GRANTED, self._last_grant)
+
+    def _advance(self) -> None:
+        """Grant whatever may go now. Called with the lock held."""
+        while True:
+            self._forward()
+            current = self._current()
+            waiter = self._waiting.get(current) if current is not None else None
+            if waiter is None or self._pending(waiter.order, waiter.lane) > 0:
+                return
+            del self._waiting[waiter.order]
+            self._grant(waiter.order, waiter.lane)
+            waiter.granted = True
+            waiter.grant()
+
+    def _pause(self) -> float:
+        """Say how long a waiter may sleep before it looks again."""
+        with self._lock:
+            current = self._current()
+            if current is not None and (waiter := self._waiting.get(current)) is not None:
+                return max(0.0005, self._pending(current, waiter.lane))
+            return min(1.0, max(0.01, self._deadline() - time.monotonic()))
+
+    def _deadline(self) -> float:
+        """Say until when the missing lower number is awaited: twice its recorded delay, and a bit."""
+        current = self._current()
+        if current is None or not self._waiting:
+            return self._last_grant + PATIENCE_S
+        first = self._expected[min(self._waiting)]
+        later = max(0.0, self._expected[current].asked_s - first.asked_s)
+        return max(self._last_grant, self._since) + min(_LONGEST_WAIT_S, PATIENCE_S + 2 * later)
+
+    def _look_again(self) -> None:
+        with self._lock:
+            self._advance()
+            current = self._current()
+            if not self._waiting or current is None or current in self._waiting or time.monotonic() < self._deadline():
+                return
+            lowest = heapq.nsmallest(1, self._waiting)[0]
+            passed = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]
+            self._gone.update(passed)
+            self._at_work.clear()
+            self._advance()
+        self._skipped(passed, lowest)
+
+
+def _untold(_orders: list[int], _granted: int) -> None:
+    """Tell nobody."""
+
+
+def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    def done() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        running = None
+    if running is loop:
+        done()
+    elif not loop.is_closed():
+        loop.call_soon_threadsafe(done)

@@ -1,0 +1,298 @@
+"""The doorman who answers from recordings, and lets nothing else through.
+
+Each live call becomes a question, passes the recording's redaction, and takes the stub that stands for it. What is
+answered is recorded like any call, so that a replay is a run. What is not is a miss: written to the ledger, then
+thrown into the agent as a `BaseException`; after the first one every further call is refused too, since nothing that
+follows is evidence.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from reenact.boundary import lanes, place
+from reenact.boundary.place import Place
+from reenact.boundary.question import Question, question
+from reenact.contracts.redactor import Redactor
+from reenact.errors import Miss
+from reenact.replay.guard import allowed, where
+from reenact.replay.ledger import Ledger
+from reenact.replay.policy import Policy, Source
+from reenact.replay.release import Gate
+from reenact.replay.stubs import Stub, Stubs, orders
+from reenact.values.call import STRUCTURE, Call, Outcome, Streamed, StreamEnd, Unfinished
+from reenact.values.difference import ABSENT, Absent, shown
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object
+from reenact.values.run import Node
+
+
+class Recording(Protocol):
+    """What the replayer needs of the recorder's passage."""
+
+    place: Place
+
+    def crossing(self) -> Any:
+        """Stand inside the call."""
+
+    def annotate(self, attributes: Mapping[str, Any]) -> None:
+        """Add facts to its span."""
+
+    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
+        """Note that a stream opened."""
+
+    def chunk(self, data: bytes | None = None, value: Json = None) -> None:
+        """Write a piece down."""
+
+    def closed(self, outcome: Outcome) -> None:
+        """Write down a whole outcome."""
+
+    def raised(self, error: BaseException) -> None:
+        """Write down a failure."""
+
+    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        """Write down how a stream ended."""
+
+
+class Recorder(Protocol):
+    """What the replayer needs of the recorder: a replay is a run, with spans like any other."""
+
+    def open(self, call: Call) -> Any:
+        """Let a call in, its request written down."""
+
+
+class ReplayPassage:
+    """One crossing in a replay: told to the recorder, answered by a stub, released by the gate."""
+
+    def __init__(
+        self, owner: Replayer, call: Call, inner: Recording, stub: Stub | None, answer: Outcome | None, lane: str
+    ) -> None:
+        self._owner, self._call, self._inner, self._stub, self._lane = owner, call, inner, stub, lane
+        self.answer = answer
+        node = stub.node if stub is not None else None
+        self.head_order = node.head_order if node else None
+        self.end_order = node.end_order if node else None
+        self.took_s = (node.span.end_ns - node.span.start_ns) / 1e9 if node else None
+        self.place = Place(inner.place.trace_id, inner.place.span_id, node.id if node else None)
+
+    @contextmanager
+    def crossing(self) -> Generator[None]:
+        """Stand inside this call. Live model and tool calls may use the network while they run."""
+        live = self.answer is None and self._call.kind not in STRUCTURE and self._stub is None
+        with self._inner.crossing():
+            before = place.move(self.place)
+            try:
+                if live:
+                    with allowed():
+                        yield
+                else:
+                    yield
+            finally:
+                place.move(before)
+
+    def wait(self, order: int | None) -> None:
+        """Block until the recorded release may happen."""
+        self._owner.gate.wait(order, self._lane)
+
+    async def wait_async(self, order: int | None) -> None:
+        """Wait likewise, without blocking the loop."""
+        await self._owner.gate.wait_async(order, self._lane)
+
+    def miss(self, reason: str) -> BaseException:
+        """Note that the matched call cannot be answered after all."""
+        return self._owner.missed(self._call, reason, nearest=self._stub.node if self._stub else None)
+
+    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
+        """Tell the recorder."""
+        self._inner.head(status, headers)
+
+    def chunk(self, data: bytes | None = None, value: Json = None) -> None:
+        """Tell the recorder."""
+        self._inner.chunk(data, value)
+
+    def closed(self, outcome: Outcome) -> None:
+        """Tell the recorder."""
+        self._inner.closed(outcome)
+
+    def raised(self, error: BaseException) -> None:
+        """Tell the recorder."""
+        self._inner.raised(error)
+
+    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        """Tell the recorder; pieces that the agent no longer wants hold up nobody."""
+        if self._stub is not None and isinstance(self._stub.node.outcome, Streamed):
+            self._owner.left(self._stub, end)
+        self._inner.ended(end, error)
+
+
+class Replayer:
+    """Answers calls from `stubs` under `policy`."""
+
+    def __init__(self, stubs: Stubs, recorder: Recorder, redactor: Redactor, ledger: Ledger, policy: Policy) -> None:
+        self.stubs, self._recorder, self._redactor, self.ledger = stubs, recorder, redactor, ledger
+        self._policy = policy
+        self.gate = Gate(stubs.expected(), self._skipped)
+        self._lock = threading.Lock()
+        self._stopped: str | None = None
+        self._stop_listening = lanes.listen(self)
+        self._stop_finishing = lanes.finish_with(self)
+
+    def close(self) -> None:
+        """Stop hearing of lanes."""
+        self._stop_listening()
+        self._stop_finishing()
+
+    def lane_spawned(self, lane: lanes.Lane) -> None:
+        """Hear that a lane started a thread."""
+        self.gate.spawned(lane.path)
+
+    def lane_ended(self, lane: lanes.Lane) -> None:
+        """Hear that a lane ended; whoever started it may have waited for that."""
+        self.gate.settled(lane.path)
+        if lane.threaded:
+            self.gate.woken(lane.path.rpartition("/")[0])
+
+    def may_end(self, lane: lanes.Lane) -> None:
+        """Hold a pool job until those that ended before it when recorded are resolved."""
+        end = self.stubs.lane_ends.get(lane.path)
+        if end is not None:
+            self.gate.wait(end[0], lane.path)
+
+    def ended(self, lane: lanes.Lane) -> None:
+        """Hear nothing more: the future's own callback tells that the lane settled."""
+
+    def open(self, call: Call) -> ReplayPassage:
+        """Let a call in and find its answer. Raises `Miss`."""
+        lane = lanes.current().path
+        self.gate.settled(lane)
+        if self._stopped is not None:
+            raise Miss(self._stopped)
+        asked = question(call, self._redactor)
+        here = place.current()
+        parent = here.recorded if here is not None else None
+        source = self._policy.source(call.kind)
+        with self._lock:
+            stub = None
+            if call.kind in STRUCTURE or source is not Source.LIVE:
+                stub = self.stubs.take(asked, parent if isinstance(parent, str) else None, lane)
+        if call.kind in STRUCTURE:
+            return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
+        if stub is None:
+            return self._unanswered(call, asked, source, lane)
+        return self._answered(call, asked, stub, lane)
+
+    def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
+        node = stub.node
+        answer: Outcome | None = node.outcome
+        with self._lock:
+            if self.stubs.holds_evidence(stub) and call.kind in _OUTER:
+                answer = None  # the model call inside has full evidence and answers for itself
+            else:
+                below = self.stubs.cover(stub)
+                if below:
+                    self.gate.drop(order for each in below for order in orders(each))
+        if isinstance(answer, Unfinished):
+            raise self.missed(call, "was in flight when the recorded run ended", nearest=node)
+        self.ledger.note("answered", id=node.id, kind=node.kind.value)
+        for name, value in asked.noise.items():
+            if name in stub.question.noise and stub.question.noise[name] != value:
+                recorded = stub.question.noise[name]
+                self.ledger.note("ignored", id=node.id, call=node.label, field=name, recorded=recorded, replay=value)
+        inner = self._recorder.open(call)
+        inner.annotate({"reenact.replay.answered_by": node.id})
+        return ReplayPassage(self, call, inner, stub, answer, lane)
+
+    def _unanswered(self, call: Call, asked: Question, source: Source, lane: str) -> ReplayPassage:
+        if source is Source.RECORDED:
+            raise self.missed(call, "", asked=asked, lane=lane)
+        inner = self._recorder.open(call)
+        inner.annotate({"reenact.replay.live": True})
+        span = format(inner.place.span_id, "016x")
+        self.ledger.note("live", kind=call.kind.value, call=f"{call.kind.lower()} {call.name}", span=span)
+        return ReplayPassage(self, call, inner, None, None, lane)
+
+    def missed(
+        self,
+        call: Call,
+        reason: str,
+        *,
+        asked: Question | None = None,
+        lane: str = "",
+        nearest: Node | None = None,
+    ) -> Miss:
+        """Write a miss down and make the error for it: of a question, or of the outcome of the `nearest` call."""
+        label = f"{call.kind.lower()} {call.name}"
+        entry: dict[str, Any] = {"call": label, "field": "outcome", "reason": reason, "where": where()}
+        if nearest is not None:
+            entry |= {"call": nearest.label, "nearest": nearest.id}
+        if asked is not None and not reason:
+            entry |= self._nearest(asked, lane)
+        with self._lock:
+            first = self._stopped is None
+            self._stopped = self._stopped or sentence(entry)
+        self.ledger.note("miss", **entry, first=first)
+        return Miss(sentence(entry))
+
+    def _nearest(self, asked: Question, lane: str) -> dict[str, Any]:
+        with self._lock:
+            found = self.stubs.nearest(asked, lane)
+        label = f"{asked.kind.lower()} {asked.name}"
+        if found is None:
+            return {"field": "call", "recorded": None, "replay": label, "reason": f"no {label} was recorded"}
+        stub, fields = found
+        entry: dict[str, Any] = {"call": stub.node.label, "nearest": stub.node.id}
+        if not fields:
+            times = sum(each.question.key == asked.key for each in self.stubs.stubs.values())
+            about = _about(asked.asked)
+            return entry | {
+                "field": "call",
+                "recorded": {"times": times, "about": about},
+                "replay": {"times": times + 1, "about": about},
+            }
+        first = fields[0]
+        entry |= {"field": first.path, "recorded": _plain(first.a), "replay": _plain(first.b)}
+        entry["differences"] = [
+            {"field": each.path, "recorded": _plain(each.a), "replay": _plain(each.b)} for each in fields[:20]
+        ]
+        entry["absent"] = [side for side, value in (("recorded", first.a), ("replay", first.b)) if value is ABSENT]
+        return entry
+
+    def left(self, stub: Stub, end: StreamEnd) -> None:
+        """Hear that the agent is done with a stream; whatever it did not read holds up nobody."""
+        self.gate.drop(orders(stub.node))
+        outcome = stub.node.outcome
+        if isinstance(outcome, Streamed) and outcome.end is StreamEnd.FINISHED and end is StreamEnd.ABANDONED:
+            self.ledger.note("left", id=stub.node.id, call=stub.node.label)
+
+    def _skipped(self, passed: list[int], granted: int) -> None:
+        self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
+
+
+_OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
+"""Kinds whose function is only a frame around a provider's call when one is recorded inside."""
+
+
+def _about(asked: Json) -> Json:
+    """Say in short what a question is about: a function's arguments, the last message to a model."""
+    body = as_object(asked).get("body")
+    if body is None:
+        return as_object(asked).get("arguments")
+    messages = as_list(as_object(body).get("messages"))
+    return as_object(messages[-1]).get("content") if messages else as_object(body).get("input")
+
+
+def _plain(value: Json | Absent) -> Json:
+    return None if isinstance(value, Absent) else value
+
+
+def sentence(entry: Mapping[str, Any]) -> str:
+    """Say a miss in one line: the call, the field, both values."""
+    if "recorded" not in entry or entry.get("reason"):
+        return f"{entry['call']}: {entry['reason']}"
+    absent = entry.get("absent", ())
+    recorded = "absent" if "recorded" in absent else shown(entry["recorded"])
+    replay = "absent" if "replay" in absent else shown(entry["replay"])
+    return f"{entry['call']}: {entry['field']}: recorded {recorded}, replay {replay}"

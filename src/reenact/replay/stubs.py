@@ -1,0 +1,181 @@
+"""Stubs: recorded calls, found again by what they asked.
+
+Matching is by key first. Equal keys are told apart by place in the graph (the recorded call that the live parent was
+matched with), then by lane, then by the order in which they were asked. Every look-up is a few dictionary steps,
+however long the recording: entries that were taken are passed over once and forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+from reenact.boundary.question import Question, question
+from reenact.replay.release import Expected
+from reenact.values.call import STRUCTURE, CallKind, FunctionCall, Streamed, StreamEnd, Unfinished
+from reenact.values.difference import ABSENT, FieldDifference, differences
+from reenact.values.json import parsed_or_none
+from reenact.values.run import Node, Run
+
+_CANDIDATES = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stub:
+    """A recorded call that can stand for a live one."""
+
+    node: Node
+    question: Question
+
+    @property
+    def is_structure(self) -> bool:
+        """Its code runs again; it only says where others hang."""
+        return self.node.kind in STRUCTURE
+
+
+class Stubs:
+    """The recorded calls of one or more runs, each to be taken once. Not thread-safe: its owner holds a lock."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self.nodes: dict[str, Node] = {node.id: node for run in runs for node in run.nodes}
+        self._children: dict[str, list[str]] = defaultdict(list)
+        for node in self.nodes.values():
+            if node.parent is not None:
+                self._children[node.parent].append(node.id)
+        self.stubs: dict[str, Stub] = {
+            node.id: Stub(node=node, question=question(node.call))
+            for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
+            if not node.span.attributes.get("reenact.run.root")
+        }
+        self.lane_ends = _lane_ends(self.nodes.values())
+        self.taken: set[str] = set()
+        self.covered: set[str] = set()
+        self._found: dict[Hashable, deque[Stub]] = defaultdict(deque)
+        for stub in self.stubs.values():
+            for index in self._indices(stub.question.key, stub.node.parent, stub.node.lane):
+                self._found[index].append(stub)
+
+    @staticmethod
+    def _indices(key: str, parent: str | None, lane: str) -> tuple[Hashable, ...]:
+        return (key, parent, lane), (key, parent), (key, None, lane), (key,)
+
+    def take(self, asked: Question, parent: str | None, lane: str) -> Stub | None:
+        """Take the stub that stands for a live call, or None where the recording has no more of it."""
+        for index in self._indices(asked.key, parent, lane):
+            waiting = self._found.get(index)
+            while waiting:
+                stub = waiting[0]
+                if stub.node.id not in self.taken and stub.node.id not in self.covered:
+                    waiting.popleft()
+                    self.taken.add(stub.node.id)
+                    return stub
+                waiting.popleft()
+        return None
+
+    def cover(self, stub: Stub) -> list[Node]:
+        """Note that everything recorded below an answered call will not be asked for."""
+        below = [self.nodes[node_id] for node_id in self._below(stub.node.id)]
+        self.covered.update(node.id for node in below)
+        return below
+
+    def _below(self, node_id: str) -> Iterator[str]:
+        for child in self._children.get(node_id, ()):
+            yield child
+            yield from self._below(child)
+
+    def holds_evidence(self, stub: Stub) -> bool:
+        """Tell whether a recorded model call stands below: the innermost boundary answers, the outer one runs again."""
+        return any(
+            self.nodes[below].kind in {CallKind.LLM, CallKind.EMBEDDING}
+            and not isinstance(self.nodes[below].call.request, FunctionCall)
+            for below in self._below(stub.node.id)
+        )
+
+    def unconsumed(self) -> list[Stub]:
+        """Give the recorded calls that nobody asked for. Structure and unfinished calls are not owed."""
+        return [
+            stub
+            for stub in self.stubs.values()
+            if not stub.is_structure
+            and stub.node.id not in self.taken
+            and stub.node.id not in self.covered
+            and not isinstance(stub.node.outcome, Unfinished)
+        ]
+
+    def nearest(self, asked: Question, lane: str) -> tuple[Stub, list[FieldDifference]] | None:
+        """Find the recorded call that a missed one resembles most, those not yet asked for first.
+
+        Gives it with the fields that differ. A list of no differences means that it was recorded, and taken already.
+        """
+        again = [stub for stub in self.stubs.values() if stub.question.key == asked.key]
+        if again:
+            return again[-1], []
+        alike = [stub for stub in self.stubs.values() if stub.node.kind is asked.kind and not stub.is_structure]
+        named = [stub for stub in alike if stub.question.name == asked.name] or alike
+        free = [stub for stub in named if stub.node.id not in self.taken and stub.node.id not in self.covered]
+        best: tuple[tuple[int, int], Stub, list[FieldDifference]] | None = None
+        for number, stub in enumerate((free or named)[:_CANDIDATES]):
+            found = list(differences(stub.question.asked, asked.asked))
+            if stub.question.name != asked.name:
+                found.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))
+            weight = (_weight(found) + (stub.node.lane != lane), number)
+            if best is None or weight < best[0]:
+                best = (weight, stub, found)
+        return None if best is None else (best[1], best[2])
+
+    def expected(self) -> list[Expected]:
+        """List every numbered release that agent code saw in the recording, for the gate."""
+        found: list[Expected] = []
+        for stub in self.stubs.values():
+            node = stub.node
+            if stub.is_structure or node.end_order == 0 or _was_cancelled(node):
+                continue
+            start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
+            if isinstance(node.outcome, Streamed):
+                if node.head_order is not None:
+                    found.append(Expected(node.head_order, start, start))
+                pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
+                found += [Expected(order, at, at) for order, at in pieces]
+            if not _was_left(node):
+                found.append(Expected(node.end_order, start, end))
+        found += [Expected(order, at, at) for order, at in self.lane_ends.values()]
+        return found
+
+
+def _lane_ends(nodes: Iterable[Node]) -> dict[str, tuple[int, float]]:
+    """Read when each pool job was resolved (order number, seconds since the epoch), from whichever root says so."""
+    ends: dict[str, tuple[int, float]] = {}
+    for node in nodes:
+        told = node.span.attributes.get("reenact.lane.ends")
+        found = parsed_or_none(told) if isinstance(told, str) else None
+        if isinstance(found, dict):
+            for lane, end in found.items():
+                match end:
+                    case [int(order), int(ns)]:
+                        ends[lane] = (order, ns / 1e9)
+                    case _:
+                        continue
+    return ends
+
+
+def orders(node: Node) -> list[int]:
+    """List the order numbers of one call."""
+    chunks = [chunk.order for chunk in node.outcome.chunks] if isinstance(node.outcome, Streamed) else []
+    return [order for order in (node.head_order, *chunks, node.end_order) if order]
+
+
+def _was_cancelled(node: Node) -> bool:
+    outcome = node.outcome
+    exception = getattr(outcome, "exception", None)
+    return exception is not None and exception.qualname in {"CancelledError", "GeneratorExit"}
+
+
+def _was_left(node: Node) -> bool:
+    """Tell whether the agent left this stream: its end gave nothing to anybody and may come at any time."""
+    return isinstance(node.outcome, Streamed) and node.outcome.end is StreamEnd.ABANDONED
+
+
+def _weight(found: list[FieldDifference]) -> int:
+    """Weigh differences: a field that is there on one side only says less than one that changed."""
+    return sum(2 if difference.a is not ABSENT and difference.b is not ABSENT else 3 for difference in found)

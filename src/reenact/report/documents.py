@@ -1,0 +1,203 @@
+"""The documents of every `--json`: a contract that scripts rely on. It grows; nothing is renamed or taken away."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from reenact.boundary.reading import reply_body
+from reenact.report.times import instant, milliseconds
+from reenact.values.call import Body, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, Value
+from reenact.values.difference import Divergence, divergence_to_json
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.judgement import Comparison, ReplayResult
+from reenact.values.raised import exception_to_json
+from reenact.values.run import Node, Run, Verdict
+
+_EVIDENCE = ("input.value", "input.mime_type", "output.value", "output.mime_type")
+_EVIDENCE_PREFIXES = ("reenact.http.", "reenact.stream.")
+
+
+def ls_document(summaries: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
+    """Make the document of `reenact ls`: one summary a run."""
+    return {"runs": [dict(summary) for summary in summaries]}
+
+
+def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> dict[str, Json]:
+    """Make the document of `reenact show`: the run with its verdict, and its calls in causal order."""
+    described: dict[str, Json] = {
+        **summary,
+        "verdict": verdict_document(verdict),
+        "notes": [*run.notes],
+        "entry": run.entry,
+        "surroundings": run.surroundings,
+    }
+    return {"run": described, "calls": [call_document(node) for node in run.nodes]}
+
+
+def call_document(node: Node) -> dict[str, Json]:
+    """Describe one call. `started` is RFC 3339 in UTC, `duration_ms` null where the end is not known."""
+    return {
+        "id": node.id,
+        "parent": node.parent,
+        "number": node.number,
+        "kind": node.kind.lower(),
+        "name": node.call.name,
+        "label": node.label,
+        "started": instant(node.span.start_ns),
+        "duration_ms": milliseconds(node.span.start_ns, node.span.end_ns),
+        "request": request_document(node),
+        "outcome": outcome_document(node),
+        "lane": node.lane,
+        "caused_by": node.caused_by,
+        "tool_call_id": node.tool_call_id,
+        "orphan": node.orphan,
+        "attributes": {
+            name: _plain(value)
+            for name, value in node.span.attributes.items()
+            if name not in _EVIDENCE and not name.startswith(_EVIDENCE_PREFIXES)
+        },
+    }
+
+
+def request_document(node: Node) -> Json:
+    """Describe what was asked: `method`, `url`, `shape`, `body` of a provider's API, `arguments` of a function."""
+    request = node.call.request
+    if isinstance(request, HttpRequest):
+        return {
+            "method": request.method,
+            "url": request.url,
+            "shape": request.shape,
+            "attempt": request.attempt,
+            "body": _body(request.body),
+        }
+    return {"function": request.function, "arguments": request.arguments}
+
+
+def outcome_document(node: Node) -> Json:
+    """Describe what came of it under one key: `returned`, `streamed`, `raised`, or `unfinished`."""
+    match node.outcome:
+        case Returned(payload=Value(json=value)):
+            return {"returned": value}
+        case Returned(payload=HttpReply(status=status, headers=headers, body=body)):
+            return {"returned": {"status": status, "headers": _headers(headers), "body": _body(body)}}
+        case Streamed() as stream:
+            return {"streamed": _stream(node, stream)}
+        case Raised(exception=exception):
+            return {"raised": exception_to_json(exception)}
+        case _:
+            return {"unfinished": True}
+
+
+def _stream(node: Node, stream: Streamed) -> dict[str, Json]:
+    said: dict[str, Json] = {"end": stream.end.value, "chunks": [_chunk(chunk) for chunk in stream.chunks]}
+    if isinstance(node.call.request, HttpRequest):
+        said |= {"status": stream.status, "headers": _headers(stream.headers), "body": reply_body(node)}
+    if stream.exception is not None:
+        said["exception"] = exception_to_json(stream.exception)
+    return said
+
+
+def _chunk(chunk: Chunk) -> dict[str, Json]:
+    said: dict[str, Json] = {"offset_us": chunk.offset_us, "order": chunk.order}
+    if chunk.data is None:
+        said["value"] = chunk.value
+    else:
+        said["data"] = _text_or_base64(chunk.data)
+    return said
+
+
+def _headers(headers: tuple[tuple[str, str], ...]) -> list[Json]:
+    return [[name, value] for name, value in headers]
+
+
+def _body(body: Body) -> Json:
+    """Give a body as JSON where it is some, else as text, else in base64."""
+    value = parsed_or_none(body.data) if body.data else None
+    return _text_or_base64(body.data) if value is None else value
+
+
+def _text_or_base64(data: bytes) -> Json:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _plain(value: object) -> Json:
+    """Give an attribute as JSON; bytes are tagged as in typed JSON."""
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Iterable[object]", value)]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Json]:
+    """Describe a verdict: how far the recording can be replayed, and what it lost."""
+    return {
+        "grade": verdict.grade.value,
+        "redacted": verdict.redacted,
+        "reasons": [
+            {"call": reason.call, "field": reason.field, "lost": reason.lost, "fix": reason.fix}
+            for reason in verdict.reasons
+        ],
+    }
+
+
+def doctor_document(run: Run, verdict: Verdict) -> dict[str, Json]:
+    """Make the document of `reenact doctor`: the verdict and the replay kit, field by field."""
+    kit: list[Json] = [
+        {"name": item.name, "state": item.state, "detail": item.detail, "fix": item.fix} for item in verdict.kit
+    ]
+    return {"run": run.id, "name": run.name, "verdict": verdict_document(verdict), "kit": kit, "notes": [*run.notes]}
+
+
+def diff_document(comparison: Comparison) -> dict[str, Json]:
+    """Make the document of `reenact diff`. A side that has no value is null and named in `absent`."""
+    divergences = [_with_more(each, comparison) for each in comparison.divergences]
+    return {
+        "same": comparison.same,
+        "same_path": comparison.same_path,
+        "first": divergences[0] if divergences else None,
+        "divergences": [*divergences],
+        "calls": {"a": comparison.calls_a, "b": comparison.calls_b},
+    }
+
+
+def _with_more(divergence: Divergence, comparison: Comparison) -> dict[str, Json]:
+    said = divergence_to_json(divergence)
+    rest = comparison.more.get(divergence.node_a or "", ())
+    first = next(each for each in comparison.divergences if each.node_a == divergence.node_a)
+    if rest and first is divergence:
+        said["more"] = [divergence_to_json(each) for each in rest]
+    return said
+
+
+def replay_document(
+    result: ReplayResult, *, recorded: str = "", commits: tuple[str | None, str | None] = (None, None)
+) -> dict[str, Json]:
+    """Make the document of `reenact replay`. `recorded` is the id of the run that was replayed."""
+    return {
+        "result": result.result,
+        "why": result.why,
+        "answered": dict[str, Json](result.answered),
+        "live": result.live,
+        "misses": [*result.misses],
+        "unconsumed": [*result.unconsumed],
+        "not_reached": result.not_reached,
+        "refused": [*result.refused],
+        "ignored": [*result.ignored],
+        "divergences": [*result.divergences],
+        "released_out_of_order": [*result.released_out_of_order],
+        "left": result.left,
+        "enforced": result.enforced,
+        "ended_with": result.ended_with,
+        "exit_code": {"recorded": result.recorded_exit, "replay": result.exit_code},
+        "commit": {"recorded": commits[0], "current": commits[1]},
+        "recorded": recorded or None,
+        "replay": result.replay,
+    }

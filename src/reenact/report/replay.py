@@ -1,0 +1,102 @@
+"""What a replay came to, for a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from reenact.report import safe
+from reenact.values.difference import one_line, shown
+from reenact.values.judgement import ReplayResult
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+
+_MOST = 20
+
+
+def first_line(result: ReplayResult) -> str:
+    """Say in one line what a replay came to; where it diverged, with the first divergence."""
+    match result.result:
+        case "same" if result.ended_with:
+            said = f"same, up to where the recording ends: {result.ended_with} was in flight when it was killed"
+        case "same":
+            said = f"same: {_answered(result)}"
+        case "diverged":
+            said = f"diverged: {one_line(result.divergences[0]) if result.divergences else 'it left the recording'}"
+        case other:
+            said = f"{other}: {result.why or 'nothing can be said of it'}"
+    return safe.one_line(said)
+
+
+def replayed(
+    result: ReplayResult, *, recorded: str = "", commits: tuple[str | None, str | None] = (None, None)
+) -> list[str]:
+    """Say what a replay came to: the verdict, then what was answered, kept out and left over, then what to do next.
+
+    `recorded` is the id of the recorded run, `commits` the recorded commit and the current one.
+    """
+    lines = [first_line(result)]
+    if result.result != "same" or result.ended_with:
+        lines.append(f"  {_answered(result)}")
+    lines += [f"  {line}" for line in _divergences(result)]
+    lines += [f"  {line}" for line in _world(result)]
+    if any(commits):
+        lines.append(f"  {commits_line(*commits)}")
+    lines += [f"  {line}" for line in _next(result, recorded)]
+    return [safe.clean(line).replace("\n", " ") for line in lines]
+
+
+def commits_line(recorded: str | None, current: str | None) -> str:
+    """Say which code was recorded and which one runs now."""
+    if recorded == current:
+        return f"commit {(current or 'unknown')[:12]}, as recorded"
+    return f"commit recorded {(recorded or 'unknown')[:12]}, now {(current or 'unknown')[:12]}"
+
+
+def _answered(result: ReplayResult) -> str:
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(result.answered.items())) or "no"
+    return f"{counts} calls answered from the recording, {result.live} live"
+
+
+def _divergences(result: ReplayResult) -> Iterator[str]:
+    for divergence in result.divergences[1:_MOST]:
+        yield f"then {one_line(divergence)}"
+    if (hidden := len(result.divergences) - _MOST) > 0:
+        yield f"… {hidden} more divergences not shown"
+    for miss in result.misses[:_MOST]:
+        if place := as_text(miss.get("where")):
+            yield f"asked at {place}"
+        differences = [as_object(each) for each in as_list(miss.get("differences"))]
+        for each in differences[1:]:
+            sides = f"recorded {shown(each.get('recorded'))}, replay {shown(each.get('replay'))}"
+            yield f"also {as_text(miss.get('call'))}: {as_text(each.get('field'))}: {sides}"
+    if result.not_reached:
+        yield f"{result.not_reached} recorded calls lie behind the place where the replay stopped"
+
+
+def _world(result: ReplayResult) -> Iterator[str]:
+    for entry in result.refused[:_MOST]:
+        hint = as_text(entry.get("hint"))
+        yield f"refused: {as_text(entry.get('what'))} at {as_text(entry.get('where'))}{f'; {hint}' if hint else ''}"
+    if result.enforced:
+        yield f"outside world: {result.enforced}"
+    if result.ignored:
+        fields = Counter(as_text(entry.get("field")) for entry in result.ignored)
+        listed = ", ".join(f"{name} ({count} calls)" for name, count in fields.most_common(5))
+        yield f"matched, although these differ: {listed}"
+    if result.released_out_of_order:
+        passed = sum(as_count(entry.get("count")) or 0 for entry in result.released_out_of_order)
+        yield f"the recorded order of answers was given up {len(result.released_out_of_order)} times, {passed} skipped"
+    if result.left:
+        yield f"{result.left} streams were left early that had been read to the end"
+
+
+def _next(result: ReplayResult, recorded: str) -> Iterator[str]:
+    run = recorded[:12] or "RUN"
+    if result.result == "diverged" and result.replay:
+        yield f"next: reenact diff {run} {result.replay[:12]}"
+    elif result.result == "diverged":
+        yield f"next: reenact show {run}"
+    elif result.result == "failed":
+        yield f"next: reenact doctor {run} says what the recording lacks and how to keep it"
+    elif result.result == "unjudged":
+        yield f"next: give the program after `--`, as in reenact replay {run} -- python your_agent.py"

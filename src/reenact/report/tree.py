@@ -1,0 +1,116 @@
+"""A run as a tree: one line a call, or with everything that was said."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import orjson
+
+from reenact.report import safe, said
+from reenact.report.documents import outcome_document, request_document
+from reenact.report.safe import fitted, one_line
+from reenact.report.times import duration, instant, milliseconds
+from reenact.values.call import STRUCTURE, CallKind, Raised, Streamed, Unfinished
+from reenact.values.json import Json, compact
+from reenact.values.run import Node, Run, Verdict
+from reenact.values.span import STATUS_ERROR
+
+_SHORT = 100
+"""Characters of a question or answer where nothing limits the width."""
+
+
+def tree(
+    run: Run, verdict: Verdict | None = None, *, status: str = "", full: bool = False, width: int | None = None
+) -> list[str]:
+    """Draw a run: what was called below what, what it asked, what came of it, how long it took.
+
+    `width` is in terminal cells; None, as for a pipe, cuts only questions and answers. `full` gives them whole.
+    """
+    drawn = [fitted(one_line(_heading(run, verdict, status)), width)]
+    for node, first, rest in _branches(run):
+        drawn.append(_line(node, first, width, full=full))
+        if full:
+            drawn += safe.lines(f"{rest}  {line}" for line in _whole(node))
+    drawn += [fitted(one_line(f"note: {note}"), width) for note in run.notes]
+    return drawn
+
+
+def _heading(run: Run, verdict: Verdict | None, status: str) -> str:
+    ms = milliseconds(run.started_ns, run.ended_ns)
+    facts = [f"run {run.id[:12]}", run.name, instant(run.started_ns), duration(ms), status]
+    facts += [f"{name} {value}" for name, value in (("session", run.session), ("user", run.user)) if value]
+    if verdict is not None:
+        facts.append(f"{verdict.grade.value}{' up to redaction' if verdict.redacted else ''}")
+    return " · ".join(fact for fact in facts if fact)
+
+
+def _branches(run: Run) -> Iterator[tuple[Node, str, str]]:
+    """Give each node with what is drawn before it and before what hangs below it. The root is the heading."""
+    children: dict[str | None, list[Node]] = defaultdict(list)
+    for node in run.nodes:
+        children[node.parent].append(node)
+    top = run.root if run.root is not None and run.root.kind in STRUCTURE else None
+    tops = [*children[top.id if top else None], *(node for node in children[None] if top and node.id != top.id)]
+    left = _hung(sorted(tops, key=lambda node: node.number), "")
+    while left:
+        node, first, rest = left.pop()
+        yield node, first, rest + ("│" if children[node.id] else " ")
+        left += _hung(children[node.id], rest)
+
+
+def _hung(nodes: list[Node], before: str) -> list[tuple[Node, str, str]]:
+    drawn = [(node, f"{before}├─ ", f"{before}│  ") for node in nodes]
+    if drawn:
+        drawn[-1] = (nodes[-1], f"{before}└─ ", f"{before}   ")
+    return drawn[::-1]
+
+
+def _line(node: Node, before: str, width: int | None, *, full: bool) -> str:
+    facts = [one_line(node.label)]
+    if node.kind in {CallKind.LLM, CallKind.EMBEDDING}:
+        facts += [f"({name})" for name in [one_line(said.model(node))] if name]
+    facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
+    facts += [text for text in (one_line(said.tokens(node)),) if text and node.kind not in STRUCTURE]
+    facts += [f"[{one_line(marker)}]" for marker in _markers(node)]
+    head = before + "  ".join(facts)
+    if full or (node.kind in STRUCTURE and not isinstance(node.outcome, Raised)):
+        return fitted(head, width)
+    room = _SHORT * 2 if width is None else max(24, width - len(head) - 6)
+    question, outcome = one_line(said.question(node)), one_line(said.outcome(node))
+    half = max(room // 2, room - len(outcome))
+    question = fitted(question, half)
+    return fitted(f"{head}  {question} → {fitted(outcome, max(room // 2, room - len(question)))}", width)
+
+
+def _markers(node: Node) -> Iterator[str]:
+    attributes = node.span.attributes
+    outcome = node.outcome
+    if isinstance(outcome, Raised) or getattr(outcome, "exception", None) or node.span.status == STATUS_ERROR:
+        yield "error"
+    if isinstance(outcome, Unfinished) and node.kind not in STRUCTURE:
+        yield "unfinished"
+    if isinstance(outcome, Streamed) and outcome.end.value != "finished":
+        yield f"stream {outcome.end.value}"
+    if by := attributes.get("reenact.replay.answered_by"):
+        yield f"from recording {str(by)[:8]}"
+    if attributes.get("reenact.replay.live"):
+        yield "live"
+    if node.orphan:
+        yield "orphan"
+
+
+def _whole(node: Node) -> Iterator[str]:
+    """Give all that was asked and answered, as JSON over several lines."""
+    if node.kind in STRUCTURE and isinstance(node.outcome, Unfinished):
+        return
+    for sign, document in (("← ", request_document(node)), ("→ ", outcome_document(node))):
+        for number, line in enumerate(_pretty(document).split("\n")):
+            yield (sign if number == 0 else "  ") + line
+
+
+def _pretty(value: Json) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # integers over 64 bit, lone surrogates
+        return compact(value)

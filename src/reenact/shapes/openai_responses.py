@@ -1,0 +1,216 @@
+"""OpenAI's responses (`POST /v1/responses`), written from its OpenAPI description and the types of its SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reenact.contracts.shape import Shape
+from reenact.values.call import CallKind
+from reenact.values.json import Json
+from reenact.values.lenient import (
+    as_list,
+    as_object,
+    as_text,
+    at,
+    first_count,
+    media_type,
+    text_or_json,
+    text_or_none,
+    without,
+)
+from reenact.values.message import Answered, Asked, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, Usage
+
+_TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_LIFECYCLE = _TERMINAL | {"response.created", "response.queued", "response.in_progress"}
+_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
+_DELTAS = {
+    "response.output_text": "text",
+    "response.refusal": "refusal",
+    "response.reasoning_text": "text",
+    "response.reasoning_summary_text": "text",
+    "response.function_call_arguments": "arguments",
+    "response.mcp_call_arguments": "arguments",
+    "response.custom_tool_call_input": "input",
+    "response.code_interpreter_call_code": "code",
+}
+"""Stem of a delta's event type, to the field of the item or part that it lengthens."""
+_MOST_PARTS = 4096
+"""A part at an index past this is left out: room is never made for what a broken stream only claims."""
+
+
+def _read_request(body: Json) -> Asked:
+    asked = as_object(body)
+    taken: set[str] = {"tools"} if isinstance(asked.get("tools"), list) else set()
+    messages: list[Message] = []
+    if isinstance(instructions := asked.get("instructions"), str):
+        messages.append(Message(role="system", parts=(Text(instructions),)))
+        taken.add("instructions")
+    given = asked.get("input")
+    if isinstance(given, str):
+        messages.append(Message(role="user", parts=(Text(given),)))
+        taken.add("input")
+    elif isinstance(given, list):
+        messages += [_item(item) for item in given]
+        taken.add("input")
+    return Asked(
+        model=text_or_none(asked.get("model")),
+        messages=tuple(messages),
+        tools=tuple(as_list(asked.get("tools"))),
+        parameters=without(asked, taken),
+        stream=asked.get("stream") is True,
+    )
+
+
+def _read_reply(body: Json) -> Answered:
+    reply = as_object(body)
+    reason = as_text(at(reply, "incomplete_details", "reason")) or as_text(reply.get("status"))
+    usage = reply.get("usage")
+    return Answered(
+        model=text_or_none(reply.get("model")),
+        id=text_or_none(reply.get("id")),
+        messages=tuple(_item(item) for item in as_list(reply.get("output"))),
+        finish_reasons=(reason,) if reason else (),
+        usage=Usage(
+            prompt=first_count(usage, ("input_tokens",)),
+            completion=first_count(usage, ("output_tokens",)),
+            total=first_count(usage, ("total_tokens",)),
+            cache_read=first_count(usage, ("input_tokens_details", "cached_tokens")),
+            cache_write=first_count(usage, ("input_tokens_details", "cache_write_tokens")),
+            reasoning=first_count(usage, ("output_tokens_details", "reasoning_tokens")),
+        ),
+    )
+
+
+def _item(value: Json) -> Message:
+    """Read one item of `input` or `output` as one message, so that their order and number stay."""
+    item = as_object(value)
+    kind = as_text(item.get("type")) or ("message" if "content" in item else "")
+    if kind == "message":
+        return Message(role=as_text(item.get("role")) or "assistant", parts=_parts(item.get("content")))
+    if kind in _CALLS:
+        call = ToolCall(
+            id=as_text(item.get("call_id")) or as_text(item.get("id")),
+            name=as_text(item.get("name")),
+            arguments=text_or_json(item.get(_CALLS[kind])),
+        )
+        return Message(role="assistant", parts=(call,))
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        output = _parts(item.get("output"))
+        return Message(role="tool", parts=output, tool_call_id=text_or_none(item.get("call_id")))
+    if kind == "reasoning":
+        pieces = [*as_list(item.get("summary")), *as_list(item.get("content"))]
+        thought = Reasoning(
+            text="\n\n".join(text for piece in pieces if (text := as_text(at(piece, "text")))),
+            id=text_or_none(item.get("id")),
+            encrypted=text_or_none(item.get("encrypted_content")),
+        )
+        return Message(role="assistant", parts=(thought,))
+    role = as_text(item.get("role")) or ("tool" if kind.endswith(("_output", "_response")) else "assistant")
+    return Message(role=role, parts=(Opaque(value),))
+
+
+def _parts(content: Json) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, list):
+        return tuple(_part(part) for part in content)
+    return () if content is None else (Opaque(content),)
+
+
+def _part(part: Json) -> Part:
+    if isinstance(part, str):
+        return Text(part)
+    said = as_object(part)
+    kind = said.get("type")
+    if kind in _TEXTS and isinstance(text := said.get("text"), str):
+        return Text(text)
+    if kind == "input_image" and (url := as_text(said.get("image_url"))):
+        return Media(modality="image", url=url, mime_type=media_type(url))
+    if kind == "input_file" and (url := as_text(said.get("file_data")) or as_text(said.get("file_url"))):
+        return Media(modality="document", url=url, mime_type=media_type(url), name=as_text(said.get("filename")))
+    return Opaque(part)
+
+
+def _fold(events: Iterable[Json]) -> Json:
+    """Give the response that the last event carries; where a stream ended early, build it from the items so far.
+
+    A response that came without its `output` gets the items that were reported done, as in the SDK. An `error` event
+    stays in the reply under `error`.
+    """
+    reply: dict[str, Json] = {}
+    items: dict[int, dict[str, Json]] = {}
+    for event in events:
+        said = as_object(event)
+        kind = as_text(said.get("type"))
+        if kind in _LIFECYCLE:
+            reply = as_object(said.get("response"))
+            if kind in _TERMINAL and isinstance(reply.get("output"), list):
+                return reply
+        elif kind == "error":
+            reply = {**reply, "error": without(said, ("type", "sequence_number"))}
+        elif "error" in said and not kind:
+            reply = {**reply, "error": said["error"]}
+        else:
+            _fold_item(items, kind, said)
+    if not items and "output" in reply:
+        return reply
+    return {**reply, "output": [items[index] for index in sorted(items)]} if reply or items else {}
+
+
+def _fold_item(items: dict[int, dict[str, Json]], kind: str, event: dict[str, Json]) -> None:
+    index = first_count(event, ("output_index",))
+    if index is None:
+        return
+    if kind in ("response.output_item.added", "response.output_item.done"):
+        if isinstance(item := event.get("item"), dict):
+            items[index] = dict(item)
+        return
+    item = items.setdefault(index, {})
+    stem, _, step = kind.rpartition(".")
+    if stem in ("response.content_part", "response.reasoning_summary_part"):
+        name = "content" if stem == "response.content_part" else "summary"
+        part_index = first_count(event, ("content_index",), ("summary_index",)) or 0
+        _set_part(item, name, part_index, dict(as_object(event.get("part"))))
+    elif stem in _DELTAS and step in ("delta", "done"):
+        _lengthen(item, _DELTAS[stem], step, event)
+
+
+def _lengthen(item: dict[str, Json], field: str, step: str, event: dict[str, Json]) -> None:
+    """Apply one delta, or the whole text that a `done` event repeats."""
+    held, name, index = item, "", 0
+    for name_of_list, index_name in (("content", "content_index"), ("summary", "summary_index")):
+        if (found := first_count(event, (index_name,))) is not None:
+            name, index = name_of_list, found
+            parts = as_list(item.get(name))
+            held = dict(as_object(parts[index])) if index < len(parts) else {}
+    if step == "delta":
+        held[field] = as_text(held.get(field)) + as_text(event.get("delta"))
+    elif isinstance(whole := event.get(field), str):
+        held[field] = whole
+    if name:
+        _set_part(item, name, index, held)
+
+
+def _set_part(item: dict[str, Json], name: str, index: int, part: dict[str, Json]) -> None:
+    if 0 <= index < _MOST_PARTS:
+        parts: list[Json] = [*as_list(item.get(name))]
+        parts += [{} for _ in range(index + 1 - len(parts))]
+        parts[index] = part
+        item[name] = parts
+
+
+SHAPE = Shape(
+    name="openai.responses",
+    system="openai",
+    operation="chat",
+    kind=CallKind.LLM,
+    span_name="Response",
+    paths=("/responses",),
+    noise=frozenset({"user", "safety_identifier", "prompt_cache_key", "metadata"}),
+    opaque=("encrypted_content", "signature", "obfuscation", "file_data", "b64_json", "partial_image_b64"),
+    read_request=_read_request,
+    read_reply=_read_reply,
+    fold=_fold,
+    credentials=("OPENAI_API_KEY",),
+)

@@ -1,0 +1,178 @@
+"""A call: one crossing of a boundary between the agent and the outside world, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from reenact.values.json import Json
+
+
+class CallKind(StrEnum):
+    """What a call is, in OpenInference's own words (`openinference.span.kind`)."""
+
+    LLM = "LLM"
+    EMBEDDING = "EMBEDDING"
+    TOOL = "TOOL"
+    RETRIEVER = "RETRIEVER"
+    RERANKER = "RERANKER"
+    AGENT = "AGENT"
+    CHAIN = "CHAIN"
+    GUARDRAIL = "GUARDRAIL"
+    EVALUATOR = "EVALUATOR"
+    PROMPT = "PROMPT"
+    DECISION = "DECISION"
+    UNKNOWN = "UNKNOWN"
+
+
+STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT, CallKind.UNKNOWN})
+"""Kinds that only say where other calls hang; a replay runs their code again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes of a request or reply after content decoding (RFC 9110, section 8.4)."""
+
+    data: bytes
+
+    @property
+    def text(self) -> str | None:
+        """The body as text, or None where it is not UTF-8."""
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """A request as the provider's SDK handed it to its HTTP client. Credentials are never carried."""
+
+    shape: str
+    """The name of the shape that the body speaks, such as `openai.chat`."""
+    method: str
+    url: str
+    body: Body
+    attempt: int = 0
+    """0 for the first try, n for the n-th retry by the SDK."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionCall:
+    """A call of one of the agent's own functions: a tool, retriever, or a piece of structure."""
+
+    function: str
+    """`module:qualname` of the function."""
+    arguments: Json
+    """Parameter name to typed JSON (`values.typed`), defaults applied, `self` left out."""
+
+
+Request: TypeAlias = HttpRequest | FunctionCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What was asked."""
+
+    kind: CallKind
+    name: str
+    request: Request
+    attributes: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Further facts for the span that are no part of the question: session, user, tags, a tool's description."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpReply:
+    """A whole reply of a provider."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    """Allow-listed headers in the order of arrival; content and transfer encodings are gone from the body."""
+    body: Body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """What a function returned."""
+
+    json: Json
+    """Typed JSON (`values.typed`)."""
+
+
+Payload: TypeAlias = HttpReply | Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionRecord:
+    """An exception, kept so that the same class can be raised again."""
+
+    module: str
+    qualname: str
+    message: str
+    bases: tuple[str, ...] = ()
+    """`module:qualname` of each class of the MRO after the first, for a stand-in where the class is not loaded."""
+    args: Json = None
+    """Typed JSON list of the exception's `args`."""
+    state: Json = None
+    """Typed JSON object of the exception's instance attributes."""
+    cause: ExceptionRecord | None = None
+    stacktrace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One piece of a stream, as it was handed to the agent."""
+
+    offset_us: int
+    """Microseconds since the call began."""
+    order: int
+    """Place in the run's one sequence of releases to agent code."""
+    data: bytes | None = None
+    """A piece of an HTTP body."""
+    value: Json = None
+    """Typed JSON of what a generator yielded; meaningful only where `data` is None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The outside world answered, whole."""
+
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """The outside world, or the way to it, failed."""
+
+    exception: ExceptionRecord
+
+
+class StreamEnd(StrEnum):
+    """How a stream came to its end."""
+
+    FINISHED = "finished"
+    ABANDONED = "abandoned"
+    RAISED = "raised"
+    UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streamed:
+    """The outside world answered piece by piece."""
+
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    end: StreamEnd = StreamEnd.FINISHED
+    exception: ExceptionRecord | None = None
+    """Set exactly where `end` is RAISED."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """The process ended, or the emitter was silent, before an outcome was written down."""
+
+
+Outcome: TypeAlias = Returned | Streamed | Raised | Unfinished

@@ -1,0 +1,71 @@
+"""What was found when two runs, or a recording and its replay, were held against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reenact.values.difference import Divergence
+from reenact.values.json import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two runs, held against each other."""
+
+    same: bool
+    """There is no divergence at all."""
+    same_path: bool
+    """There is no structural divergence; wording may differ."""
+    divergences: tuple[Divergence, ...] = ()
+    """The first one first: by place in the causal order of a, then of b; how the runs ended comes last."""
+    more: dict[str, tuple[Divergence, ...]] = field(default_factory=dict[str, tuple[Divergence, ...]])
+    """Further fields that differ in a changed call, by the id of the call in a."""
+    calls_a: int = 0
+    """How many calls of a were compared."""
+    calls_b: int = 0
+
+    @property
+    def first(self) -> Divergence | None:
+        """The divergence that matters most."""
+        return self.divergences[0] if self.divergences else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayResult:
+    """What a replay came to. Entries are JSON objects as `reenact replay --json` shows them."""
+
+    result: str
+    """`same`; `diverged`: the program left the recording; `failed`: the recording holds a call that was asked for but
+    not what could answer it, so that nothing can be said of what follows; `unjudged`: the program never joined the
+    replay, or there was nothing to replay."""
+    answered: dict[str, int] = field(default_factory=dict[str, int])
+    """Calls answered from the recording, by kind in lower case."""
+    live: int = 0
+    """Calls that the policy let go to the outside world."""
+    misses: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    unconsumed: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Recorded calls that the program went past without asking for them: `id`, `call`, `kind`."""
+    not_reached: int = 0
+    """Recorded calls that lie behind the place where the replay stopped."""
+    refused: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Side effects that were refused: `what`, `where`, `hint`."""
+    ignored: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Fields that differed and say nothing to the model: `call`, `field`, `recorded`, `replay`."""
+    divergences: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """The first one first: `call`, `field`, `a` (recorded), `b` (replay), `kind`, `structural`; `absent` lists the
+    sides that have no value, `reason` says what no field can."""
+    released_out_of_order: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Where the recorded order of releases had to be given up: `granted`, `passed`, `count`."""
+    left: int = 0
+    """Streams that the program read to the end when recorded and left early now."""
+    enforced: str = ""
+    """How the outside world was kept shut: `enforced (…)`, `not enforced (…)`; empty where nothing is known."""
+    replay: str | None = None
+    """The id of the replay's own run."""
+    ended_with: str | None = None
+    """The label of the recorded call that was in flight when the recorded run was killed, where the replay came so
+    far: there the recording ends, and nothing after it can be judged."""
+    why: str = ""
+    """Where it is `failed` or `unjudged`: why."""
+    exit_code: int | None = None
+    recorded_exit: int | None = None

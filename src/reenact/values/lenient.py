@@ -1,0 +1,66 @@
+"""Looks into JSON of which nothing is promised: each gives the expected type, or its empty value, and never raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reenact.values.json import Json, compact
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    """Give `value` where it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """Give `value` where it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: Json) -> str:
+    """Give `value` where it is a string, else the empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def text_or_none(value: Json) -> str | None:
+    """Give `value` where it is a string, else None."""
+    return value if isinstance(value, str) else None
+
+
+def text_or_json(value: Json) -> str:
+    """Give `value` where it is a string, its JSON text where it is anything else, and nothing for null."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else compact(value)
+
+
+def as_count(value: Json) -> int | None:
+    """Give `value` where it is a whole number (1.0 counts, true does not), else None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def at(value: Json, *path: str) -> Json:
+    """Follow object keys down from `value`; None where the way ends early."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def first_count(value: Json, *paths: tuple[str, ...]) -> int | None:
+    """Give the whole number at the first of `paths` that has one."""
+    return next((count for path in paths if (count := as_count(at(value, *path))) is not None), None)
+
+
+def without(value: dict[str, Json], names: Iterable[str]) -> dict[str, Json]:
+    """Copy an object less some of its keys."""
+    dropped = frozenset(names)
+    return {key: item for key, item in value.items() if key not in dropped}
+
+
+def media_type(url: str) -> str:
+    """Give the media type of a data URL (RFC 2397), or nothing."""
+    return url[5:].partition(",")[0].partition(";")[0] if url.startswith("data:") else ""

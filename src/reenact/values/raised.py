@@ -1,0 +1,69 @@
+"""An exception's record as JSON, and back; and as other emitters leave it on a span."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reenact.values.call import ExceptionRecord
+from reenact.values.classes import json_text, text_json
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object
+from reenact.values.span import STATUS_ERROR, Attribute, SpanRecord
+
+_DEEPEST = 16
+"""Causes further down than this are left out when a record is read."""
+
+
+def exception_to_json(record: ExceptionRecord) -> dict[str, Json]:
+    """Spell a record. What is empty is left out."""
+    json: dict[str, Json] = {
+        "module": text_json(record.module),
+        "qualname": text_json(record.qualname),
+        "message": text_json(record.message),
+    }
+    if record.bases:
+        json["bases"] = [text_json(base) for base in record.bases]
+    if record.args is not None:
+        json["args"] = record.args
+    if record.state is not None:
+        json["state"] = record.state
+    if record.cause is not None:
+        json["cause"] = exception_to_json(record.cause)
+    if record.stacktrace:
+        json["stacktrace"] = text_json(record.stacktrace)
+    return json
+
+
+def exception_from_json(json: Json, depth: int = 0) -> ExceptionRecord:
+    """Read a record. What is missing or of another type reads as empty; nothing is raised."""
+    held = as_object(json)
+    cause = held.get("cause")
+    return ExceptionRecord(
+        module=json_text(held.get("module")),
+        qualname=json_text(held.get("qualname")),
+        message=json_text(held.get("message")),
+        bases=tuple(json_text(base) for base in as_list(held.get("bases"))),
+        args=held.get("args"),
+        state=held.get("state"),
+        cause=exception_from_json(cause, depth + 1) if isinstance(cause, dict) and depth < _DEEPEST else None,
+        stacktrace=json_text(held.get("stacktrace")),
+    )
+
+
+def exception_of_span(span: SpanRecord) -> ExceptionRecord | None:
+    """Read the exception that a span of any emitter tells of, or None.
+
+    That is its `exception` event (OpenTelemetry's conventions for exceptions on spans), else an ERROR status.
+    """
+    event = next((event for event in span.events if event.name == "exception"), None)
+    if event is None and span.status != STATUS_ERROR:
+        return None
+    said: Mapping[str, Attribute] = event.attributes if event else {}
+    named = said.get("exception.type") or span.attributes.get("error.type") or "Exception"
+    module, _, qualname = str(named).rpartition(".")
+    return ExceptionRecord(
+        module=module or "builtins",
+        qualname=qualname,
+        message=str(said.get("exception.message") or span.status_message),
+        stacktrace=str(said.get("exception.stacktrace") or ""),
+    )

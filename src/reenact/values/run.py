@@ -1,0 +1,123 @@
+"""A run: the graph rebuilt from the spans of one execution, and how far it can be replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reenact.values.call import Call, CallKind, Outcome
+from reenact.values.json import Json
+from reenact.values.span import SpanRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One call in its place in the graph."""
+
+    id: str
+    """The span id, 16 hexadecimal digits."""
+    trace_id: str
+    parent: str | None
+    """The id of the node it hangs below; None at the top."""
+    number: int
+    """Place in causal order, from 1."""
+    call: Call
+    outcome: Outcome
+    span: SpanRecord
+    lane: str = ""
+    start_order: int = 0
+    """When the call was asked for, in the process's one sequence; 0 where the emitter did not say."""
+    head_order: int | None = None
+    end_order: int = 0
+    """When its outcome reached agent code; 0 where the emitter did not say."""
+    caused_by: str | None = None
+    """For a tool call: the id of the model call that asked for it."""
+    tool_call_id: str | None = None
+    orphan: bool = False
+    """Its parent was named and is not in the recording."""
+
+    @property
+    def kind(self) -> CallKind:
+        """What the call is."""
+        return self.call.kind
+
+    @property
+    def label(self) -> str:
+        """The call in three words, for messages: kind, name, number."""
+        return f"{self.kind.lower()} {self.call.name} #{self.number}"
+
+
+class Grade(StrEnum):
+    """How far a recording can be replayed."""
+
+    EXACT = "exact"
+    PARTIAL = "partial"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One thing that the recording lost."""
+
+    call: str
+    """Label of the call, or `run`."""
+    field: str
+    lost: str
+    fix: str
+    """The line of configuration or code that would keep it next time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KitItem:
+    """One piece of the replay kit."""
+
+    name: str
+    state: str
+    """`present`, `missing`, `partial` or `not applicable`."""
+    detail: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How far a recording can be replayed, and why not further."""
+
+    grade: Grade
+    reasons: tuple[Reason, ...] = ()
+    kit: tuple[KitItem, ...] = ()
+    redacted: int = 0
+    """How many values redaction replaced. Where any is consumed, `exact` is up to redaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution of an agent."""
+
+    id: str
+    """The trace id."""
+    name: str
+    root: Node | None
+    nodes: tuple[Node, ...]
+    """In causal order: start order where it was recorded, then start time, parents before children."""
+    source: str = ""
+    """Where it was read from."""
+    session: str | None = None
+    user: str | None = None
+    tenant: str | None = None
+    recording: str | None = None
+    """The `reenact.recording.id` that the runs of one recording share."""
+    notes: tuple[str, ...] = ()
+    """What had to be mended while the graph was built: duplicates, orphans, clock skew."""
+    surroundings: dict[str, Json] = field(default_factory=dict[str, Json])
+    entry: dict[str, Json] = field(default_factory=dict[str, Json])
+    salt: str = ""
+
+    @property
+    def started_ns(self) -> int:
+        """The earliest start, in nanoseconds since the epoch."""
+        return min((node.span.start_ns for node in self.nodes), default=0)
+
+    @property
+    def ended_ns(self) -> int:
+        """The latest end, in nanoseconds since the epoch."""
+        return max((node.span.end_ns for node in self.nodes), default=0)

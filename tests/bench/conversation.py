@@ -1,0 +1,45 @@
+"""What the measured agent says: messages of 200 to 400 characters, made up, the same on every machine."""
+
+from __future__ import annotations
+
+from random import Random
+
+Message = dict[str, str]
+
+_WORDS = (
+    "invoice order amount line check table supplier customer total price quantity date report please compare summary "
+    "tool result value record field number answer question system agent item shipment warehouse region contract the a "
+    "of and to in for with that this from which is are was not only also then if when where between before after"
+).split()
+
+
+def text(seed: str) -> str:
+    """Make the text with this seed: 200 to 400 characters of words, with some punctuation and a line break."""
+    chance = Random(seed)
+    wanted, pieces, length = chance.randint(200, 400), list[str](), 0
+    while length < wanted:
+        word = chance.choice(_WORDS)
+        word += chance.choice(("", "", "", "", "", ",", ".", ":\n", f" {chance.randint(1, 9999)}"))
+        pieces.append(word)
+        length += len(word) + 1
+    return " ".join(pieces)
+
+
+def prefix(count: int) -> list[Message]:
+    """Make the first `count` messages of a conversation: a system prompt, then both sides in turn."""
+    roles = ["system", *(("user", "assistant") * count)][:count]
+    return [{"role": role, "content": text(f"{place}")} for place, role in enumerate(roles)]
+
+
+def turns(messages: int, calls: int, *, fresh: bool) -> list[list[Message]]:
+    """Make the messages of each call.
+
+    A conversation that keeps its history, with a last message of its own in every call; or, `fresh`, calls that share
+    nothing with each other, as when many conversations take turns in one process.
+    """
+    if fresh:
+        return [
+            [{"role": "user", "content": text(f"{call}/{place}")} for place in range(messages)] for call in range(calls)
+        ]
+    history = prefix(messages - 1)
+    return [[*history, {"role": "user", "content": text(f"turn {call}")}] for call in range(calls)]

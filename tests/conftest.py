@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the tree."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real traces and provider replies of other projects, kept beside the repository and never inside it."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("no real data here: these tests read ../shared/data, beside the repository")
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests found out: the text of each `figure` property, and how many of each `counted` one passed."""
+    figures: dict[str, None] = {}
+    counted: dict[str, Counter[str]] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in getattr(report, "user_properties", []):
+                if name == "figure":
+                    figures[str(value)] = None
+                elif name == "counted":
+                    counted.setdefault(str(value), Counter())[outcome] += 1
+    if figures or counted:
+        terminalreporter.section("figures")
+    for figure in sorted(figures):
+        terminalreporter.line(figure)
+    for label, outcomes in sorted(counted.items()):
+        terminalreporter.line(f"{label}: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}")

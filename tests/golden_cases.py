@@ -1,0 +1,39 @@
+"""Golden cases: folders of plain files under `tests/golden/<family>/<member>/<case>/`, recorded by ourselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+
+def cases(family: str) -> list[Path]:
+    """Every case of a family, in name order."""
+    return sorted(path for path in (GOLDEN / family).glob("*/*") if path.is_dir())
+
+
+def case_name(path: Path) -> str:
+    """What a test calls a case."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def plain(value: Any) -> Any:
+    """Spell a tree of dataclasses as JSON; fields that hold their default's emptiness are left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {"is": type(value).__name__} | {
+            name: item for name, item in held.items() if item not in (None, "", [], {})
+        }
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

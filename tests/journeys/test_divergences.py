@@ -1,0 +1,96 @@
+"""What a changed agent is told: exit code 1, and the call, the field and both values in the first line."""
+
+from __future__ import annotations
+
+import pytest
+
+from desk import Desk
+from reenact.demo.provider import StandIn
+
+AGENT = """
+import asyncio, os, sys
+import reenact
+from openai import OpenAI
+
+CHANGE = os.environ.get("CHANGE", "")
+
+@reenact.tool
+def weigh(parcel: str, unit: str = "kg") -> float:
+    print("weighing for real")
+    return 4.5
+
+def ask(text):
+    reply = OpenAI().chat.completions.create(
+        model="stand-in-everything",
+        messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}],
+    )
+    return reply.choices[0].message.content
+
+print(ask("Name an animal." if CHANGE != "prompt" else "Name two animals."))
+print(weigh("P-7", "g" if CHANGE == "argument" else "kg"))
+if CHANGE != "removed":
+    print(ask("Name a place."))
+if CHANGE == "extra":
+    print(ask("Name a place."))
+if CHANGE == "swallowed":
+    try:
+        print(ask("Name a colour nobody asked for."))
+    except BaseException as error:
+        print("never mind")
+print(ask("Name a thing."))
+"""
+
+
+@pytest.fixture
+def recorded(desk: Desk) -> Desk:
+    program = desk.write("agent.py", AGENT)
+    with StandIn(max_delay_ms=1) as provider:
+        desk.environ.update(provider.environment)
+        done = desk.reenact("run", "--", "python", program)
+    assert done.returncode == 0, done.stderr
+    desk.environ.clear()
+    return desk
+
+
+def test_the_unchanged_agent_is_the_same(recorded: Desk) -> None:
+    done = recorded.reenact("replay", "last")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[0].startswith("same")
+    assert "weighing for real" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("prompt", ["llm", "messages[1].content", '"Name an animal."', '"Name two animals."']),
+        ("argument", ["tool weigh", "arguments.unit", '"kg"', '"g"']),
+        ("extra", ["llm", "call", "recorded", "replay", "Name a place."]),
+        ("removed", ["llm", "call", "recorded", "Name a place.", "replay absent"]),
+        ("swallowed", ["llm", "messages[1].content", "Name a colour nobody asked for."]),
+    ],
+)
+def test_a_change_is_named_in_the_first_line(recorded: Desk, change: str, words: list[str]) -> None:
+    recorded.environ["CHANGE"] = change
+    done = recorded.reenact("replay", "last")
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("diverged"), done.stderr
+    assert [word for word in words if word not in first] == [], first
+
+
+def test_nothing_undeclared_gets_out(desk: Desk) -> None:
+    program = desk.write(
+        "leaky.py",
+        "import reenact, sys, urllib.request\n"
+        "@reenact.tool\ndef f():\n    return 1\n"
+        "print(f())\n"
+        "if len(sys.argv) > 1:\n"
+        "    try:\n        urllib.request.urlopen('http://127.0.0.1:9/')\n"
+        "    except BaseException as error:\n        print(type(error).__name__)\n",
+    )
+    assert desk.reenact("run", "--", "python", program).returncode == 0
+    done = desk.reenact("replay", "last", "--", "python", program, "leak")
+    assert done.returncode == 1
+    assert "SideEffectRefused" in done.stdout
+    assert "leaky.py:8" in done.stderr
+    assert "@reenact.tool" in done.stderr

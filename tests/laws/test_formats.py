@@ -1,0 +1,443 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reenact.contracts.format import Format
+from reenact.discover import members
+from reenact.errors import InputError
+from reenact.formats import otlp_json, otlp_proto
+from reenact.values.span import Resource, Scope, SpanEvent, SpanLink, SpanRecord
+from strategies import RAGGED_TEXT, TEXT, span_lists
+
+FORMATS = {member.name: member for member in members("formats", Format)}
+GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "formats"
+SPAN = SpanRecord(
+    trace_id="0af7651916cd43dd8448eb211c80319c",
+    span_id="b7ad6b7169203331",
+    parent_id=None,
+    name="chat",
+    start_ns=1,
+    end_ns=2,
+)
+every_format = pytest.mark.parametrize("member", FORMATS.values(), ids=FORMATS)
+patient = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def decoded(member: Format, data: bytes) -> list[SpanRecord]:
+    return list(member.decode(io.BytesIO(data), Path("file")))
+
+
+def refused_or_decoded(member: Format, data: bytes) -> InputError | list[SpanRecord]:
+    try:
+        return decoded(member, data)
+    except InputError as refusal:
+        return refusal
+
+
+def carried(member: Format, spans: Sequence[SpanRecord]) -> list[SpanRecord]:
+    """What of any spans a format is made to carry: all of it, save for the journal, which is one process's own."""
+    return list(_of_one_process(spans)) if member.name == "journal" else list(spans)
+
+
+def _of_one_process(spans: Sequence[SpanRecord]) -> Iterator[SpanRecord]:
+    first = spans[0]
+    resource = Resource(attributes=_finite(first.resource.attributes))
+    scope = Scope(name=first.scope.name, version=first.scope.version)
+    for number, span in enumerate({span.span_id: span for span in spans}.values()):
+        yield SpanRecord(
+            trace_id=span.trace_id,
+            span_id=span.span_id,
+            parent_id=span.parent_id,
+            name=span.name,
+            start_ns=span.start_ns,
+            end_ns=max(span.end_ns, number + 1),
+            kind=span.kind,
+            status=span.status,
+            status_message=span.status_message,
+            attributes=_finite(span.attributes),
+            events=tuple(
+                SpanEvent(name=event.name, time_ns=event.time_ns, attributes=_finite(event.attributes))
+                for event in span.events
+            ),
+            links=tuple(
+                SpanLink(trace_id=link.trace_id, span_id=link.span_id, attributes=_finite(link.attributes))
+                for link in span.links
+            ),
+            resource=resource,
+            scope=scope,
+        )
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return 0.0 if isinstance(value, float) and math.isinf(value) else value
+
+
+# -------------------------------------------------------------------------------------------------------------- laws
+
+
+@every_format
+@patient
+@given(spans=span_lists())
+def test_what_was_encoded_is_decoded_in_its_order(member: Format, spans: list[SpanRecord]) -> None:
+    spans = carried(member, spans)
+    assert repr(decoded(member, member.encode(spans))) == repr(spans)  # repr tells True from 1 and 0.0 from -0.0
+
+
+@every_format
+@patient
+@given(spans=span_lists())
+def test_a_format_knows_its_own_and_nobody_elses(member: Format, spans: list[SpanRecord]) -> None:
+    head = member.encode(carried(member, spans))[: 64 << 10]
+    certainties = {name: other.recognises(head) for name, other in FORMATS.items()}
+    assert max(certainties, key=lambda name: certainties[name]) == member.name
+    assert certainties[member.name] >= 0.5
+
+
+@every_format
+@patient
+@given(noise=st.binary(max_size=200) | TEXT.map(str.encode))
+def test_noise_is_never_claimed_with_certainty_and_never_read_as_nothing(member: Format, noise: bytes) -> None:
+    assert 0 <= member.recognises(noise) < 1
+    came = refused_or_decoded(member, noise)
+    assert isinstance(came, InputError) or not came
+
+
+@every_format
+@patient
+@given(spans=span_lists(), data=st.data())
+def test_damage_is_an_input_error_or_other_spans_but_never_another_exception(
+    member: Format, spans: list[SpanRecord], data: st.DataObject
+) -> None:
+    good = bytearray(member.encode(carried(member, spans)))
+    place = data.draw(st.integers(0, len(good) - 1))
+    good[place] = data.draw(st.integers(0, 255))
+    came = refused_or_decoded(member, bytes(good))
+    assert not isinstance(came, InputError) or came.place.startswith("file")
+
+
+@pytest.mark.parametrize("folder", sorted(GOLDEN.glob("*/*")), ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_what_earlier_versions_wrote_stays_readable(folder: Path) -> None:
+    member = next(member for name, member in FORMATS.items() if name.replace("-", "_") == folder.parent.name)
+    (source,) = folder.glob("input.*")
+    spans = decoded(member, source.read_bytes())
+    assert [told(asdict(span)) for span in spans] == json.loads((folder / "spans.json").read_text("utf-8"))
+
+
+def told(value: Any) -> Any:
+    """The JSON of a span's fields, as golden files have it."""
+    if isinstance(value, dict):
+        return {key: told(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [told(item) for item in value]
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    return {"$float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# --------------------------------------------------------------------------------------------------------- OTLP/JSON
+
+
+def lines(text: str) -> list[SpanRecord]:
+    return decoded(otlp_json.FORMAT, text.encode("utf-8", "surrogatepass"))
+
+
+def document(**changed: Any) -> dict[str, Any]:
+    span = {"traceId": SPAN.trace_id, "spanId": SPAN.span_id, "name": "chat", "kind": 1} | changed
+    span |= {"startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+
+@patient
+@given(spans=span_lists(RAGGED_TEXT, st.integers(-(2**200), 2**200)))
+def test_json_carries_lone_surrogates_and_long_integers(spans: list[SpanRecord]) -> None:
+    assert repr(decoded(otlp_json.FORMAT, otlp_json.FORMAT.encode(spans))) == repr(spans)
+
+
+def test_json_is_spelled_as_the_specification_has_it() -> None:
+    span = replace(SPAN, parent_id="00f067aa0ba902b7", attributes={"n": 1, "b": b"\xff", "x": math.nan, "l": [None]})
+    (line,) = otlp_json.FORMAT.encode([span]).splitlines()
+    (group,) = json.loads(line)["resourceSpans"]
+    (told_span,) = group["scopeSpans"][0]["spans"]
+    assert told_span == {
+        "traceId": SPAN.trace_id,
+        "spanId": SPAN.span_id,
+        "parentSpanId": "00f067aa0ba902b7",
+        "name": "chat",
+        "kind": 1,
+        "startTimeUnixNano": "1",
+        "endTimeUnixNano": "2",
+        "attributes": [
+            {"key": "n", "value": {"intValue": "1"}},
+            {"key": "b", "value": {"bytesValue": "/w=="}},
+            {"key": "x", "value": {"doubleValue": "NaN"}},
+            {"key": "l", "value": {"arrayValue": {"values": [{}]}}},
+        ],
+    }
+
+
+def test_json_has_a_line_for_each_trace_and_resource_in_a_row() -> None:
+    other = replace(SPAN, trace_id="f" * 32)
+    elsewhere = replace(SPAN, resource=Resource(attributes={"service.name": "b"}))
+    data = otlp_json.FORMAT.encode([SPAN, SPAN, other, elsewhere])
+    assert len(data.splitlines()) == 3
+    assert decoded(otlp_json.FORMAT, data) == [SPAN, SPAN, other, elsewhere]
+
+
+def test_json_ends_a_line_before_it_grows_past_a_readers_limit() -> None:
+    spans = [replace(SPAN, attributes={"text": "x" * (1 << 20)})] * 10
+    assert max(len(line) for line in otlp_json.FORMAT.encode(spans).splitlines()) < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "laid_out",
+    [
+        lambda one, two: json.dumps(one) + "\n" + json.dumps(two),
+        lambda one, two: "\ufeff" + json.dumps(one) + "\r\n\r\n  " + json.dumps(two) + "\n",
+        lambda one, two: json.dumps([one, two]),
+        lambda one, two: json.dumps([one, two], indent=2),
+        lambda one, two: "[\n" + json.dumps(one) + ",\n" + json.dumps(two) + "\n]",
+        lambda one, two: json.dumps(one, indent=1) + json.dumps(two, indent="\t") + "\n",
+        lambda one, two: json.dumps(one) + json.dumps(two),
+        lambda one, two: json.dumps(one) + "\n" + json.dumps(two, indent=2),
+    ],
+    ids=["lines", "lines with a mark", "array", "pretty array", "array of lines", "pretty", "joined", "mixed"],
+)
+def test_json_may_be_laid_out_in_any_way(laid_out: Any) -> None:
+    one, two = document(name='a "{" \\'), document(name="}é\n]")
+    assert [span.name for span in lines(laid_out(one, two))] == ['a "{" \\', "}é\n]"]
+
+
+def test_json_names_may_be_in_snake_case() -> None:
+    renamed = json.dumps(document(parentSpanId="00f067aa0ba902b7", attributes=[{"key": "a", "value": {"intValue": 3}}]))
+    for camel, snake in (
+        ("resourceSpans", "resource_spans"),
+        ("scopeSpans", "scope_spans"),
+        ("traceId", "trace_id"),
+        ("parentSpanId", "parent_span_id"),
+        ("spanId", "span_id"),
+        ("startTimeUnixNano", "start_time_unix_nano"),
+        ("endTimeUnixNano", "end_time_unix_nano"),
+        ("intValue", "int_value"),
+    ):
+        renamed = renamed.replace(camel, snake)
+    assert lines(renamed) == [replace(SPAN, parent_id="00f067aa0ba902b7", attributes={"a": 3})]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"stringValue": "x"}, "x"),
+        ({"boolValue": False}, False),
+        ({"boolValue": "true"}, True),
+        ({"intValue": "-9223372036854775808"}, -(2**63)),
+        ({"intValue": 7}, 7),
+        ({"intValue": 7.0}, 7),
+        ({"intValue": {"low": -1, "high": 0, "unsigned": False}}, 2**32 - 1),
+        ({"doubleValue": 1}, 1.0),
+        ({"doubleValue": "Infinity"}, math.inf),
+        ({"doubleValue": "-Infinity"}, -math.inf),
+        ({"doubleValue": "1e3"}, 1000.0),
+        ({"bytesValue": "_-8"}, b"\xff\xef"),
+        ({"arrayValue": {"values": [{"intValue": "1"}, {}]}}, [1, None]),
+        ({"arrayValue": {}}, []),
+        ({"kvlistValue": {"values": [{"key": "k", "value": {"stringValue": "v"}}]}}, {"k": "v"}),
+        ({}, None),
+        (None, None),
+        ({"stringValue": None}, None),
+        ({"newValue": {"of": "a kind to come"}}, {"newValue": {"of": "a kind to come"}}),
+    ],
+)
+def test_json_values_of_every_kind(value: Any, expected: Any) -> None:
+    (span,) = lines(json.dumps(document(attributes=[{"key": "a", "value": value}])))
+    assert repr(span.attributes["a"]) == repr(expected)
+
+
+def test_json_enums_may_be_names_and_ids_base64_and_times_numbers() -> None:
+    told_span = document(
+        kind="SPAN_KIND_CLIENT",
+        status={"code": "STATUS_CODE_ERROR", "message": "no"},
+        traceId=base64.b64encode(bytes.fromhex(SPAN.trace_id)).decode(),
+        spanId=base64.b64encode(bytes.fromhex(SPAN.span_id)).decode(),
+        parentSpanId="AAAAAAAAAAA=",
+    )
+    (span,) = lines(json.dumps(told_span))
+    assert (span.kind, span.status, span.status_message) == (3, 2, "no")
+    assert (span.trace_id, span.span_id, span.parent_id) == (SPAN.trace_id, SPAN.span_id, None)
+
+
+def test_json_passes_over_what_says_nothing_and_over_other_signals() -> None:
+    empty = {"resourceSpans": [None, {}, {"scopeSpans": None}, {"scopeSpans": [None, {"spans": [None, {}]}]}]}
+    text = "\n".join(json.dumps(each) for each in (empty, {}, {"resourceLogs": []}, document()))
+    assert lines(text) == [replace(SPAN, kind=1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ('{"resourceSpans":[]}\n{"resourceSpans":[{"res', "file:2", "cut off"),
+        ('{"resourceSpans":[{"resource":{"a\n{"resourceSpans":[]}\n', "file:1", "cut off"),
+        ('{"resourceSpans":[\n{"resourceSpans":[]}\n', "file:1", "cut off"),
+        ('{"resourceSpans":[\n\n', "file:1", "file ends"),
+        ('\n{"resourceSpans":[1 2]}', "file:2", "not JSON"),
+        ("plain text", "file:1", "not JSON"),
+        ("{}\n5\n", "file:2", "expected a document to be an object"),
+        ('{}\n"text"', "file:2", "expected a document to be an object"),
+        ('{"spans": []}', "file:1", "found an object with `spans`"),
+        ('{"resourceSpans": {}}', "file:1", "expected resourceSpans to be a list"),
+        ("[" * 10_000, "file:1", "file ends"),
+        ("[" * 10_000 + "]" * 10_000, "file:1", "1,024 levels"),
+        (json.dumps(document(traceId="xyz")), "file:1", 'traceId "xyz" is not 32 hexadecimal digits'),
+        (json.dumps(document(spanId="0af7651916cd43dd8448eb211c80319c")), "file:1", "is not 16 hexadecimal digits"),
+        (json.dumps(document(parentSpanId="12")), "file:1", "parentSpanId"),
+        (json.dumps(document(kind="SPAN_KIND_MADE_UP")), "file:1", "SPAN_KIND_MADE_UP"),
+        (json.dumps(document(name=5)), "file:1", "expected name to be a string"),
+        (json.dumps(document(attributes={"a": 1})), "file:1", "expected attributes to be a list"),
+        (json.dumps(document(attributes=[7])), "file:1", "not shaped like OTLP/JSON"),
+        (json.dumps(document(attributes=[{"key": "a", "value": {"intValue": "1" * 5000}}])), "file:1", "whole number"),
+        (json.dumps(document(attributes=[{"key": "a", "value": {"bytesValue": "!"}}])), "file:1", "base64"),
+    ],
+)
+def test_json_that_is_broken_is_refused_by_line(text: str, place: str, said: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        lines(text)
+    assert refusal.value.place == place
+    assert said in refusal.value.problem
+    assert "\n" not in refusal.value.problem
+
+
+def test_json_that_is_not_utf8_is_refused_by_line() -> None:
+    data = b'{"resourceSpans":[]}\n' + json.dumps(document(name="caf@")).encode().replace(b"@", b"\xe9")
+    with pytest.raises(InputError, match="file:2: byte 0xe9 is not UTF-8"):
+        decoded(otlp_json.FORMAT, data)
+
+
+# ----------------------------------------------------------------------------------------------------- OTLP protobuf
+
+
+@patient
+@given(spans=span_lists(RAGGED_TEXT, st.integers(-(2**200), 2**200)))
+def test_protobuf_takes_anything_and_marks_what_it_cannot_carry(spans: list[SpanRecord]) -> None:
+    back = decoded(otlp_proto.FORMAT, otlp_proto.FORMAT.encode(spans))
+    assert [span.span_id for span in back] == [span.span_id for span in spans]
+    for before, after in zip(spans, back, strict=True):
+        assert len(after.name) == len(before.name)
+        assert all(new in (old, "\ufffd") for old, new in zip(before.name, after.name, strict=True))
+
+
+def test_values_nested_too_deep_for_a_receiver_become_their_json_text() -> None:
+    deep: Any = "bottom"
+    for _ in range(2000):
+        deep = [deep]
+    for member in (otlp_json.FORMAT, otlp_proto.FORMAT):
+        deepest_kept: Any = {"a": [{"b": 1}]}
+        (span,) = decoded(member, member.encode([replace(SPAN, attributes={"deep": deep, "kept": deepest_kept})]))
+        assert span.attributes["kept"] == deepest_kept
+        value: Any = span.attributes["deep"]
+        while isinstance(value, list):
+            (value,) = value
+        assert isinstance(value, str)
+
+
+FRAMINGS = {
+    "bare": lambda one, two: one + two,
+    "four bytes": lambda one, two: b"".join(len(part).to_bytes(4, "big") + part for part in (one, two)),
+    "varint": lambda one, two: b"".join(_varint(len(part)) + part for part in (one, two)),
+}
+
+
+def _varint(number: int) -> bytes:
+    data = b""
+    while number > 0x7F:
+        data += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return data + bytes([number])
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@patient
+@given(one=span_lists(), two=span_lists())
+def test_protobuf_in_every_framing(framing: str, one: list[SpanRecord], two: list[SpanRecord]) -> None:
+    messages = [otlp_proto.to_request(spans).SerializeToString() for spans in (one, two)]
+    data = FRAMINGS[framing](*messages)
+    assert otlp_proto.FORMAT.recognises(data[: 64 << 10]) > 0.5
+    assert repr(decoded(otlp_proto.FORMAT, data)) == repr(one + two)
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_protobuf_that_is_cut_off_is_refused(framing: str) -> None:
+    message = otlp_proto.to_request([SPAN]).SerializeToString()
+    data = FRAMINGS[framing](message, message)
+    at_the_seam = data[: len(data) // 2]
+    for end in range(1, len(data)):
+        if data[:end] != at_the_seam:
+            with pytest.raises(InputError, match="file: byte"):
+                decoded(otlp_proto.FORMAT, data[:end])
+
+
+def _metrics() -> bytes:
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    request = ExportMetricsServiceRequest()
+    metric = request.resource_metrics.add().scope_metrics.add().metrics.add(name="requests", unit="1")
+    metric.sum.data_points.add(as_int=1)
+    return request.SerializeToString()
+
+
+def _logs() -> bytes:
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+    request = ExportLogsServiceRequest()
+    request.resource_logs.add().scope_logs.add().log_records.add(severity_text="INFO", time_unix_nano=5)
+    return request.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(_metrics(), id="metrics"),
+        pytest.param(_logs(), id="logs"),
+        pytest.param(b"\x0a\x02\x0a\x00", id="a resource without spans"),
+        pytest.param(b"\x0a\x04\xc2\x3e\x01\x00", id="only an unknown field"),
+        pytest.param(b"", id="nothing"),
+        pytest.param(b'\n{\n "resourceMetrics": []}', id="JSON after a newline"),
+    ],
+)
+def test_protobuf_of_another_kind_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError, match="file: byte"):
+        decoded(otlp_proto.FORMAT, data)
+
+
+def test_a_message_over_the_limit_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REENACT_MAX_LINE_BYTES", "1000")
+    data = otlp_proto.FORMAT.encode([replace(SPAN, attributes={"text": "x" * 2000})])
+    with pytest.raises(InputError, match="over the limit of 1000 bytes"):
+        decoded(otlp_proto.FORMAT, data)
+
+
+# --------------------------------------------------------------------------------------------------------- real files
+
+
+def test_real_files_of_both_kinds_decode_and_survive_a_round_trip(shared_data: Path) -> None:
+    counts: dict[str, int] = {}
+    for path in sorted(shared_data.glob("traces/**/*.otlp.jsonl")):
+        spans = decoded(otlp_json.FORMAT, path.read_bytes())
+        assert repr(decoded(otlp_json.FORMAT, otlp_json.FORMAT.encode(spans))) == repr(spans)
+        assert repr(decoded(otlp_proto.FORMAT, otlp_proto.FORMAT.encode(spans))) == repr(spans)
+        counts[path.name] = len(spans)
+    assert counts
+    assert all(counts.values())

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from reenact.errors import InputError
+from reenact.formats import otlp_json, otlp_proto
+from reenact.read import unpack
+from reenact.read.open import open_spans
+from reenact.values.span import SpanRecord
+
+_random = random.Random(0)
+SPANS = [
+    SpanRecord(
+        trace_id="0af7651916cd43dd8448eb211c80319c",
+        span_id=f"{number:016x}",
+        parent_id=None,
+        name=f"span {number}",
+        start_ns=number,
+        end_ns=number + 1,
+        attributes={"text": _random.randbytes(50).hex()},
+    )
+    for number in range(1, 200)
+]
+JSON = otlp_json.FORMAT.encode(SPANS)
+PROTO = otlp_proto.FORMAT.encode(SPANS)
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def zstd_streamed(data: bytes) -> bytes:
+    stream = zstandard.ZstdCompressor().compressobj()
+    return stream.compress(data) + stream.flush()
+
+
+def framed(*messages: bytes) -> bytes:
+    return b"".join(len(packed).to_bytes(4, "big") + packed for packed in map(zstd, messages))
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Callable[[bytes], Path]:
+    def write(data: bytes) -> Path:
+        path = tmp_path / "trace"
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+PACKED = {
+    "plain json": JSON,
+    "plain protobuf": PROTO,
+    "gzip": gzip.compress(JSON),
+    "gzip members": gzip.compress(JSON[:100]) + gzip.compress(JSON[100:]),
+    "gzip with padding": gzip.compress(JSON) + b"\0" * 512,
+    "zstd": zstd(JSON),
+    "zstd without a size": zstd_streamed(PROTO),
+    "zstd frames": zstd(JSON[:100]) + zstd(JSON[100:]),
+    "zstd in gzip": gzip.compress(zstd(PROTO)),
+    "framed zstd json": framed(otlp_json.FORMAT.encode(SPANS[:7]), otlp_json.FORMAT.encode(SPANS[7:]).rstrip()),
+    "framed zstd protobuf": framed(otlp_proto.FORMAT.encode(SPANS[:7]), otlp_proto.FORMAT.encode(SPANS[7:])),
+}
+
+
+@pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
+def test_packing_and_format_are_told_by_content(put: Callable[[bytes], Path], packed: bytes) -> None:
+    assert list(open_spans(put(packed))) == SPANS
+
+
+@pytest.mark.parametrize("name", ["plain json", "zstd", "plain protobuf"])
+def test_standard_input_is_read_through_a_pipe(name: str) -> None:
+    program = (
+        "import sys; from pathlib import Path; from reenact.read.open import open_spans;"
+        "print(len(list(open_spans(Path('-')))))"
+    )
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=PACKED[name], capture_output=True, env=environ, check=True
+    )
+    assert done.stdout.split() == [b"199"]
+
+
+class _Trickle(io.RawIOBase):
+    """A pipe that gives three bytes at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        piece = self._data.read(min(3, len(buffer)))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+@pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
+def test_a_slow_pipe_is_looked_at_as_far_as_a_file_is(packed: bytes) -> None:
+    stream = unpack.unpacked(io.BufferedReader(_Trickle(packed), 8), "pipe")
+    head, stream = unpack.looked_at(stream, 1000)
+    assert len(head) == 1000
+    assert stream.read(1000) == head
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+def refused(path: Path) -> InputError:
+    with pytest.raises(InputError) as refusal:
+        list(open_spans(path))
+    assert refusal.value.place.startswith(str(path))
+    assert refusal.value.exit_code == 3
+    assert "\n" not in refusal.value.problem
+    return refusal.value
+
+
+def test_a_path_that_is_no_readable_file(tmp_path: Path) -> None:
+    assert "no such file" in refused(tmp_path / "missing").problem
+    assert "directory" in refused(tmp_path).problem
+    assert "cannot be opened" in refused(tmp_path / ("x" * 5000)).problem
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission(put: Callable[[bytes], Path]) -> None:
+    path = put(JSON)
+    path.chmod(0)
+    assert "permission" in refused(path).problem
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is empty"),
+        (gzip.compress(b""), "is empty"),
+        (b"PAR1\x15\x04\x15", "not a trace file"),
+        (b"hello, world\n", "not a trace file"),
+        (b"\x00\x01\x02\x03" * 100, "not a trace file"),
+        (b'{"resourceSpans": []}\n', "holds no spans"),
+        (b'{"data": []}\n', "expected OTLP/JSON"),
+        (b"[]", "holds no spans"),
+        (JSON[:-20], "cut off"),
+        (PROTO[:-20], "the file ends"),
+        (gzip.compress(JSON)[:-20], "gzip data is cut off"),
+        (zstd(JSON)[:-20], "zstd data is cut off"),
+        (gzip.compress(JSON) + b"garbage", "gzip data is damaged"),
+        (zstd(JSON) + b"garbage", "zstd data is damaged"),
+        (gzip.compress(JSON)[:300] + b"\xff" * 300, "gzip data is"),
+        (zstd(JSON)[:300] + b"\xff" * 300, "zstd data is"),
+        (framed(JSON)[:-20], "ends inside a frame"),
+        (framed(JSON, JSON)[: len(framed(JSON)) + 2], "ends inside a length"),
+        (b"[" * 10_000, "file ends"),
+        (b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "1,024 levels"),
+    ],
+)
+def test_a_file_that_is_no_whole_trace(put: Callable[[bytes], Path], data: bytes, said: str) -> None:
+    assert said in refused(put(data)).problem
+
+
+def test_the_place_of_an_error_is_path_and_line(put: Callable[[bytes], Path]) -> None:
+    path = put(b'{"resourceSpans":[]}\n\n{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"1"}]}]}]}\n')
+    assert refused(path).place == f"{path}:3"
+
+
+def test_spans_before_the_broken_line_come_and_the_error_still_does(put: Callable[[bytes], Path]) -> None:
+    spans = open_spans(put(JSON + b'{"resourceSpans":[{"scop'))
+    assert [next(spans) for _ in SPANS] == SPANS
+    with pytest.raises(InputError):
+        next(spans)
+
+
+def test_a_line_over_the_limit_is_refused_within_the_memory_of_the_limit(put: Callable[[bytes], Path]) -> None:
+    path = put(b'{"resourceSpans":[]}\n')
+    with path.open("ab") as file:
+        file.write(b'{"resourceSpans":[{"x":"')
+        for _ in range(200):
+            file.write(b"x" * (1 << 20))
+        file.write(b'"}]}\n')
+    program = (
+        "import resource, sys; from pathlib import Path; from reenact.read.open import open_spans\n"
+        "import reenact.discover; from reenact.contracts.format import Format\n"
+        "reenact.discover.members('formats', Format)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: list(open_spans(Path(sys.argv[1])))\n"
+        "except Exception as refusal: print(refusal)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
+    assert f"{path}:2: this line is longer than the limit of 128 MiB" in done.stdout
+    assert int(done.stdout.split()[-1]) < 180 << 10  # KiB; twice the limit would be 256 MiB
+
+
+def test_the_line_limit_can_be_set(put: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REENACT_MAX_LINE_BYTES", "1000")
+    path = put(JSON)
+    assert refused(path).problem == "this line is longer than the limit of 1000 bytes"
+    monkeypatch.setenv("REENACT_MAX_LINE_BYTES", "a lot")
+    with pytest.raises(InputError, match=r"\$REENACT_MAX_LINE_BYTES: 'a lot' is not a positive number of bytes"):
+        list(open_spans(path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
+def test_what_expands_without_bounds_is_refused(
+    put: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
+) -> None:
+    bomb = put(pack(b'{"resourceSpans":[]}\n' + (b" " * 999 + b"\n") * 70_000))
+    if pack is zstd:
+        assert "decompression bomb" in refused(bomb).problem
+    monkeypatch.setenv("REENACT_MAX_UNPACKED_BYTES", str(1 << 20))
+    assert "expands to more than 1 MiB" in refused(bomb).problem
+
+
+def test_real_files_of_every_framing(shared_data: Path) -> None:
+    folder = shared_data / "traces" / "format-otlp"
+    counts = {path.name: sum(1 for _ in open_spans(path)) for path in sorted(folder.iterdir())}
+    assert {name: count for name, count in counts.items() if count != 16} == {"trace.json": 1}
+    first, *others = (list(open_spans(path)) for path in sorted(folder.glob("three.*")))
+    assert all(repr(spans) == repr(first) for spans in others)
