@@ -2,8 +2,8 @@
 
     python recording.py ARM MESSAGES CALLS MODE
 
-MODE is `history` or `fresh` (`conversation.turns`). BENCH_PROVIDER and BENCH_SINK are ports. Prints one JSON document. An arm
-that did not capture what the others capture fails instead of giving a figure.
+MODE is `history` or `fresh` (`conversation.turns`). BENCH_PROVIDER and BENCH_SINK are ports. Prints one JSON
+document. An arm that did not capture what the others capture fails instead of giving a figure.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python serving.py provider | sink
 
-Prints its port, serves until its standard input ends. The provider answers every POST with the same chat completion but for
-its id and one number in its text, so that no two replies are equal; the sink accepts everything. Neither parses a body: what
-is measured is what happens on the other side.
+Prints its port, serves until its standard input ends. The provider answers every POST with the same chat completion
+but for its id and one number in its text, so that no two replies are equal; the sink accepts everything. Neither
+parses a body: what is measured is what happens on the other side.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Written once for the sync and the async client: what may be awaited is. With a s
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -184,6 +185,8 @@ def told(error: BaseException) -> Seen:
     if response is not None:
         seen["text"] = response.text if response.is_stream_consumed or response.is_closed else "not read"
         seen["headers"] = _headers(response)
+    with contextlib.suppress(AttributeError, RuntimeError):  # as httpx says that it was never set
+        seen["asked"] = str(error.request.url)  # type: ignore[attr-defined]
     if error.__cause__ is not None:
         seen["cause"] = told(error.__cause__)
     return seen

@@ -13,7 +13,7 @@ import openai
 import pytest
 
 import reenact
-from matrix.asking import Seen, each, fields, outcome, settled, take
+from matrix.asking import Seen, drive, each, fields, outcome, settled, take
 from matrix.passing import Passed, client, ran, record, replay, there_and_back
 from matrix.passing import carried as carry
 from matrix.serving import Breaks, Provider, Reply, closed_port
@@ -256,6 +256,60 @@ def test_a_stream_may_be_left_again_where_it_was_left(tmp_path: Path, *, closes:
     streamed = found.calls[0].outcome
     assert isinstance(streamed, Streamed)
     assert (streamed.end, len(streamed.chunks)) == (StreamEnd.ABANDONED, 2)
+
+
+@both
+def test_a_stream_that_nobody_read_is_left_unread_again(tmp_path: Path, *, asynchronous: bool) -> None:
+    with Provider() as provider:
+        url = slow_events(provider)
+        whole = provider.answer("whole", Reply(body=ANSWER))
+
+        async def program() -> list[Any]:
+            opened = client(url, asynchronous=asynchronous)
+            seen: list[Any] = [type(await settled(opened.chat.completions.create(**ASKED, stream=True)))]
+            gc.collect()
+            return [*seen, await asked(opened.with_options(base_url=whole))]
+
+        found = passed(provider, tmp_path, program, asynchronous=asynchronous)
+    streamed = found.calls[0].outcome
+    assert isinstance(streamed, Streamed)
+    assert (streamed.end, streamed.chunks) == (StreamEnd.ABANDONED, ())
+
+
+def test_a_replay_that_leaves_a_stream_unread_is_told_of(tmp_path: Path) -> None:
+    with Provider() as provider:
+        url = provider.answer("chat", Reply(pieces=EVENTS, content_type=EVENT_STREAM))
+
+        def leaves() -> None:
+            client(url).chat.completions.create(**ASKED, stream=True)
+            gc.collect()
+
+        found = there_and_back(
+            lambda: list(client(url).chat.completions.create(**ASKED, stream=True)), provider, tmp_path, again=leaves
+        )
+    assert [entry["t"] for entry in found.ledger] == ["answered", "left"]
+
+
+def test_it_does_not_matter_when_a_left_stream_is_noticed(tmp_path: Path) -> None:
+    with Provider() as provider:
+        url = slow_events(provider)
+        whole = provider.answer("whole", Reply(body=ANSWER))
+
+        def program(*, late: bool) -> list[Seen]:
+            opened = client(url)
+            stream: Any = opened.chat.completions.create(**ASKED, stream=True)
+            seen: list[Any] = [next(stream)]
+            other = opened.with_options(base_url=whole)
+            seen.append(drive(asked(other)))
+            if not late:
+                stream.close()
+            seen.append(drive(asked(other)))
+            stream.close()
+            return seen
+
+        found = there_and_back(lambda: program(late=False), provider, tmp_path, again=lambda: program(late=True))
+    assert found.again == found.live
+    assert found.is_whole(), found.ledger
 
 
 @both

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opentelemetry import context
 from opentelemetry.context import get_value
 
 if TYPE_CHECKING:
@@ -51,5 +52,11 @@ def suppressed() -> int:
     return _DOOR.suppressed
 
 
+_SUPPRESSED = (
+    "suppress_instrumentation",  # what instrumentations set by hand
+    getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"),  # made anew in every process
+)
+
+
 def _is_suppressed() -> bool:
-    return bool(get_value("suppress_instrumentation"))
+    return any(map(get_value, _SUPPRESSED))

@@ -43,6 +43,9 @@ _HANDLES = ("previous_response_id", "conversation", "container")
 """Body fields that name something the provider keeps."""
 _ITEMS = frozenset({"message", "reasoning", "function_call", "custom_tool_call", "mcp_call", "web_search_call"})
 
+_GIST = 80
+"""Characters of a message that name a call."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
@@ -257,7 +260,7 @@ def _last_text(messages: Sequence[Message]) -> str | None:
     """Give the text of the last message that has any: what the call was about."""
     for message in reversed(messages):
         if text := "".join(part.text for part in message.parts if isinstance(part, Text)):
-            return text
+            return text if len(text) <= _GIST else f"{text[:_GIST]}…"
     return None
 
 

@@ -47,8 +47,8 @@ class Passage(Protocol):
         """Tell the outcome of a call that did not stream."""
         ...
 
-    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
-        """Tell how a stream came to its end."""
+    def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None:
+        """Tell how a stream came to its end, and what a generator returned there."""
         ...
 
     def raised(self, error: BaseException) -> None:

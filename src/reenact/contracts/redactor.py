@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 
@@ -26,6 +26,10 @@ class Redactor(Protocol):
 
     def text(self, text: str) -> str:
         """Scrub one text."""
+        ...
+
+    def pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
+        """Scrub the pieces of a stream as one text: a secret may begin in one and end in another."""
         ...
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:

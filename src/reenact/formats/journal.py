@@ -4,9 +4,9 @@ Theory of operation. One file per process, append-only. After the 8-byte magic c
 both unsigned 32-bit big-endian, then the payload, one JSON object. A frame is one `write(2)`; a process that is
 killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is passed over: no
 payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. Frame types by `t`:
-`open` (once, first: resource and process), `start` and `end` of a span, `chunk` of a stream, `note` (facts about the
-process). A span without an `end` is read back as incomplete with what is known. The version is in the magic; a reader
-keeps every version it ever knew.
+`open` (once, first: resource and process), `start` and `end` of a span, `head` and `chunk` of a stream, `note` (facts
+about the process). A span without an `end` is read back as incomplete with what is known. The version is in the
+magic; a reader keeps every version it ever knew.
 """
 
 from __future__ import annotations
@@ -145,6 +145,9 @@ class Reader:
                 self.header = payload
             case "start":
                 self._open[payload["span"]] = _Open(payload, _untagged(payload["attributes"]))
+            case "head":
+                if opened := self._open.get(payload["span"]):
+                    opened.attributes.update(_untagged(payload["attributes"]))
             case "chunk":
                 if opened := self._open.get(payload["span"]):
                     opened.chunks.append(payload["chunk"])

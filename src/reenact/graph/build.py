@@ -57,7 +57,7 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     kept = {
         span_id: span
         for span_id, span in spans.items()
-        if span_id not in projections or projections[span_id] not in spans
+        if span_id not in projections or projections[span_id] not in spans or projections[span_id] in projections
     }
     if len(kept) < len(spans):
         notes.append(f"{len(spans) - len(kept)} projections folded into the calls they show")
@@ -83,26 +83,26 @@ def _parent(span: SpanRecord, kept: Mapping[str, SpanRecord], projections: Mappi
 
 
 def _causal(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> list[SpanRecord]:
-    """Order spans: start order where it was recorded, else start time; never a child before its parent."""
-    children: dict[str | None, list[SpanRecord]] = defaultdict(list)
-    for span_id, span in spans.items():
-        children[parents[span_id]].append(span)
+    """Order spans: by start order where one process numbered all, else by time; never a child before its parent."""
+    processes = {str(span.resource.attributes.get("reenact.process.id")) for span in spans.values()}
+    numbered = len(processes) == 1 and all("reenact.order.start" in span.attributes for span in spans.values())
 
     def key(span: SpanRecord) -> tuple[int, int, str]:
-        return _int(span.attributes.get("reenact.order.start")), span.start_ns, span.span_id
+        order = _int(span.attributes.get("reenact.order.start"))
+        return (order, span.start_ns, span.span_id) if numbered else (span.start_ns, order, span.span_id)
 
     everything = sorted(spans.values(), key=key)
     placed: dict[str, SpanRecord] = {}
     for span in everything:
-        lineage: list[SpanRecord] = []
+        lineage: dict[str, SpanRecord] = {}
         at: str | None = span.span_id
-        while at is not None and at not in placed and spans[at] not in lineage:
-            lineage.append(spans[at])
+        while at is not None and at not in placed and at not in lineage:
+            lineage[at] = spans[at]
             at = parents[at]
         if at is not None and at not in placed:  # a cycle of parents: cut it here
-            parents[lineage[-1].span_id] = None
-        for each in reversed(lineage):
-            placed.setdefault(each.span_id, each)
+            parents[next(reversed(lineage))] = None
+        for each in reversed(lineage.values()):
+            placed[each.span_id] = each
     return list(placed.values())
 
 
@@ -138,7 +138,7 @@ def _skewed(spans: Mapping[str, SpanRecord], parents: Mapping[str, str | None]) 
 def _int(value: Any) -> int:
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0
 
 

@@ -12,7 +12,7 @@ from reenact.values.message import ToolCall
 from reenact.values.run import Node
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Wish:
     """A tool call that a model asked for and that no tool call has answered yet."""
 
@@ -58,15 +58,26 @@ def _tied(node: Node, wishes: list[_Wish]) -> Node:
 def _find(node: Node, wishes: list[_Wish]) -> _Wish | None:
     known = node.span.attributes.get("tool.id") or node.span.attributes.get("gen_ai.tool.call.id")
     if known:
-        return next((wish for wish in wishes if wish.call.id == known), None)
+        return _nearest(node, [wish for wish in wishes if wish.call.id == known])
     named = [wish for wish in wishes if wish.call.name == node.call.name]
     request = node.call.request
     spelled = _spelled(request.arguments) if isinstance(request, FunctionCall) else None
     exact = [wish for wish in named if wish.arguments == spelled]
-    if exact:
-        return exact[0]
-    partial = [wish for wish in named if _within(wish.call, request)]
-    return partial[0] if len(partial) == 1 or partial else None
+    return _nearest(node, exact or [wish for wish in named if _within(wish.call, request)])
+
+
+def _nearest(node: Node, wishes: Iterable[_Wish]) -> _Wish | None:
+    """Choose among equal wishes: the one in the same place, of the latest reply there, the first in that reply.
+
+    An earlier reply's may never have been granted; another branch's was asked for by another model call.
+    """
+
+    def nearness(wish: _Wish) -> tuple[bool, int, int]:
+        lane = wish.node.lane
+        above = len(lane) if f"{node.lane}/".startswith(f"{lane}/") else 0
+        return wish.node.parent == node.parent, above, wish.node.number
+
+    return max(wishes, key=nearness, default=None)
 
 
 def _within(call: ToolCall, request: object) -> bool:

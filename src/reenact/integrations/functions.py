@@ -220,10 +220,10 @@ class _Stepping:
         if self._passage is not None:
             self._passage.chunk(value=typed.encode(item))
 
-    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
-        """Tell how it ended."""
+    def ended(self, end: StreamEnd, error: BaseException | None = None, result: object = None) -> None:
+        """Tell how it ended, and what it returned."""
         if self._passage is not None:
-            self._passage.ended(end, error)
+            self._passage.ended(end, error, typed.encode(result))
 
 
 def _generator(fn: Callable[..., Any], known: _Function) -> Callable[..., Any]:
@@ -234,8 +234,7 @@ def _generator(fn: Callable[..., Any], known: _Function) -> Callable[..., Any]:
             return (yield from body)
         lane = known.lane()
         if passage.answer is not None:
-            yield from _replayed(passage, _stream_of(passage))
-            return None
+            return (yield from _replayed(passage, _stream_of(passage)))
         return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane)))
 
     return wrapper
@@ -264,7 +263,7 @@ def _recorded(body: Generator[Any, Any, Any], stepping: _Stepping) -> Generator[
             except BaseException as error:
                 step = partial(body.throw, error)
     except StopIteration as stop:
-        stepping.ended(StreamEnd.FINISHED)
+        stepping.ended(StreamEnd.FINISHED, result=stop.value)
         return stop.value
     except GeneratorExit:
         stepping.ended(StreamEnd.ABANDONED)
@@ -274,8 +273,8 @@ def _recorded(body: Generator[Any, Any, Any], stepping: _Stepping) -> Generator[
         raise
 
 
-def _replayed(passage: Passage, answer: Streamed) -> Generator[Any, Any, None]:
-    """Yield what was recorded. What the agent sends or throws in, the recorded generator has had already."""
+def _replayed(passage: Passage, answer: Streamed) -> Generator[Any, Any, Any]:
+    """Yield what was recorded, and return it. What the agent sends or throws in, the recorded body had already."""
     thrown: BaseException | None = None
     try:
         for chunk in answer.chunks:
@@ -294,11 +293,15 @@ def _replayed(passage: Passage, answer: Streamed) -> Generator[Any, Any, None]:
     except GeneratorExit:
         passage.ended(StreamEnd.ABANDONED)
         raise
-    _end_replayed(passage, answer, thrown)
+    return _end_replayed(passage, answer, thrown)
 
 
-def _end_replayed(passage: Passage, answer: Streamed, thrown: BaseException | None) -> None:
-    """Come to the recorded end, and raise what it raised: the agent's very own error where that came through."""
+def _end_replayed(passage: Passage, answer: Streamed, thrown: BaseException | None) -> Any:
+    """Come to the recorded end: give what it returned, or raise what it raised.
+
+    That is the agent's very own error where it threw one in that came through.
+    """
+    returned = _hydrate(passage, answer.result)
     error: BaseException | None = None
     if answer.end is StreamEnd.RAISED and answer.exception is not None:
         error = typed.decode_exception(answer.exception)
@@ -306,9 +309,10 @@ def _end_replayed(passage: Passage, answer: Streamed, thrown: BaseException | No
             error = thrown
     elif answer.end is not StreamEnd.FINISHED:
         error = passage.miss(f"the agent reads on where the recorded run left this generator ({answer.end})")
-    passage.ended(answer.end, error)
+    passage.ended(answer.end, error, answer.result)
     if error is not None:
         raise error
+    return returned
 
 
 def _async_generator(fn: Callable[..., Any], known: _Function) -> Callable[..., Any]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import Any, ClassVar, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from reenact.boundary import door, lanes
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
@@ -57,18 +58,15 @@ class _Library(NamedTuple):
     recorded_async: type[Any]
 
 
-def _shape_of(path: str) -> Shape | None:
-    for shape in members("shapes", Shape):
-        if path.endswith(shape.paths):
-            return shape
-    return None
+@lru_cache(maxsize=256)
+def _shape_at(url: str) -> Shape | None:
+    path = unquote(urlsplit(url).path)
+    return next((shape for shape in members("shapes", Shape) if path.endswith(shape.paths)), None)
 
 
 def _read_call(request: Any) -> Call | None:
     """Make a call of a request, or None where it speaks no known shape or its body is a stream."""
-    url = request.url
-    shape = _shape_of(url.path) if request.method == "POST" else None
-    if shape is None:
+    if request.method != "POST" or (shape := _shape_at(url := str(request.url))) is None:
         return None
     try:
         content = request.content
@@ -78,7 +76,7 @@ def _read_call(request: Any) -> Call | None:
     asked = HttpRequest(
         shape=shape.name,
         method=request.method,
-        url=str(url),
+        url=url,
         body=Body(content),
         attempt=int(attempt) if attempt.isdecimal() else 0,
     )
@@ -87,10 +85,22 @@ def _read_call(request: Any) -> Call | None:
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, value)
-        for name, value in ((name.lower(), value) for name, value in headers.multi_items())
-        if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)
+        [(name, _text(value)) for raw, value in headers.raw if (name := _kept_name(raw)) is not None]  # as they came
     )
+
+
+@lru_cache(maxsize=1024)
+def _kept_name(raw: bytes) -> str | None:
+    name = raw.decode("latin-1").lower()
+    return name if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES) else None
+
+
+def _text(value: bytes) -> str:
+    """Read a field value: UTF-8 as servers send it today, else what RFC 9110 (section 5.5) calls opaque bytes."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _enter(client: Any, request: Any) -> Passage | None:

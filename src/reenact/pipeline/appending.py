@@ -8,7 +8,13 @@ from dataclasses import replace
 from reenact.pipeline.catalog import index
 from reenact.pipeline.sources import Found
 from reenact.stores.directory import DirectoryStore
-from reenact.values.run import Node
+from reenact.values.call import Outcome, Streamed
+from reenact.values.evidence import chunk_to_json
+from reenact.values.json import compact
+from reenact.values.run import Node, Run
+from reenact.values.span import Attribute
+
+_OF_THE_REPLAY = {"reenact.replay.live", "reenact.replay.parent", "reenact.order.head"}
 
 
 def append(found: Found, fetched: Sequence[Node], store: DirectoryStore) -> int:
@@ -17,18 +23,34 @@ def append(found: Found, fetched: Sequence[Node], store: DirectoryStore) -> int:
     A recording that came from a file is kept whole in the store first; the file itself is not touched.
     """
     run = found.run
-    last = max((node.end_order for node in run.nodes), default=0)
-    root = run.root.id if run.root else None
+    last = max((max(node.start_order, node.end_order) for node in run.nodes), default=0)
     spans = [] if found.source == str(store.folder) else [node.span for node in run.nodes]
+    new = {node.id for node in fetched}
     for number, node in enumerate(fetched, 1):
+        parent = node.parent if node.parent in new else _recorded_parent(node, run)
         attributes = {
-            **{k: v for k, v in node.span.attributes.items() if k != "reenact.replay.live"},
+            **{name: value for name, value in node.span.attributes.items() if name not in _OF_THE_REPLAY},
             "reenact.appended_by": node.trace_id,
-            "reenact.order.start": last + 2 * number - 1,
+            "reenact.order.start": last + number,
             "reenact.order.end": 0,
+            **_unordered(node.outcome),
         }
-        parent = str(node.span.attributes.get("reenact.replay.parent") or root or "") or None
         spans.append(replace(node.span, trace_id=run.id, parent_id=parent, attributes=attributes))
     store.append(spans)
     index(store, [run.id])
     return len(fetched)
+
+
+def _recorded_parent(node: Node, run: Run) -> str | None:
+    """Give the recorded call that a fetched one was made in, else the root."""
+    said = node.span.attributes.get("reenact.replay.parent")
+    if said in {each.id for each in run.nodes}:
+        return str(said)
+    return run.root.id if run.root else None
+
+
+def _unordered(outcome: Outcome) -> dict[str, Attribute]:
+    """Take the order numbers off a stream: they are the replay's, and would be taken for the recording's own."""
+    if not isinstance(outcome, Streamed):
+        return {}
+    return {"reenact.stream.chunks": compact([chunk_to_json(replace(chunk, order=0)) for chunk in outcome.chunks])}

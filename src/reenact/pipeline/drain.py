@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from reenact.pipeline.catalog import index
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
-
 
 _EXIT_CODE = "process.exit.code"
 
@@ -159,7 +159,8 @@ class Drain:
         self.done.traces.update(dict.fromkeys(self._store.append(spans)))
         self.done.spans += len(spans)
         if written:  # a process that lives on: its finished runs can be found meanwhile
-            index(self._store, {span.trace_id: None for span in spans if span.attributes.get("reenact.run.root")})
+            with suppress(InputError):  # told at the end, when they are noted again
+                index(self._store, {span.trace_id: None for span in spans if span.attributes.get("reenact.run.root")})
         if self._fan_out is None:
             return
         try:
@@ -182,7 +183,24 @@ def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
 
 
 def leftovers(store: DirectoryStore) -> list[Run]:
-    """Carry the journals of processes that are gone, as every command does first."""
-    if not store.journals.is_dir() or not any(store.journals.glob(f"*{FORMAT.suffix}")):
-        return []
-    return Drain(store, living=False).finish()
+    """Carry the journals of processes that are gone, as every command does first; make a missing index again."""
+    runs: list[Run] = []
+    if store.journals.is_dir() and any(store.journals.glob(f"*{FORMAT.suffix}")):
+        runs = Drain(store, living=False).finish()
+    if not store.indexed:
+        with suppress(InputError):  # a damaged trace is told when it is asked for
+            index_anew(store)
+    return runs
+
+
+def index_anew(store: DirectoryStore) -> None:
+    """Make the index again from the traces. Raises `InputError` where one is damaged, when the rest is done."""
+    store.forget_index()
+    damaged: list[InputError] = []
+    for trace_id in store.trace_ids():
+        try:
+            index(store, [trace_id])
+        except InputError as error:
+            damaged.append(error)
+    if damaged:
+        raise damaged[0]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reenact.graph.build import build
-from reenact.pipeline.catalog import index, summary
-from reenact.pipeline.drain import leftovers
+from reenact.pipeline.catalog import summary
+from reenact.pipeline.drain import index_anew, leftovers
 from reenact.pipeline.sources import runs_in
 from reenact.stores.directory import DirectoryStore, Entry
 from reenact.values.call import CallKind, FunctionCall
@@ -40,10 +40,9 @@ def listed(
     if source is not None:
         runs = [run for run in reversed(runs_in(Path(source))) if _fits(run, summary(run), filters)]
         return [summary(run) for run in runs[: limit or None]]
-    if reindex:
-        (store.folder / "index.sqlite").unlink(missing_ok=True)
-        index(store, store.trace_ids())
     leftovers(store)
+    if reindex:
+        index_anew(store)
     found: list[dict[str, Json]] = []
     for entry in store.find(_where(filters), replays=filters.replays):
         said = _told(entry)

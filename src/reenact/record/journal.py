@@ -47,6 +47,8 @@ class JournalProcessor(SpanProcessor):
             os.close(self._fd)
             self._fd = None
         self._torn = b""
+        own = {"reenact.process.id": os.urandom(8).hex(), "process.pid": os.getpid()}
+        self._header = {**self._header, "resource": {**self._header["resource"], **own}}
         self.path = self.path.with_name(f"{self.path.stem}-{os.getpid()}{journal.FORMAT.suffix}")
 
     def _open(self) -> int:
@@ -130,6 +132,10 @@ class JournalProcessor(SpanProcessor):
                 "events": [[event.name, event.timestamp, dict(event.attributes or {})] for event in span.events],
             }
         )
+
+    def head(self, span_id: int, facts: dict[str, Json]) -> None:
+        """Write down that a stream opened."""
+        self.write({"t": "head", "span": format(span_id, "016x"), "attributes": facts})
 
     def chunk(self, span_id: int, chunk: list[Json]) -> None:
         """Write down a piece of a stream, in the spelling of `reenact.stream.chunks`."""

@@ -6,14 +6,16 @@ stock limits may cut it. What matters most is set last, since the stock SDK evic
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind
-from opentelemetry.trace.status import Status
+from opentelemetry.trace.status import Status, StatusCode
 
 from reenact.contracts.dialect import Dialect
 from reenact.contracts.redactor import Redactor
@@ -40,17 +42,17 @@ class Projected:
             otel_context.detach(token)  # type: ignore[arg-type]
 
     @shielded
-    def finish(self, call: Call, outcome: Outcome, status: Status) -> None:
+    def finish(self, call: Call, outcome: Outcome, code: StatusCode, message: str) -> None:
         """End it, with the flattened view first and the exact bodies last."""
         try:
             if self._span.is_recording():
-                self._describe(call, outcome, status)
+                self._span.set_status(Status(code, self._owner.redactor.text(message) or None))
+                self._describe(call, outcome)
         finally:
             self._span.end()
 
-    def _describe(self, call: Call, outcome: Outcome, status: Status) -> None:
+    def _describe(self, call: Call, outcome: Outcome) -> None:
         dialect, redactor = self._owner.dialect, self._owner.redactor
-        self._span.set_status(Status(status.status_code, redactor.text(status.description or "") or None))
         exact = {**self._attributes, **dialect.encode_outcome(call, outcome)}
         flat = dialect.flatten(call, outcome)
         last = ("output.value", "input.value", "openinference.span.kind")
@@ -80,6 +82,8 @@ class Projection:
 
 def application_provider(own: trace.TracerProvider) -> trace.TracerProvider | None:
     """Give the provider that the application itself set up, or None where it set up none."""
+    if getattr(trace, "_TRACER_PROVIDER", own) is None and OTEL_PYTHON_TRACER_PROVIDER not in os.environ:
+        return None  # as the next line would find, at many times the cost to every call
     current = trace.get_tracer_provider()
     if isinstance(current, trace.ProxyTracerProvider | trace.NoOpTracerProvider) or current is own:
         return None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import itertools
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -48,6 +49,25 @@ def order_clock() -> Callable[[], int]:
     return lambda: next(counter)
 
 
+class _Crossing:
+    """Stands inside a call. A class, since a generator would cost a call three times as much."""
+
+    __slots__ = ("_attached", "_before", "_passage")
+
+    def __init__(self, passage: SpanPassage) -> None:
+        self._passage = passage
+
+    def __enter__(self) -> None:
+        passage = self._passage
+        self._before = place.move(passage.place)
+        self._attached = passage.projected.attach() if passage.projected else None
+
+    def __exit__(self, *_: object) -> None:
+        if self._passage.projected:
+            self._passage.projected.detach(self._attached)
+        place.move(self._before)
+
+
 class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
@@ -65,17 +85,9 @@ class SpanPassage:
         self._open = True
         self.projected: Projected | None = None
 
-    @contextmanager
-    def crossing(self) -> Generator[None]:
+    def crossing(self) -> AbstractContextManager[None]:
         """Stand inside this call: what is called meanwhile hangs below it."""
-        before = place.move(self.place)
-        attached = self.projected.attach() if self.projected else None
-        try:
-            yield
-        finally:
-            if self.projected:
-                self.projected.detach(attached)
-            place.move(before)
+        return _Crossing(self)
 
     def wait(self, order: int | None) -> None:
         """Let it through at once: while recording, the world sets the pace."""
@@ -96,7 +108,9 @@ class SpanPassage:
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
         """Note that a stream opened."""
         self._head = (status, headers)
-        self.span.set_attributes({"reenact.order.head": self._recorder.next_order()})
+        order = self._recorder.next_order()
+        self.span.set_attributes({"reenact.order.head": order})
+        self._recorder.write_head(self.place.span_id, status, headers, order)
 
     @shielded
     def chunk(self, data: bytes | None = None, value: Json = None) -> None:
@@ -117,15 +131,16 @@ class SpanPassage:
         self._finish(Raised(exception=typed.encode_exception(error)), error)
 
     @shielded
-    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+    def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None:
         """Write down the whole stream and how it ended."""
         status, headers = self._head or (200, ())
         outcome = Streamed(
             status=status,
             headers=headers,
-            chunks=tuple(self._chunks),
+            chunks=self._recorder.scrubbed(self._chunks),
             end=end,
             exception=typed.encode_exception(error) if error is not None else None,
+            result=result,
         )
         self._finish(outcome, error)
 
@@ -136,15 +151,15 @@ class SpanPassage:
         span = self.span
         span.set_attributes({"reenact.order.end": self._recorder.next_order()})
         span.set_attributes(self._recorder.dialect.encode_outcome(self.call, outcome))
+        code, message = StatusCode.OK, ""
         if error is not None:
-            _note_error(span, error)
+            code, message = StatusCode.ERROR, _note_error(span, error)
         elif (status := _http_status(outcome)) >= _FIRST_ERROR_STATUS:
-            span.set_status(StatusCode.ERROR, f"HTTP {status}")
-        else:
-            span.set_status(StatusCode.OK)
+            code, message = StatusCode.ERROR, f"HTTP {status}"
+        span.set_status(code, message)
         span.end()
         if self.projected:
-            self.projected.finish(self.call, outcome, span.status)
+            self.projected.finish(self.call, outcome, code, message)
 
 
 def _http_status(outcome: Outcome) -> int:
@@ -155,13 +170,12 @@ def _http_status(outcome: Outcome) -> int:
             return 0
 
 
-def _note_error(span: CallSpan, error: BaseException) -> None:
-    """Write an error down as OpenTelemetry does; a message that cannot be made is named, never raised."""
+def _note_error(span: CallSpan, error: BaseException) -> str:
+    """Write an error down as OpenTelemetry does, and say it in one line; what its own code spoils is named."""
     try:
         message = str(error)
     except Exception:  # a __str__ of the agent's
         message = "<no message: its __str__ raised>"
-    span.set_status(StatusCode.ERROR, f"{type(error).__name__}: {message}")
     record = typed.encode_exception(error)
     attributes = {
         "exception.type": f"{record.module}.{record.qualname}" if record.module != "builtins" else record.qualname,
@@ -170,6 +184,7 @@ def _note_error(span: CallSpan, error: BaseException) -> None:
         "exception.escaped": "True",
     }
     span.add_event("exception", attributes)
+    return f"{type(error).__name__}: {message}"
 
 
 class _NoPassage(SpanPassage):
@@ -180,16 +195,15 @@ class _NoPassage(SpanPassage):
         self.place = place.current() or Place(0, 0)
         self._open = False
 
-    @contextmanager
-    def crossing(self) -> Generator[None]:
-        yield
+    def crossing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def annotate(self, attributes: Mapping[str, Any]) -> None: ...
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None: ...
     def chunk(self, data: bytes | None = None, value: Json = None) -> None: ...
     def closed(self, outcome: Outcome) -> None: ...
     def raised(self, error: BaseException) -> None: ...
-    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None: ...
+    def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None: ...
 
 
 class Recorder:
@@ -239,6 +253,24 @@ class Recorder:
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, attributes, passage.place.span_id)
         return passage
+
+    def scrubbed(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        """Scrub a whole stream, whose pieces may each hold a part of a secret."""
+        pieces = [chunk.data or b"" for chunk in chunks]
+        clean = self._redactor.pieces(pieces)
+        if clean == pieces:
+            return tuple(chunks)
+        changed = zip(chunks, clean, strict=True)
+        return tuple(replace(chunk, data=data) if chunk.data is not None else chunk for chunk, data in changed)
+
+    def write_head(self, span_id: int, status: int, headers: tuple[tuple[str, str], ...], order: int) -> None:
+        """Write to the journal that a stream opened, for the case that it is never seen to end."""
+        if self._journal is not None:
+            spelled = self._redactor.text(compact([[name, value] for name, value in headers]))
+            facts: dict[str, Any] = {"http.response.status_code": status, "reenact.order.head": order}
+            if headers:
+                facts["reenact.http.response.headers"] = spelled
+            self._journal.head(span_id, facts)
 
     def write_chunk(self, span_id: int, chunk: Chunk) -> None:
         """Write a piece of a stream to the journal, scrubbed."""

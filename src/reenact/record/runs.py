@@ -91,10 +91,11 @@ class Runs:
 
     def parent(self) -> Place:
         """Give the run of a call that is seen outside every context of ours: the only open one, else the process's."""
-        units = [run for run in tuple(self._open.values()) if run is not self._process]
-        if len(units) == 1 and self._process is None:
-            return units[0].place
-        return self.process().place
+        process = self._process
+        if process is None:
+            units = tuple(self._open.values())
+            process = units[0] if len(units) == 1 else self.process()
+        return process.place
 
     def process(self) -> Run:
         """Give the run of the process itself, opened at first need."""

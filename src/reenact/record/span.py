@@ -18,6 +18,7 @@ from opentelemetry.trace.status import StatusCode
 from reenact.boundary.place import Place
 from reenact.contracts.redactor import Redactor
 from reenact.record.journal import JournalProcessor
+from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS_OK, STATUS_UNSET
 
 _urandom: Callable[[int], bytes] = os.urandom
 
@@ -31,7 +32,7 @@ class CallSpan:
         self._spans, self.span_id, self._name = spans, span_id, name
         self._attributes: dict[str, Any] = {}
         self._events: list[tuple[str, int, Mapping[str, Any]]] = []
-        self._status = (StatusCode.UNSET.value, "")
+        self._status = (STATUS_UNSET, "")
         self._open = True
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
@@ -40,7 +41,7 @@ class CallSpan:
 
     def set_status(self, code: StatusCode, message: str = "") -> None:
         """Say how the call went."""
-        self._status = (code.value, message)
+        self._status = (STATUS_OK if code is StatusCode.OK else STATUS_ERROR, message)  # `.value` is slow
 
     def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Note that something happened now."""
@@ -54,7 +55,7 @@ class CallSpan:
 
 
 class CallSpans:
-    """Opens the spans of calls. What cannot be redacted is left out, never let through; the span keeps its structure."""
+    """Opens the spans of calls. What cannot be redacted is left out, never let through; a span keeps its structure."""
 
     def __init__(self, journal: JournalProcessor, redactor: Redactor) -> None:
         self._journal, self._redactor = journal, redactor
@@ -70,7 +71,7 @@ class CallSpans:
                 "span": format(span_id, "016x"),
                 "parent": format(parent.span_id, "016x"),
                 "name": name,
-                "kind": kind.value + 1,
+                "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
                 "ns": time.time_ns(),
                 "attributes": self._redacted(attributes),
                 "links": (),

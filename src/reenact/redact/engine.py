@@ -1,7 +1,8 @@
 """The walk: texts, JSON inside texts, attributes; each secret becomes a keyed token, the rest stays byte for byte.
 
-Speed comes from not looking twice: a text, or a leaf of JSON, that was found clean once is known by its hash (a
-conversation is sent whole with every turn); one that is new is scanned only where a keyword occurs (`gate`).
+Speed comes from not looking twice, for a conversation is sent whole with every turn: JSON is parsed only where a
+keyword occurs in what is new in it (`unparsed`), a leaf that was found clean once is known by its hash, and one that is
+new is scanned only where a keyword occurs (`gate`).
 """
 
 from __future__ import annotations
@@ -9,22 +10,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import orjson
 
 from reenact.redact.gate import Gate
+from reenact.redact.pieces import Found, scrubbed
 from reenact.redact.rules import KEYWORDS, OPAQUE_KEYS, RULES, SENSITIVE_KEYS, TOKEN_MARK, Rule
+from reenact.redact.unparsed import Unparsed
 
 _REMEMBERED = 100_000
 _POLICY = "credentials/1"
 KNOWN = "known_secret"
 """The class of secrets that are known exactly, whatever the variables are called that hold them."""
-_ESCAPES = ("\\u00", "\\/")
-"""Spellings in JSON inside JSON that may hide a keyword."""
 _DEEPEST = 16
 """How often JSON is looked into that is inside a string of JSON; each time doubles its backslashes."""
 _SHORT = 256
@@ -44,7 +46,8 @@ class Engine:
         self._key = hashlib.blake2b(key or bytes.fromhex(self.salt), digest_size=32).digest()
         secrets = {value for value in (known or {}).values() if looks_secret(value)}
         self._known = sorted(secrets, key=lambda secret: (-len(secret), secret))  # one may begin another
-        self._gate = Gate((*KEYWORDS, *self._known, *_ESCAPES))
+        self._gate = Gate((*KEYWORDS, *self._known))
+        self._unparsed = Unparsed((*KEYWORDS, *self._known), SENSITIVE_KEYS)
         self.replaced: Counter[str] = Counter()
         self._clean: set[int] = set()
         self._plain: set[str] = set()
@@ -70,15 +73,38 @@ class Engine:
 
     def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """Scrub every string of a span's attributes, keys and nested values included."""
-        keys, clean = self._keys, self._clean
-        redacted: dict[str, Any] = {}
+        if not attributes.keys() <= self._keys:
+            return {self._plain_key(key): self._value(key, value) for key, value in attributes.items()}
+        redacted, clean = dict(attributes), self._clean
         for key, value in attributes.items():
-            kind = type(value)
-            if key in keys and (kind is int or (kind is str and len(value) < _SHORT and hash(value) in clean)):
-                redacted[key] = value  # the usual case, without a call
-            else:
-                redacted[self._plain_key(key)] = self._value(key, value)
+            if type(value) is str:
+                if len(value) >= _SHORT or hash(value) not in clean:
+                    redacted[key] = self.text(value)
+            elif type(value) is not int:
+                redacted[key] = self._value(key, value)
         return redacted
+
+    def pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
+        """Scrub the pieces of a stream as one text; without a secret they stay as they are, to the byte."""
+        return scrubbed(pieces, self._find, lambda text: not self._gate.holds(text))
+
+    def _find(self, text: str) -> list[Found]:
+        """Say where the secrets of a text are, each place once: the rule that comes first has it."""
+        found: list[Found] = []
+        for secret in self._known:
+            token = self.token(KNOWN, secret)
+            found += [Found(*match.span(), token) for match in re.finditer(re.escape(secret), text)]
+        for rule in RULES:
+            if not any(map(text.__contains__, rule.keywords)):
+                continue
+            group = "secret" if "secret" in rule.pattern.groupindex else 0
+            for match in rule.pattern.finditer(text):
+                start, end = match.span(group)
+                free = all(end <= other.start or start >= other.end for other in found)
+                if free and not match[group].startswith(TOKEN_MARK) and not text[:start].endswith(TOKEN_MARK):
+                    found.append(Found(start, end, self.token(rule.name, match[group])))
+                    self._count(rule.name)
+        return sorted(found)
 
     def _plain_key(self, key: str) -> str:
         if key in self._keys:
@@ -94,9 +120,9 @@ class Engine:
         if isinstance(value, bytes):
             return self._bytes(value)
         if isinstance(value, Mapping):
-            return {str(k): self._value(str(k), v) for k, v in value.items()}
+            return {str(k): self._value(str(k), v) for k, v in cast("Mapping[Any, Any]", value).items()}
         if isinstance(value, list | tuple):
-            return type(value)(self._value(key, item) for item in value)
+            return tuple(self._value(key, item) for item in cast("Iterable[Any]", value))
         return value
 
     def _bytes(self, value: bytes) -> bytes:
@@ -107,6 +133,8 @@ class Engine:
         return self.text(text).encode()
 
     def _json_text(self, text: str, depth: int) -> str | None:
+        if self._unparsed.passes(text):
+            return text
         try:
             value = orjson.loads(text)
         except ValueError:
@@ -132,7 +160,7 @@ class Engine:
         stack = [value]
         while stack:
             item = stack.pop()
-            kind = type(item)
+            kind: type[Any] = type(item)
             if kind is str:
                 if hash(item) not in clean and not self._leaf_passes(item, depth):
                     return False

@@ -1,56 +1,67 @@
-"""The gate: whether any of many literals occurs in a text, in fewer passes over it than there are literals.
+"""The gate: whether any of many literals occurs in a text, in one pass over it.
 
-Literals that share a rare character are looked for together: one pass runs from one occurrence of that character to the
-next and looks around it. A literal without a rare character gets a pass of its own.
+The pass runs from one seldom character to the next and looks around it: each literal is told by such a character of its
+own, then by what follows, then by what stands before. A literal of common characters alone gets a pass to itself.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Collection
 
-_RARE = "_-=:KEASI\\zJxw.kc"
-"""Characters that natural text and JSON hold seldom, those first that many literals share."""
-
-_Search = Callable[[str], object]
+_SELDOM = "_-=:KEASIzJxwkc.\\"
+"""Characters that prose and JSON hold seldom, those first by which many literals can be told."""
+_KELVIN = "\N{KELVIN SIGN}"
+"""The one character outside ASCII whose lower case is in it; Python's `İ` becomes two."""
 
 
 class Gate:
-    """Tells whether a text holds any of `words`."""
+    """Tells whether a text holds any of `words`, or of `folded` in whatever case."""
 
-    __slots__ = ("_searches", "_shortest")
+    __slots__ = ("_alone", "_search")
 
-    def __init__(self, words: Iterable[str]) -> None:
-        given = set(words)
-        least = {word for word in given if not any(other in word for other in given if other != word)}
-        groups: defaultdict[str, list[str]] = defaultdict(list)
-        for word in sorted(least):
-            groups[next((rare for rare in _RARE if rare in word), word)].append(word)
-        self._searches = tuple(_search(anchor, members) for anchor, members in groups.items())
-        self._shortest = min(map(len, least), default=1)
+    def __init__(self, words: Collection[str], folded: Collection[str] = ()) -> None:
+        exact, any_case = _least({*words, *([_KELVIN] if folded else ())}), _least(folded)
+        patterns = [_around(anchor, told) for anchor, told in _by_anchor(exact).items()]
+        for anchor, told in _by_anchor(any_case).items():
+            patterns += [_around(each, told, "(?i:{})") for each in {anchor, anchor.upper()}]
+        self._alone = tuple(word for word in exact if _anchor(word) is None)
+        patterns += [f"(?i:{re.escape(word)})" for word in any_case if _anchor(word) is None]
+        self._search = re.compile("|".join(patterns) or "(?!)").search
 
     def holds(self, text: str) -> bool:
         """Tell whether at least one word occurs in `text`."""
-        if len(text) < self._shortest:
-            return False
-        for search in self._searches:  # noqa: SIM110 - a generator costs more than the whole loop
-            if search(text):
-                return True
-        return False
+        if self._search(text) is not None:
+            return True
+        return any(word in text for word in self._alone) if self._alone else False
 
 
-def _search(anchor: str, words: list[str]) -> _Search:
-    """Make one pass: from anchor to anchor, telling words apart by what follows, then by what stands before."""
-    if words == [anchor]:
-        return partial(_contains, anchor)
+def _least(words: Collection[str]) -> list[str]:
+    """Leave out what cannot occur without another of them."""
+    return sorted(word for word in words if not any(other in word for other in words if other != word))
+
+
+def _anchor(word: str) -> str | None:
+    return next((seldom for seldom in _SELDOM if seldom in word), None)
+
+
+def _by_anchor(words: list[str]) -> dict[str, list[str]]:
+    anchored: defaultdict[str, list[str]] = defaultdict(list)
+    for word in words:
+        if (anchor := _anchor(word)) is not None:
+            anchored[anchor].append(word)
+    return anchored
+
+
+def _around(anchor: str, words: list[str], spelled: str = "{}") -> str:
+    """Make the pattern of all words that are told by `anchor`."""
     ends: defaultdict[str, list[str]] = defaultdict(list)
     for word in words:
-        before, _, after = word.partition(anchor)
+        before, _, after = re.split(f"({re.escape(anchor)})", word, maxsplit=1, flags=re.IGNORECASE)
         ends[after].append(before)
-    around = "|".join(re.escape(after) + _preceded(anchor + after, befores) for after, befores in ends.items())
-    return re.compile(f"{re.escape(anchor)}(?:{around})").search
+    patterns = [re.escape(after) + _preceded(anchor + after, befores) for after, befores in ends.items()]
+    return re.escape(anchor) + spelled.format(f"(?:{'|'.join(patterns)})")
 
 
 def _preceded(tail: str, befores: list[str]) -> str:
@@ -62,7 +73,3 @@ def _preceded(tail: str, befores: list[str]) -> str:
         return ""
     looks = [f"(?<=(?:{'|'.join(each)}){re.escape(tail)})" for each in lengths.values()]
     return f"(?:{'|'.join(looks)})"
-
-
-def _contains(word: str, text: str) -> bool:
-    return word in text

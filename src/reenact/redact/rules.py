@@ -108,15 +108,8 @@ SENSITIVE_KEYS = frozenset(
 )
 """Dictionary keys, lower case, whose string values are secrets whatever they look like."""
 
-_KEY_KEYWORDS = (
-    "uthorization|uthorization|api-key|api_key|apikey|assword|asswd|ecret|access_token|refresh_token|id_token|auth_token|"
-    "bearer_token|rivate_key|ookie|onnection_string|API_KEY|APIKEY|SECRET|PASSWORD|TOKEN|COOKIE|AUTHORIZATION"
-)
-
-KEYWORDS: tuple[str, ...] = tuple(
-    dict.fromkeys([*(word for rule in RULES for word in rule.keywords), *_KEY_KEYWORDS.split("|")])
-)
-"""Every literal without which a text cannot hold anything to replace."""
+KEYWORDS: tuple[str, ...] = tuple(dict.fromkeys(word for rule in RULES for word in rule.keywords))
+"""Every literal without which no rule finds anything in a text."""
 
 OPAQUE_KEYS = frozenset({"encrypted_content", "signature", "obfuscation", "reasoning_signature", "b64_json"})
 """JSON fields that are signed, encrypted or binary: never rewritten, else the provider refuses them or media breaks."""

@@ -8,15 +8,18 @@ interfaces before the agent starts; the ledger says `enforced` or `not enforced`
 from __future__ import annotations
 
 import inspect
+import itertools
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from reenact.boundary import lanes
 from reenact.errors import SideEffectRefused
 from reenact.replay.ledger import Ledger
 
@@ -27,7 +30,11 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False)
 _state: dict[str, Any] = {"ledger": None, "hooked": False}
-_LIBRARIES = tuple({str(Path(path)) for path in sysconfig.get_paths().values()} | {str(Path(__file__).parents[1])})
+_CODE = ("stdlib", "platstdlib", "purelib", "platlib")
+_LIBRARIES = tuple({str(Path(sysconfig.get_path(name))) + os.sep for name in _CODE} | {f"{Path(__file__).parents[1]}/"})
+_PYTHON = re.compile(r"python[0-9.]*")
+_ISOLATING = re.compile(r"-[a-zA-Z]*[IES]")
+"""Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
 
 
 @contextmanager
@@ -48,9 +55,11 @@ def shut(ledger: Ledger) -> Generator[None]:
         sys.addaudithook(_hook)
         _state["hooked"] = True
     before, _state["ledger"] = _state["ledger"], ledger
+    stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
     try:
         yield
     finally:
+        stop()
         _state["ledger"] = before
 
 
@@ -73,26 +82,40 @@ def _described(event: str, args: tuple[Any, ...]) -> str | None:
     """Say what was tried, or None where it is harmless or joins the replay."""
     if event in _SOCKETS:
         target = args[-1] if event in {"socket.connect", "socket.sendto", "socket.sendmsg"} else next(iter(args), "")
+        if target is None and event == "socket.sendmsg":  # over a connection, and connecting was guarded
+            return None
         return f"{event.removeprefix('socket.')} to {target!r}"
     if event == "subprocess.Popen":
-        program, _words, _cwd, environment = args
-        name = Path(str(program)).name
-        joins = name.startswith("python") and (environment is None or "REENACT_REPLAY" in environment)
-        return None if name in _HARMLESS_PROGRAMS or joins else f"child process {program!r}"
+        program, words, _cwd, environment = args
+        harmless = Path(os.fsdecode(program)).name in _HARMLESS_PROGRAMS
+        return None if harmless or _joins(program, words, environment) else f"child process {os.fsdecode(program)!r}"
     return f"{event} {next(iter(args), None)!r}"
 
 
+def _joins(program: Any, words: Any, environment: Any) -> bool:
+    """Tell whether a child process is a Python that will read our plan: it inherits it, and runs the start-up hook."""
+    if not _PYTHON.fullmatch(Path(os.fsdecode(program)).name):
+        return False
+    given = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
+    several = isinstance(words, list | tuple)
+    flags = [os.fsdecode(word) for word in cast("list[Any]", words)[1:]] if several else []
+    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
+    return {"REENACT_REPLAY", "PYTHONPATH"} <= given and not any(map(_ISOLATING.match, before_code))
+
+
 def where() -> str:
-    """Name the innermost line that is neither a library's nor ours."""
+    """Name the innermost line that is neither a library's nor ours; code without a file where there is no other."""
     frame = inspect.currentframe()
-    last = "?"
+    last, typed_in = "?", ""
     while frame is not None:
         name = frame.f_code.co_filename
         last = f"{name}:{frame.f_lineno}"
         if not name.startswith((*_LIBRARIES, "<")):
             return last
+        if not typed_in and name in {"<string>", "<stdin>"}:
+            typed_in = last
         frame = frame.f_back
-    return last
+    return typed_in or last
 
 
 def enter_empty_network() -> str | None:

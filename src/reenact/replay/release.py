@@ -19,6 +19,7 @@ import heapq
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -67,6 +68,8 @@ class Gate:
         self._next = 0
         self._gone: set[int] = set()
         self._waiting: dict[int, _Waiter] = {}
+        self._enlisted: list[int] = []
+        """A heap of the orders that wait, and of some that waited."""
         self._lock = threading.Lock()
         self._at_work: dict[str, tuple[_Work, float]] = {}
         self._last_grant = self._since = time.monotonic()
@@ -122,9 +125,13 @@ class Gate:
                 self._at_work[lane] = (_Work.WOKEN, time.monotonic())
 
     def drop(self, orders: Iterable[int]) -> None:
-        """Hear that these numbers will never be asked for."""
+        """Hear that these numbers will never be asked for. Who waits for one all the same need not."""
         with self._lock:
-            self._gone.update(orders)
+            for order in orders:
+                self._gone.add(order)
+                if (waiter := self._waiting.pop(order, None)) is not None:
+                    waiter.granted = True
+                    waiter.grant()
             self._advance()
 
     def _pass(self, order: int | None, lane: str) -> bool:
@@ -143,12 +150,19 @@ class Gate:
             self._since = time.monotonic()
         waiter = _Waiter(order or 0, lane, grant)
         self._waiting[waiter.order] = waiter
+        heapq.heappush(self._enlisted, waiter.order)
         self._advance()
         return waiter
 
     def _forward(self) -> None:
         while self._next < len(self._queue) and self._queue[self._next] in self._gone:
             self._next += 1
+
+    def _lowest(self) -> int | None:
+        """Give the lowest order that waits."""
+        while self._enlisted and self._enlisted[0] not in self._waiting:
+            heapq.heappop(self._enlisted)
+        return self._enlisted[0] if self._enlisted else None
 
     def _current(self) -> int | None:
         return self._queue[self._next] if self._next < len(self._queue) else None
@@ -206,20 +220,19 @@ class Gate:
 
     def _deadline(self) -> float:
         """Say until when the missing lower number is awaited: twice its recorded delay, and a bit."""
-        current = self._current()
-        if current is None or not self._waiting:
+        current, lowest = self._current(), self._lowest()
+        if current is None or lowest is None:
             return self._last_grant + PATIENCE_S
-        first = self._expected[min(self._waiting)]
+        first = self._expected[lowest]
         later = max(0.0, self._expected[current].asked_s - first.asked_s)
         return max(self._last_grant, self._since) + min(_LONGEST_WAIT_S, PATIENCE_S + 2 * later)
 
     def _look_again(self) -> None:
         with self._lock:
             self._advance()
-            current = self._current()
-            if not self._waiting or current is None or current in self._waiting or time.monotonic() < self._deadline():
+            current, lowest = self._current(), self._lowest()
+            if lowest is None or current is None or current in self._waiting or time.monotonic() < self._deadline():
                 return
-            lowest = heapq.nsmallest(1, self._waiting)[0]
             passed = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]
             self._gone.update(passed)
             self._at_work.clear()
@@ -242,5 +255,6 @@ def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> N
         running = None
     if running is loop:
         done()
-    elif not loop.is_closed():
-        loop.call_soon_threadsafe(done)
+    else:
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            loop.call_soon_threadsafe(done)

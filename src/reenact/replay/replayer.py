@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
@@ -22,8 +23,8 @@ from reenact.replay.guard import allowed, where
 from reenact.replay.ledger import Ledger
 from reenact.replay.policy import Policy, Source
 from reenact.replay.release import Gate
-from reenact.replay.stubs import Stub, Stubs, orders
-from reenact.values.call import STRUCTURE, Call, Outcome, Streamed, StreamEnd, Unfinished
+from reenact.replay.stubs import Stub, Stubs, orders, process_of
+from reenact.values.call import STRUCTURE, Call, CallKind, Outcome, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Absent, shown
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object
@@ -53,7 +54,7 @@ class Recording(Protocol):
     def raised(self, error: BaseException) -> None:
         """Write down a failure."""
 
-    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+    def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None:
         """Write down how a stream ended."""
 
 
@@ -76,7 +77,7 @@ class ReplayPassage:
         self.head_order = node.head_order if node else None
         self.end_order = node.end_order if node else None
         self.took_s = (node.span.end_ns - node.span.start_ns) / 1e9 if node else None
-        self.place = Place(inner.place.trace_id, inner.place.span_id, node.id if node else None)
+        self.place = replace(inner.place, recorded=node.id if node else None)
 
     @contextmanager
     def crossing(self) -> Generator[None]:
@@ -95,11 +96,11 @@ class ReplayPassage:
 
     def wait(self, order: int | None) -> None:
         """Block until the recorded release may happen."""
-        self._owner.gate.wait(order, self._lane)
+        self._owner.gate_of(self._stub).wait(order, self._lane)
 
     async def wait_async(self, order: int | None) -> None:
         """Wait likewise, without blocking the loop."""
-        await self._owner.gate.wait_async(order, self._lane)
+        await self._owner.gate_of(self._stub).wait_async(order, self._lane)
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""
@@ -121,11 +122,11 @@ class ReplayPassage:
         """Tell the recorder."""
         self._inner.raised(error)
 
-    def ended(self, end: StreamEnd, error: BaseException | None = None) -> None:
+    def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None:
         """Tell the recorder; pieces that the agent no longer wants hold up nobody."""
         if self._stub is not None and isinstance(self._stub.node.outcome, Streamed):
             self._owner.left(self._stub, end)
-        self._inner.ended(end, error)
+        self._inner.ended(end, error, result)
 
 
 class Replayer:
@@ -134,11 +135,19 @@ class Replayer:
     def __init__(self, stubs: Stubs, recorder: Recorder, redactor: Redactor, ledger: Ledger, policy: Policy) -> None:
         self.stubs, self._recorder, self._redactor, self.ledger = stubs, recorder, redactor, ledger
         self._policy = policy
-        self.gate = Gate(stubs.expected(), self._skipped)
+        live = {kind for kind in CallKind if policy.source(kind) is Source.LIVE}
+        self._gates = {process: Gate(found, self._skipped) for process, found in stubs.expected(live).items()}
+        self._no_gate = Gate(())
+        self._process = ""
+        """The recorded process whose calls this one makes."""
         self._lock = threading.Lock()
         self._stopped: str | None = None
         self._stop_listening = lanes.listen(self)
         self._stop_finishing = lanes.finish_with(self)
+
+    def gate_of(self, stub: Stub | None) -> Gate:
+        """Give the gate of the recorded process that made a call."""
+        return self._gates.get(process_of(stub.node), self._no_gate) if stub is not None else self._no_gate
 
     def close(self) -> None:
         """Stop hearing of lanes."""
@@ -147,19 +156,21 @@ class Replayer:
 
     def lane_spawned(self, lane: lanes.Lane) -> None:
         """Hear that a lane started a thread."""
-        self.gate.spawned(lane.path)
+        for gate in self._gates.values():
+            gate.spawned(lane.path)
 
     def lane_ended(self, lane: lanes.Lane) -> None:
         """Hear that a lane ended; whoever started it may have waited for that."""
-        self.gate.settled(lane.path)
-        if lane.threaded:
-            self.gate.woken(lane.path.rpartition("/")[0])
+        for gate in self._gates.values():
+            gate.settled(lane.path)
+            if lane.threaded:
+                gate.woken(lane.path.rpartition("/")[0])
 
     def may_end(self, lane: lanes.Lane) -> None:
         """Hold a pool job until those that ended before it when recorded are resolved."""
-        end = self.stubs.lane_ends.get(lane.path)
+        end = self.stubs.lane_ends.get((self._process, lane.path))
         if end is not None:
-            self.gate.wait(end[0], lane.path)
+            self._gates[self._process].wait(end[0], lane.path)
 
     def ended(self, lane: lanes.Lane) -> None:
         """Hear nothing more: the future's own callback tells that the lane settled."""
@@ -167,7 +178,8 @@ class Replayer:
     def open(self, call: Call) -> ReplayPassage:
         """Let a call in and find its answer. Raises `Miss`."""
         lane = lanes.current().path
-        self.gate.settled(lane)
+        for gate in self._gates.values():
+            gate.settled(lane)
         if self._stopped is not None:
             raise Miss(self._stopped)
         asked = question(call, self._redactor)
@@ -181,19 +193,21 @@ class Replayer:
         if call.kind in STRUCTURE:
             return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
         if stub is None:
-            return self._unanswered(call, asked, source, lane)
+            return self._unanswered(call, asked, source, lane, parent)
+        self._process = process_of(stub.node)
         return self._answered(call, asked, stub, lane)
 
     def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node = stub.node
         answer: Outcome | None = node.outcome
         with self._lock:
-            if self.stubs.holds_evidence(stub) and call.kind in _OUTER:
+            if call.kind in _OUTER and self.stubs.holds_evidence(stub):
                 answer = None  # the model call inside has full evidence and answers for itself
+                never = orders(node)
             else:
-                below = self.stubs.cover(stub)
-                if below:
-                    self.gate.drop(order for each in below for order in orders(each))
+                never = self.stubs.orders_below(self.stubs.cover(stub))
+        if never:
+            self.gate_of(stub).drop(never)
         if isinstance(answer, Unfinished):
             raise self.missed(call, "was in flight when the recorded run ended", nearest=node)
         self.ledger.note("answered", id=node.id, kind=node.kind.value)
@@ -205,11 +219,13 @@ class Replayer:
         inner.annotate({"reenact.replay.answered_by": node.id})
         return ReplayPassage(self, call, inner, stub, answer, lane)
 
-    def _unanswered(self, call: Call, asked: Question, source: Source, lane: str) -> ReplayPassage:
+    def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
         if source is Source.RECORDED:
             raise self.missed(call, "", asked=asked, lane=lane)
         inner = self._recorder.open(call)
         inner.annotate({"reenact.replay.live": True})
+        if isinstance(parent, str):
+            inner.annotate({"reenact.replay.parent": parent})
         span = format(inner.place.span_id, "016x")
         self.ledger.note("live", kind=call.kind.value, call=f"{call.kind.lower()} {call.name}", span=span)
         return ReplayPassage(self, call, inner, None, None, lane)
@@ -262,7 +278,7 @@ class Replayer:
 
     def left(self, stub: Stub, end: StreamEnd) -> None:
         """Hear that the agent is done with a stream; whatever it did not read holds up nobody."""
-        self.gate.drop(orders(stub.node))
+        self.gate_of(stub).drop(orders(stub.node))
         outcome = stub.node.outcome
         if isinstance(outcome, Streamed) and outcome.end is StreamEnd.FINISHED and end is StreamEnd.ABANDONED:
             self.ledger.note("left", id=stub.node.id, call=stub.node.label)

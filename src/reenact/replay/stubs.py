@@ -8,7 +8,7 @@ however long the recording: entries that were taken are passed over once and for
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from reenact.boundary.question import Question, question
@@ -80,9 +80,11 @@ class Stubs:
         return below
 
     def _below(self, node_id: str) -> Iterator[str]:
-        for child in self._children.get(node_id, ()):
-            yield child
-            yield from self._below(child)
+        left = [node_id]
+        while left:
+            children = self._children.get(left.pop(), ())
+            yield from children
+            left += children
 
     def holds_evidence(self, stub: Stub) -> bool:
         """Tell whether a recorded model call stands below: the innermost boundary answers, the outer one runs again."""
@@ -124,28 +126,50 @@ class Stubs:
                 best = (weight, stub, found)
         return None if best is None else (best[1], best[2])
 
-    def expected(self) -> list[Expected]:
-        """List every numbered release that agent code saw in the recording, for the gate."""
-        found: list[Expected] = []
+    def orders_below(self, nodes: Iterable[Node]) -> list[int]:
+        """List the order numbers of calls that nobody will make, and of the pool jobs that made them."""
+        found: list[int] = []
+        for node in nodes:
+            found += orders(node)
+            if (end := self.lane_ends.get((process_of(node), node.lane))) is not None:
+                found.append(end[0])
+        return found
+
+    def expected(self, live: Collection[CallKind] = ()) -> dict[str, list[Expected]]:
+        """List every numbered release that agent code saw in the recording, for the gates, by recorded process.
+
+        Each process numbers its own. Calls of the kinds in `live` are not awaited: the world sets their pace.
+        """
+        found: dict[str, list[Expected]] = defaultdict(list)
         for stub in self.stubs.values():
             node = stub.node
-            if stub.is_structure or node.end_order == 0 or _was_cancelled(node):
+            if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node):
                 continue
             start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
+            own = found[process_of(node)]
             if isinstance(node.outcome, Streamed):
                 if node.head_order is not None:
-                    found.append(Expected(node.head_order, start, start))
+                    own.append(Expected(node.head_order, start, start))
                 pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
-                found += [Expected(order, at, at) for order, at in pieces]
+                own += [Expected(order, at, at) for order, at in pieces]
             if not _was_left(node):
-                found.append(Expected(node.end_order, start, end))
-        found += [Expected(order, at, at) for order, at in self.lane_ends.values()]
+                own.append(Expected(node.end_order, start, end))
+        for (process, _), (order, at) in self.lane_ends.items():
+            found[process].append(Expected(order, at, at))
         return found
 
 
-def _lane_ends(nodes: Iterable[Node]) -> dict[str, tuple[int, float]]:
-    """Read when each pool job was resolved (order number, seconds since the epoch), from whichever root says so."""
-    ends: dict[str, tuple[int, float]] = {}
+def process_of(node: Node) -> str:
+    """Name the recorded process that made a call; empty where the emitter did not say."""
+    return str(node.span.resource.attributes.get("reenact.process.id") or "")
+
+
+def _lane_ends(nodes: Iterable[Node]) -> dict[tuple[str, str], tuple[int, float]]:
+    """Read when each pool job was resolved (order number, seconds since the epoch), by process and lane.
+
+    Whichever root says so knows it.
+    """
+    ends: dict[tuple[str, str], tuple[int, float]] = {}
     for node in nodes:
         told = node.span.attributes.get("reenact.lane.ends")
         found = parsed_or_none(told) if isinstance(told, str) else None
@@ -153,7 +177,7 @@ def _lane_ends(nodes: Iterable[Node]) -> dict[str, tuple[int, float]]:
             for lane, end in found.items():
                 match end:
                     case [int(order), int(ns)]:
-                        ends[lane] = (order, ns / 1e9)
+                        ends[process_of(node), lane] = (order, ns / 1e9)
                     case _:
                         continue
     return ends

@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,21 @@ CREATE INDEX IF NOT EXISTS runs_user ON runs (user, started);
 CREATE INDEX IF NOT EXISTS runs_session ON runs (session, started);
 CREATE INDEX IF NOT EXISTS runs_recording ON runs (recording);
 """
+
+
+_COLUMNS = (
+    "id",
+    "name",
+    "started",
+    "ended",
+    "status",
+    "session",
+    "user",
+    "tenant",
+    "recording",
+    "replay_of",
+    "summary",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,40 +126,40 @@ class DirectoryStore:
         return list(by_trace)
 
     def spans(self, trace_id: str) -> Iterator[SpanRecord]:
-        """Read the spans of one trace. Raises `InputError` where there is none or its file is damaged."""
+        """Read the spans of one trace. Raises `InputError` where there is none or its file is damaged.
+
+        A last line that a crash cut short, or that is being written at this moment, is left out.
+        """
         path = self._path(trace_id)
         try:
-            with path.open("rb") as stream:
+            with path.open("rb", buffering=0) as file, io.BufferedReader(_Whole(file), 1 << 20) as stream:
                 yield from otlp_json.FORMAT.decode(stream, path)
         except FileNotFoundError as error:
             raise InputError(str(self.folder), f"holds no trace {trace_id}") from error
+        except OSError as error:
+            raise InputError(str(path), f"cannot be read: {error.strerror}") from error
 
     def index(self, entries: Iterable[Entry]) -> None:
         """Note the facts of runs."""
-        rows = [
-            (
-                e.id,
-                e.name,
-                e.started,
-                e.ended,
-                e.status,
-                e.session,
-                e.user,
-                e.tenant,
-                e.recording,
-                e.replay_of,
-                e.summary,
-            )
-            for e in entries
-        ]
-        with closing(self._database()) as database, database:
+        rows = [[_storable(getattr(entry, name)) for name in _COLUMNS] for entry in entries]
+        with self._database() as database, database:
             database.executemany("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether there is an index; without one, traces are there and no run is found."""
+        return self._index.exists()
+
+    def forget_index(self) -> None:
+        """Delete the index, to make it again from the traces."""
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            self._index.with_name(self._index.name + suffix).unlink(missing_ok=True)
 
     def find(
         self, where: Sequence[tuple[str, Any]] = (), *, newest: int | None = None, replays: bool = True
     ) -> list[Entry]:
         """List runs, newest first, for which every (condition, value) of `where` holds."""
-        if not (self.folder / "index.sqlite").exists():
+        if not self.indexed:
             return []
         clauses = [condition for condition, _ in where]
         if not replays:
@@ -152,22 +168,9 @@ class DirectoryStore:
         sql = f"SELECT * FROM runs{chosen} ORDER BY started DESC, id"  # noqa: S608 - conditions are code, values are bound
         if newest is not None:
             sql += f" LIMIT {int(newest)}"
-        with closing(self._database()) as database:
-            rows = database.execute(sql, [value for _, value in where]).fetchall()
-        names = (
-            "id",
-            "name",
-            "started",
-            "ended",
-            "status",
-            "session",
-            "user",
-            "tenant",
-            "recording",
-            "replay_of",
-            "summary",
-        )
-        return [Entry(**dict(zip(names, row, strict=True))) for row in rows]
+        with self._database() as database:
+            rows = database.execute(sql, [_storable(value) for _, value in where]).fetchall()
+        return [Entry(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
 
     def resolve(self, prefix: str) -> list[str]:
         """Give the ids of the traces that begin with `prefix`."""
@@ -180,23 +183,58 @@ class DirectoryStore:
             raise InputError(repr(trace_id), "is not a trace id (32 lower-case hexadecimal digits)")
         return self.folder / "traces" / trace_id[:2] / f"{trace_id}.jsonl"
 
-    def _database(self) -> sqlite3.Connection:
-        path = self.folder / "index.sqlite"
+    @property
+    def _index(self) -> Path:
+        return self.folder / "index.sqlite"
+
+    @contextmanager
+    def _database(self) -> Generator[sqlite3.Connection]:
         try:
-            database = sqlite3.connect(path, timeout=30)
-            database.executescript(_SCHEMA)
-            database.execute(f"PRAGMA user_version = {_VERSION}")
+            with closing(sqlite3.connect(self._index, timeout=30)) as database:
+                if database.execute("PRAGMA user_version").fetchone() != (_VERSION,):
+                    database.executescript(f"{_SCHEMA}PRAGMA user_version = {_VERSION};")
+                yield database
+        except sqlite3.OperationalError as error:  # locked, read-only, a full disk
+            raise InputError(str(self._index), f"the index cannot be used now: {error}", hint=_ELSEWHERE) from error
         except sqlite3.DatabaseError as error:
-            hint = "delete it and run `reenact ls --reindex`; the traces themselves are not in it"
-            raise InputError(str(path), f"the index is damaged: {error}", hint=hint) from error
-        return database
+            hint = "run `reenact ls --reindex`, which makes it again; the traces themselves are not in it"
+            raise InputError(str(self._index), f"the index is damaged: {error}", hint=hint) from error
 
     def trace_ids(self) -> list[str]:
         """List every trace, in no order."""
-        return [path.stem for path in (self.folder / "traces").glob("??/*.jsonl")]
+        found = (path.stem for path in (self.folder / "traces").glob("??/*.jsonl"))
+        return [trace_id for trace_id in found if _TRACE_ID.fullmatch(trace_id)]
 
 
 _ELSEWHERE = "set REENACT_STORE to a folder that can be written"
+
+
+def _storable(value: Any) -> Any:
+    """Make a value one that SQLite takes: whole numbers of 64 bits with a sign, text without lone surrogates."""
+    if isinstance(value, int):
+        return max(-(2**63), min(value, 2**63 - 1))
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+class _Whole(io.RawIOBase):
+    """A file of lines up to the last whole one."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        super().__init__()
+        self._file = file
+        fcntl.flock(file, fcntl.LOCK_SH)  # only for a look: what is appended later lies behind
+        try:
+            self._left = _last_line_end(file.fileno(), os.fstat(file.fileno()).st_size)
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        taken = self._file.readinto(memoryview(buffer)[: self._left]) or 0
+        self._left -= taken
+        return taken
 
 
 def _append(path: Path, data: bytes) -> None:

@@ -168,6 +168,8 @@ class Streamed:
     end: StreamEnd = StreamEnd.FINISHED
     exception: ExceptionRecord | None = None
     """Set exactly where `end` is RAISED."""
+    result: Json = None
+    """Typed JSON of what a generator returned at its end; `yield from` and `StopIteration` give it to the agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,6 +99,8 @@ def outcome_to_attributes(request: Request, outcome: Outcome) -> dict[str, Attri
                 _write_headers(attributes, outcome.headers)
             attributes["reenact.stream.chunks"] = compact([chunk_to_json(chunk) for chunk in outcome.chunks])
             attributes["reenact.stream.end"] = outcome.end.value
+            if outcome.result is not None:
+                attributes["reenact.stream.result"] = compact(outcome.result)
             if outcome.exception is not None:
                 attributes["reenact.exception"] = compact(exception_to_json(outcome.exception))
         case Raised(exception=exception):
@@ -146,6 +148,7 @@ def _streamed(attributes: Mapping[str, Attribute]) -> Outcome:
         chunks=tuple(chunk for item in listed if (chunk := chunk_from_json(item)) is not None),
         end=StreamEnd(end) if end in set(StreamEnd) else StreamEnd.UNFINISHED,
         exception=_exception(attributes),
+        result=parsed_or_none(_text(attributes, "reenact.stream.result")),
     )
 
 

@@ -1,0 +1,48 @@
+"""Long texts of JSON that hold nothing to replace, told without parsing them or looking at their beginning again.
+
+A text passes where no keyword, no sensitive key in any case and no escape occurs that could hide one, so that parsing
+it could find nothing either: what is replaced never depends on which way a text went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reenact.redact.gate import Gate
+from reenact.values.prefix import shared_prefix
+
+_ESCAPES = ("\\u", "\\/")
+"""Spellings in JSON behind which a keyword may hide."""
+_SPELLED_OTHERWISE = frozenset('"\\')
+_LONG, _LARGEST = 2048, 1 << 20
+"""A text of a length between these is worth remembering."""
+_HEAD = 512
+"""Texts that begin with the same so many characters are taken for turns of one conversation."""
+_CONVERSATIONS = 16
+
+
+class Unparsed:
+    """Remembers the last clean text of some conversations."""
+
+    def __init__(self, keywords: Iterable[str], keys: Iterable[str]) -> None:
+        words, names = tuple(keywords), tuple(keys)
+        self._gate = Gate((*words, *_ESCAPES), names)
+        self._overlap = max(map(len, (*words, *names)))
+        # A known secret that JSON spells otherwise than it is cannot be looked for in the text as it stands.
+        self._usable = all(word.isprintable() and _SPELLED_OTHERWISE.isdisjoint(word) for word in words)
+        self._last: dict[int, str] = {}
+
+    def passes(self, text: str) -> bool:
+        """Tell that `text` holds nothing to replace; False says nothing."""
+        if not self._usable:
+            return False
+        if not _LONG < len(text) < _LARGEST:
+            return not self._gate.holds(text)
+        head = hash(text[:_HEAD])
+        known = shared_prefix(self._last.get(head, ""), text)
+        if self._gate.holds(text[max(0, known - self._overlap) :]):
+            return False
+        if len(self._last) >= _CONVERSATIONS:
+            self._last.clear()
+        self._last[head] = text
+        return True

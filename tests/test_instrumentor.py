@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import reenact
+from reenact.boundary import door
+from reenact.pipeline import recording
+from reenact.pipeline.drain import leftovers
+from reenact.stores.directory import DirectoryStore
+
+
+@reenact.tool
+def look_up(item: str) -> str:
+    return f"{item} is there"
+
+
+@pytest.fixture
+def instrumentor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BaseInstrumentor:
+    """The instrumentor as OpenTelemetry finds it."""
+    monkeypatch.setenv("REENACT_STORE", str(tmp_path / "store"))
+    (point,) = importlib.metadata.entry_points(group="opentelemetry_instrumentor", name="reenact")
+    loaded = point.load()()
+    assert isinstance(loaded, BaseInstrumentor)
+    return loaded
+
+
+def test_instrument_and_uninstrument(instrumentor: BaseInstrumentor, tmp_path: Path) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    send = httpx2.Client.send
+    instrumentor.instrument(tracer_provider=provider)
+    assert instrumentor.is_instrumented_by_opentelemetry
+    assert look_up("tea") == "tea is there"
+    assert httpx2.Client.send is not send
+    instrumentor.uninstrument()
+    assert httpx2.Client.send is send
+    assert (door.doorman(), recording.current()) == (None, None)
+    assert look_up("milk") == "milk is there"
+    assert [span.name for span in exporter.get_finished_spans()] == ["look_up"]
+    (entry,) = DirectoryStore(tmp_path / "store").find()
+    assert [span.name for span in DirectoryStore(tmp_path / "store").spans(entry.id)][0] == "look_up"
+    assert list((tmp_path / "store" / "journal").iterdir()) == []
+
+
+def test_instrumenting_again_and_twice(instrumentor: BaseInstrumentor, tmp_path: Path) -> None:
+    for _ in range(2):
+        instrumentor.instrument()
+        instrumentor.instrument()
+        look_up("tea")
+        instrumentor.uninstrument()
+        instrumentor.uninstrument()
+    assert len(DirectoryStore(tmp_path / "store").find()) == 2
+
+
+def test_a_recording_in_charge_is_left_in_charge(instrumentor: BaseInstrumentor, tmp_path: Path) -> None:
+    made = recording.start(recording.Setup(store=tmp_path / "other"), {})
+    instrumentor.instrument()
+    look_up("tea")
+    instrumentor.uninstrument()
+    assert recording.current() is made
+    recording.stop(made)
+    assert not (tmp_path / "store").exists()
+
+
+PROGRAM = """
+import sys, reenact
+from opentelemetry import trace
+@reenact.tool
+def look_up(item):
+    return item + " is there"
+print(look_up("tea"))
+"""
+
+
+def test_under_opentelemetry_instrument(tmp_path: Path) -> None:
+    command = Path(sys.executable).with_name("opentelemetry-instrument")
+    if not command.exists():
+        pytest.skip("opentelemetry-instrument is not installed here")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "REENACT_"))}
+    done = subprocess.run(
+        [str(command), sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={**inherited, "REENACT_STORE": str(tmp_path / "store"), "OTEL_TRACES_EXPORTER": "none"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "tea is there\n"), done.stderr
+    store = DirectoryStore(tmp_path / "store")
+    leftovers(store)
+    (entry,) = store.find()
+    assert entry.name == "program.py"
+    assert shutil.which("opentelemetry-instrument") is None or "Traceback" not in done.stderr
