@@ -29,6 +29,9 @@ KNOWN = "known_secret"
 """The class of secrets that are known exactly, whatever the variables are called that hold them."""
 _DEEPEST = 16
 """How often JSON is looked into that is inside a string of JSON; each time doubles its backslashes."""
+_TOKEN = re.compile(TOKEN_MARK + r"[a-z0-9_]+_[0-9a-f]{20}")
+_SCHEMES = frozenset({"", "bearer", "basic", "token"})
+"""What may stand beside a token in a value that is all secret."""
 _SHORT = 256
 """Up to this length a text is hashed before anything else is asked."""
 
@@ -227,7 +230,7 @@ class Engine:
 
     def _under_sensitive_key(self, value: str) -> str:
         scanned = self._scan(value)
-        if scanned != value or not value or TOKEN_MARK in value:
+        if not value or _TOKEN.sub("", scanned).strip().lower() in _SCHEMES:
             return scanned
         self._count("keyed_value")
         return self.token("keyed_value", value)

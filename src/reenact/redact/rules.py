@@ -24,7 +24,8 @@ class Rule:
 
 
 def _rule(name: str, keywords: str, pattern: str, flags: int = 0) -> Rule:
-    return Rule(name, tuple(keywords.split("|")), re.compile(pattern, flags))
+    """Make a rule. Its letters and word boundaries are ASCII's: in Chinese, a key follows the text without a space."""
+    return Rule(name, tuple(keywords.split("|")), re.compile(pattern, flags | re.ASCII))
 
 
 RULES: tuple[Rule, ...] = (
@@ -61,9 +62,9 @@ RULES: tuple[Rule, ...] = (
     _rule("url_password", "://", r"[a-z][a-z0-9+.\-]{1,20}://[^\s/@:\"']{0,128}:(?P<secret>[^\s/@\"']{1,256})@"),
     _rule(
         "url_secret",
-        "key=|token=|secret=|password=|passwd=|sig=|signature=|auth=",
-        r"[?&;](?:[a-z_\-]{0,20}(?:key|token|secret|password|passwd)|sig|signature|auth)="
-        r"(?P<secret>[^&\s\"'#<>\\]{4,2048})",
+        "key=|token=|secret=|password=|passwd=|sig=|ignature=|auth=|Key=|Token=|Secret=|Password=|Sig=|Auth=|KEY=|TOKEN=",
+        r"[?&;](?:[a-z_\-]{0,20}(?:key|token|secret|password|passwd|signature)|sig|auth)="
+        r"(?P<secret>[^&\s\"'#<>\\\x7f-\U0010ffff]{3,2047}[^&\s\"'#<>\\,.;:!?)\]}\x7f-\U0010ffff])",
         re.IGNORECASE,
     ),
     _rule(
@@ -104,6 +105,14 @@ SENSITIVE_KEYS = frozenset(
         "x-goog-api-key",
         "authorization_token",
         "connection_string",
+        "accesstoken",
+        "authtoken",
+        "bearertoken",
+        "connectionstring",
+        "idtoken",
+        "privatekey",
+        "refreshtoken",
+        "secretkey",
     ]
 )
 """Dictionary keys, lower case, whose string values are secrets whatever they look like."""
