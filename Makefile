@@ -43,7 +43,7 @@ slow: .venv/.test
 	.venv/bin/python -m pytest -n 2 -m slow
 
 bench: .venv-bench/.test
-	.venv-bench/bin/python -m pytest -m bench -s tests/bench
+	@.venv-bench/bin/python tests/bench/run.py
 
 .venv/.demo: .ci/bootstrap.py pyproject.toml constraints.txt
 	@echo 'preparing .venv for the demo' >&2
@@ -71,7 +71,7 @@ bench: .venv-bench/.test
 	@echo 'preparing .venv-bench' >&2
 	@$(BOOTSTRAP) .venv-bench
 	@.venv-bench/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
-	@.venv-bench/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo,bench]' pytest pytest-timeout
+	@.venv-bench/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo,bench]'
 	@touch $@
 
 clean:

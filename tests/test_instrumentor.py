@@ -50,7 +50,7 @@ def test_instrument_and_uninstrument(instrumentor: BaseInstrumentor, tmp_path: P
     assert look_up("milk") == "milk is there"
     assert [span.name for span in exporter.get_finished_spans()] == ["look_up"]
     (entry,) = DirectoryStore(tmp_path / "store").find()
-    assert [span.name for span in DirectoryStore(tmp_path / "store").spans(entry.id)][0] == "look_up"
+    assert next(DirectoryStore(tmp_path / "store").spans(entry.id)).name == "look_up"
     assert list((tmp_path / "store" / "journal").iterdir()) == []
 
 

@@ -6,7 +6,13 @@ from random import Random
 
 Message = dict[str, str]
 
-_WORDS = ["invoice", "order", "amount", "line", "check", "table", "supplier", "customer", "total", "price", "quantity", "date", "report", "please", "compare", "summary", "tool", "result", "value", "record", "field", "number", "answer", "question", "system", "agent", "item", "shipment", "warehouse", "region", "contract", "the", "a", "of", "and", "to", "in", "for", "with", "that", "this", "from", "which", "is", "are", "was", "not", "only", "also", "then", "if", "when", "where", "between", "before", "after"]
+_WORDS = (
+    *("invoice", "order", "amount", "line", "check", "table", "supplier", "customer", "total", "price", "quantity"),
+    *("date", "report", "please", "compare", "summary", "tool", "result", "value", "record", "field", "number"),
+    *("answer", "question", "system", "agent", "item", "shipment", "warehouse", "region", "contract", "which", "was"),
+    *("the", "a", "of", "and", "to", "in", "for", "with", "that", "this", "from", "is", "are", "not", "only", "also"),
+    *("then", "if", "when", "where", "between", "before", "after"),
+)
 
 
 def text(seed: str) -> str:

@@ -1,9 +1,11 @@
-"""One arm of the recording benchmark, in a process of its own: an agent that makes chat calls, observed or not.
+"""One arm of the recording benchmark, in a process of its own: an agent that makes chat calls, observed and not.
 
     python recording.py ARM MESSAGES CALLS MODE
 
-MODE is `history` or `fresh` (`conversation.turns`). BENCH_PROVIDER and BENCH_SINK are ports. Prints one JSON
-document. An arm that did not capture what the others capture fails instead of giving a figure.
+The same call goes through an observed client and through one that the observer cannot reach, in turn (ABBA);
+neighbours are compared, so that neither the layout of a process nor a machine's changing speed counts. MODE is
+`history` or `fresh` (`conversation.turns`). BENCH_PROVIDER and BENCH_SINK are ports. Prints one JSON document. An arm
+that did not capture what the others capture fails instead of giving a figure.
 """
 
 from __future__ import annotations
@@ -15,28 +17,29 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import conversation
 
-PRIMING, WARMING = 5, 25
-"""Calls that load what is loaded late, and calls that settle caches: neither is timed."""
+WARMING = 30
+"""Calls that are not timed: they load what is loaded late, and settle caches."""
 
-Finish = Callable[[], None]
+Finish = Callable[[str], int]
+"""Ends the observation, all of it carried, sees that it holds this text of the last message, and counts the calls."""
 
 
 class _Discarding:
-    """A span exporter that keeps the last span and throws the others away: the cheapest that can be."""
+    """A span exporter that counts spans, keeps the last and throws the others away: none is cheaper."""
 
     def __init__(self) -> None:
         self.last: Any = None
+        self.count = 0
 
     def export(self, spans: Sequence[Any]) -> Any:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
-        self.last = spans[-1]
+        self.last, self.count = spans[-1], self.count + len(spans)
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None: ...
@@ -45,12 +48,8 @@ class _Discarding:
         return timeout_millis > 0
 
 
-def _bare() -> Finish:
-    return lambda: None
-
-
-def _provider(*, otlp: bool) -> tuple[Any, _Discarding]:
-    """Make what the peers' documentation tells users to make, with the limits off that would cut their content."""
+def _peer(instrumentor: Any, *, otlp: bool) -> Finish:
+    """Set a peer up as its documentation says, with the SDK's limits off that would cut what it captures."""
     from opentelemetry.sdk.trace import SpanLimits, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
@@ -63,112 +62,122 @@ def _provider(*, otlp: bool) -> tuple[Any, _Discarding]:
 
         exporter = OTLPSpanExporter()
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    return provider, discarding
-
-
-def _peer(instrumentor: Any, *, otlp: bool) -> Finish:
-    provider, discarding = _provider(otlp=otlp)
     instrumentor.instrument(tracer_provider=provider)
 
-    def finish() -> None:
+    def finish(said: str) -> int:
         provider.shutdown()
-        if not otlp:
-            spelled = repr(dict(discarding.last.attributes))
-            assert _last_words in spelled, "the peer did not capture the last message"
+        if otlp:
+            return -1
+        if said not in repr(dict(discarding.last.attributes)):
+            raise SystemExit("the peer did not capture the last message")
+        return discarding.count
 
     return finish
 
 
-def _openinference(*, otlp: bool) -> Finish:
+def _openinference(store: Path, *, otlp: bool) -> Finish:
     from openinference.instrumentation.openai import OpenAIInstrumentor
 
+    del store
     return _peer(OpenAIInstrumentor(), otlp=otlp)
 
 
-def _openllmetry(*, otlp: bool) -> Finish:
+def _openllmetry(store: Path, *, otlp: bool) -> Finish:
     from opentelemetry.instrumentation.openai import OpenAIInstrumentor
 
+    del store
     return _peer(OpenAIInstrumentor(), otlp=otlp)
 
 
-def _reenact(store: Path) -> Finish:
+def _reenact(store: Path, *, otlp: bool) -> Finish:
+    """Record as users do: journal on disk, default redaction, the carrier's thread; `otlp` is in the environment."""
     import reenact
 
+    del otlp
     recorder = reenact.record(store=store)
 
-    def finish() -> None:
-        runs = recorder.stop()
-        assert len(runs) == 1, f"reenact carried {len(runs)} runs"
-        calls = [node for node in runs[0].nodes if node.kind == "LLM"]
-        assert _last_words in calls[-1].span.attributes["input.value"], "reenact did not capture the last message"
+    def finish(said: str) -> int:
+        (run,) = recorder.stop()
+        calls = [node for node in run.nodes if node.kind == "LLM"]
+        if said not in str(calls[-1].span.attributes["input.value"]):
+            raise SystemExit("reenact did not capture the last message")
+        return len(calls)
 
     return finish
 
 
-def _arm(name: str, store: Path) -> Finish:
-    who, _, where = name.partition("+")
-    otlp = where == "otlp"
-    if otlp:
+ARMS = {"reenact": _reenact, "openinference": _openinference, "openllmetry": _openllmetry}
+
+
+def _begin(arm: str, store: Path) -> Finish:
+    who, _, backend = arm.partition("+")
+    if backend == "otlp":
         os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{os.environ['BENCH_SINK']}"
-        os.environ["OTEL_EXPORTER_OTLP_COMPRESSION"] = "gzip"
-    match who:
-        case "bare":
-            return _bare()
-        case "reenact":
-            return _reenact(store)
-        case "openinference":
-            return _openinference(otlp=otlp)
-        case "openllmetry":
-            return _openllmetry(otlp=otlp)
-        case _:
-            raise SystemExit(f"there is no arm {name!r}")
+        os.environ["OTEL_EXPORTER_OTLP_COMPRESSION"] = "gzip"  # the same for all
+    return ARMS[who](store, otlp=backend == "otlp")
 
 
-def _timed(client: Any, turns: list[list[conversation.Message]]) -> list[int]:
-    create, clock, model = client.chat.completions.create, time.perf_counter_ns, "bench-1"
-    times: list[int] = []
-    for messages in turns:
-        began = clock()
-        create(model=model, messages=messages, temperature=0.2)
-        times.append(clock() - began)
-    return times
+def _client() -> Any:
+    from openai import OpenAI
+
+    return OpenAI(base_url=f"http://127.0.0.1:{os.environ['BENCH_PROVIDER']}/v1", api_key="none", max_retries=0)
 
 
-def main(name: str, messages: int, calls: int, mode: str) -> None:
-    """Measure one arm."""
-    global _last_words  # noqa: PLW0603 - what every arm must have captured at its end
-    turns = conversation.turns(messages, PRIMING + WARMING + calls, fresh=mode == "fresh")
-    _last_words = json.dumps(turns[-1][-1]["content"])[1:60].replace("\\n", " ").split(" ", 1)[0]
-    _last_words = turns[-1][-1]["content"].split("\n", 1)[0][:60]
-    with ExitStack() as stack:
-        store = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        finish = _arm(name, store)
-        from openai import OpenAI
-
-        client = OpenAI(base_url=f"http://127.0.0.1:{os.environ['BENCH_PROVIDER']}/v1", api_key="none", max_retries=0)
-        _timed(client, turns[:PRIMING])
-        began_cpu, began = time.process_time_ns(), time.perf_counter_ns()
-        _timed(client, turns[PRIMING : PRIMING + WARMING])
-        times = _timed(client, turns[PRIMING + WARMING :])
-        called = time.perf_counter_ns()
-        in_calls = time.process_time_ns() - began_cpu
-        finish()
-        ended = time.perf_counter_ns()
-        whole = time.process_time_ns() - began_cpu
-        done = WARMING + calls
-        figures = {
-            "call_us": statistics.median(times) / 1e3,
-            "p90_us": statistics.quantiles(times, n=10)[8] / 1e3,
-            "mean_us": statistics.fmean(times) / 1e3,
-            "cpu_us": in_calls / 1e3 / done,
-            "cpu_whole_us": whole / 1e3 / done,
-            "wall_whole_us": (ended - began) / 1e3 / done,
-            "finish_ms": (ended - called) / 1e6,
-        }
-        json.dump(figures, sys.stdout)
+def _out_of_reach() -> Any:
+    """Make a client that what is patched later does not change: its own methods stand before those of its classes."""
+    client = _client()
+    for owner, name in ((client._client, "send"), (client, "request"), (client.chat.completions, "create")):
+        setattr(owner, name, getattr(owner, name))
+    return client
 
 
-_last_words = ""
+def _timed(client: Any, messages: list[conversation.Message]) -> int:
+    began = time.perf_counter_ns()
+    client.chat.completions.create(model="bench-1", messages=messages, temperature=0.2)
+    return time.perf_counter_ns() - began
+
+
+def _processor_time(client: Any, turns: list[list[conversation.Message]]) -> int:
+    """Give the processor time of all threads while these calls are made, one after another."""
+    began = time.process_time_ns()
+    for turn in turns:
+        _timed(client, turn)
+    return time.process_time_ns() - began
+
+
+def measure(arm: str, messages: int, calls: int, mode: str, store: Path) -> dict[str, float]:
+    """Make the calls and give microseconds for each."""
+    bare = _out_of_reach()
+    finish = _begin(arm, store)
+    observed = _client()
+    turns = conversation.turns(messages, WARMING + 2 * calls, fresh=mode == "fresh")
+    warm, paired, block = turns[:WARMING], turns[WARMING : WARMING + calls], turns[WARMING + calls :]
+    for turn in warm:
+        _timed(observed, turn)
+        _timed(bare, turn)
+    pairs: list[tuple[int, int]] = []
+    for number, turn in enumerate(paired):
+        if number % 2:
+            took = _timed(observed, turn)
+            pairs.append((took, _timed(bare, turn)))
+        else:
+            took = _timed(bare, turn)
+            pairs.append((_timed(observed, turn), took))
+    cpu = _processor_time(observed, block) - _processor_time(bare, block)
+    began = time.process_time_ns()
+    count = finish(turns[-1][-1]["content"].split("\n", 1)[0][:60])
+    export = (time.process_time_ns() - began) * len(block) / len(turns)
+    if count not in (-1, len(turns)):
+        raise SystemExit(f"{arm} saw {count} calls of {len(turns)}")
+    return {
+        "bare": statistics.median(theirs for _, theirs in pairs) / 1e3,
+        "added": statistics.median(ours - theirs for ours, theirs in pairs) / 1e3,
+        "cpu": cpu / 1e3 / calls,
+        "cpu_all": (cpu + export) / 1e3 / calls,
+    }
+
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], Path(folder))
+    json.dump(figures, sys.stdout)

@@ -443,7 +443,10 @@ def numbers() -> Iterator[Numbers]:
 
 
 def test_ends_of_jobs_are_numbered_in_the_order_in_which_callbacks_see_them(numbers: Numbers) -> None:
+    begun = threading.Event()
+
     def work() -> str:
+        begun.wait(5)
         snooze()
         lanes.current().used = True
         return lanes.current().path
@@ -452,6 +455,7 @@ def test_ends_of_jobs_are_numbered_in_the_order_in_which_callbacks_see_them(numb
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(work) for _ in range(40)]:
             future.add_done_callback(lambda done: seen.append(done.result()))
+        begun.set()
     assert len(seen) == 40
     assert numbers.ended_lanes == seen
 

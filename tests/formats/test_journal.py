@@ -144,7 +144,8 @@ def test_what_is_no_journal_is_named_with_its_place() -> None:
 
 def test_frames_of_a_later_version_are_passed_over() -> None:
     pieces = frames(1)
-    assert read(b"".join([*pieces[:2], frame({"t": "later", "span": "1"}), *pieces[2:]]))[0] == read(b"".join(pieces))[0]
+    later = b"".join([*pieces[:2], frame({"t": "later", "span": "1"}), *pieces[2:]])
+    assert read(later)[0] == read(b"".join(pieces))[0]
 
 
 VALUES = st.recursive(

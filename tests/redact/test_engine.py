@@ -85,7 +85,7 @@ def test_json_in_json_in_json_is_looked_into(engine: Engine) -> None:
 
 @pytest.mark.parametrize("escape", ["\\u0067hp_", "g\\u0068p_", "ghp\\u005f"])
 def test_an_escape_does_not_hide_a_secret(engine: Engine, escape: str) -> None:
-    clean = engine.text('{"a":"%s%s"}' % (escape, SECRET[4:]))
+    clean = engine.text(f'{{"a":"{escape}{SECRET[4:]}"}}')
     assert SECRET[4:] not in clean
     assert json.loads(clean)["a"] == engine.token("github_token", SECRET)
 

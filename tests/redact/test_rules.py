@@ -25,7 +25,7 @@ def drawn(alphabet: str, count: int, seed: int = 1) -> str:
 EXAMPLES: list[tuple[str, str, str]] = [
     ("private_key", f"-----BEGIN RSA PRIVATE KEY-----\n{drawn(ALPHANUMERIC, 60)}\n-----END RSA PRIVATE KEY", "{}-----"),
     ("private_key", f"-----BEGIN PRIVATE KEY-----\n{drawn(ALPHANUMERIC, 60)}\n-----END PRIVATE KEY", "{}-----"),
-    ("private_key", f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{drawn(ALPHANUMERIC, 90)}\n-----END PGP PRIVATE KEY", "{}"),
+    ("private_key", f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n{drawn(URL_SAFE, 90)}\n-----END PGP PRIVATE KEY", "{}"),
     ("anthropic_key", f"sk-ant-api03-{drawn(URL_SAFE, 80)}", "{}"),
     ("openai_key", f"sk-{drawn(ALPHANUMERIC, 48)}", "{}"),
     ("openai_key", f"sk-proj-{drawn(URL_SAFE, 120)}", "{}"),

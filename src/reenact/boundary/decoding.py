@@ -38,6 +38,28 @@ class _Zlib:
         return data
 
 
+class _Zstd:
+    """Frames of RFC 8878, one after the other; a server that flushes may write one for each event."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._engine = zstandard.ZstdDecompressor()
+        self._frame = self._engine.decompressobj()
+
+    def decode(self, raw: bytes) -> bytes:
+        """Give what `raw` adds to the decoded body."""
+        if not raw:
+            return b""
+        if self._frame.eof:
+            self._frame = self._engine.decompressobj()
+        decoded = self._frame.decompress(raw)
+        while self._frame.eof and (rest := self._frame.unused_data):
+            self._frame = self._engine.decompressobj()
+            decoded += self._frame.decompress(rest)
+        return decoded
+
+
 class _Wrapped:
     """Whatever has a `decompress` method that takes pieces."""
 
@@ -65,9 +87,7 @@ def _one(coding: str) -> Decoder:
         case "deflate":
             return _Zlib(zlib.MAX_WBITS)
         case "zstd":
-            import zstandard
-
-            return _Wrapped(zstandard.ZstdDecompressor().decompressobj())
+            return _Zstd()
         case "br":
             import brotli  # pyright: ignore - present where the SDK's client asked for it
 

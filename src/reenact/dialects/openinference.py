@@ -36,6 +36,7 @@ from reenact.values.evidence import (
     JSON,
     outcome_from_attributes,
     outcome_to_attributes,
+    request_body_to_attributes,
     request_from_attributes,
     request_to_attributes,
 )
@@ -142,6 +143,22 @@ def _shapes() -> Mapping[str, Shape]:
 
 
 def _encode_call(call: Call) -> dict[str, Attribute]:
+    request = call.request
+    if not isinstance(request, HttpRequest) or call.attributes:
+        return _encode_any_call(call)
+    same = _all_but_the_body(call.kind, request.shape, request.method, request.url, request.attempt)
+    return {**same, **request_body_to_attributes(request.body)}
+
+
+@functools.lru_cache(maxsize=256)
+def _all_but_the_body(kind: CallKind, shape: str, method: str, url: str, attempt: int) -> Mapping[str, Attribute]:
+    """Spell a request but for its body: an agent asks one endpoint again and again."""
+    request = HttpRequest(shape=shape, method=method, url=url, body=Body(b""), attempt=attempt)
+    attributes = _encode_any_call(Call(kind=kind, name="", request=request))
+    return {name: value for name, value in attributes.items() if name not in request_body_to_attributes(request.body)}
+
+
+def _encode_any_call(call: Call) -> dict[str, Attribute]:
     attributes = _derived(call)
     as_json: list[Attribute] = []
     for name, value in call.attributes.items():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,9 +19,11 @@ from reenact.pipeline.recording import Recording, Setup
 from reenact.read.open import open_spans
 from reenact.replay import guard
 from reenact.replay.ledger import Ledger
+from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy, Source
 from reenact.replay.replayer import Replayer
-from reenact.replay.stubs import Stubs
+from reenact.replay.stubs import Stubs, process_of
+from reenact.values.lenient import as_list
 from reenact.values.run import Run
 
 
@@ -50,8 +53,17 @@ class Plan:
 class InProcess:
     """A replay in charge of this process."""
 
-    def __init__(self, runs: Iterable[Run], selected: Run, ledger: Ledger, policy: Policy, store: Path | None) -> None:
+    def __init__(
+        self,
+        runs: Iterable[Run],
+        selected: Run,
+        ledger: Ledger,
+        policy: Policy,
+        store: Path | None,
+        process: str | None = None,
+    ) -> None:
         self.ledger = ledger
+        self._process = _process(selected) if process is None else process
         self.stubs = Stubs(runs)
         self._stack = ExitStack()
         setup = Setup(
@@ -67,7 +79,7 @@ class InProcess:
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
-            replayer = Replayer(self.stubs, recorder, engine, self.ledger, policy)
+            replayer = Replayer(self.stubs, recorder, engine, self.ledger, policy, self._process)
             self._stack.callback(replayer.close)
             return replayer
 
@@ -98,5 +110,19 @@ def join(path: str) -> None:
         ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
     runs = build(open_spans(Path(plan.spans)))
     selected = next(run for run in runs if run.id == plan.run)
-    InProcess(runs, selected, ledger, policy, Path(plan.store))
-    ledger.note("joined", pid=os.getpid())
+    process = _played(runs, selected, Path(plan.ledger))
+    InProcess(runs, selected, ledger, policy, Path(plan.store), process)
+    ledger.note("joined", pid=os.getpid(), process=process)
+
+
+def _process(run: Run) -> str:
+    return process_of(run.nodes[0]) if run.nodes else ""
+
+
+def _played(runs: Sequence[Run], selected: Run, ledger: Path) -> str:
+    """Say which recorded process this one is again: the first the selected run's, a child the one started alike."""
+    taken = {entry.get("process") for entry in read_ledger(ledger) if entry["t"] == "joined"}
+    if not taken:
+        return _process(selected)
+    alike = (run for run in runs if as_list(run.entry.get("argv"))[1:] == sys.orig_argv[1:])
+    return next((process for run in alike if (process := _process(run)) not in taken), "")

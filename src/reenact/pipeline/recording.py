@@ -18,7 +18,6 @@ from opentelemetry.trace import Link
 
 from reenact.boundary import door, lanes
 from reenact.boundary.patching import Patches
-from reenact.boundary.place import Place
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
 from reenact.dialects.openinference import DIALECT
@@ -27,7 +26,7 @@ from reenact.errors import ReplayStopped
 from reenact.record import pipe, surroundings
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projection, application_provider
-from reenact.record.recorder import Recorder
+from reenact.record.recorder import Recorder, order_clock
 from reenact.record.runs import REPLACED, Run, Runs
 from reenact.record.span import CallSpans
 from reenact.redact.engine import KNOWN, Engine, credentials_in, names_a_secret
@@ -117,6 +116,7 @@ class Recording:
             "reenact.recording.id": self.id,
             "reenact.process.id": process,
             "process.pid": os.getpid(),
+            "process.parent_pid": os.getppid(),
             "service.instance.id": process,
         }
         described = pipe.resource(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python", facts)
@@ -142,31 +142,25 @@ class Recording:
         return {_IDENTITY[name]: value for name, value in named.items() if value}
 
     def _recorder(self, setup: Setup) -> Recorder:
-        recorder = Recorder(
-            self._spans,
-            self.journal,
-            self.engine,
-            DIALECT,
-            parent=self._parent,
-            run=self._run,
-            projection=self._projection,
-        )
+        next_order = order_clock()
         self.runs = Runs(
             self.provider,
             self._root_attributes,
             self._counts,
-            next_order=recorder.next_order,
+            next_order=next_order,
             identity=self._default_identity(setup, self._environ),
             links=setup.links,
             version=VERSION,
         )
-        return recorder
-
-    def _parent(self) -> Place:
-        return self.runs.parent()
-
-    def _run(self, root: int) -> Run | None:
-        return self.runs.with_root(root)
+        return Recorder(
+            self._spans,
+            self.journal,
+            self.engine,
+            DIALECT,
+            runs=self.runs,
+            next_order=next_order,
+            projection=self._projection,
+        )
 
     def _projection(self) -> Projection | None:
         """Find the application's provider, which may be set up long after us. A replay shows nothing there."""

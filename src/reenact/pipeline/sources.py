@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.errors import InputError, UsageError
@@ -36,7 +36,7 @@ def find(selector: str, store: DirectoryStore) -> Found:
             raise InputError(
                 str(store.folder), "holds no run", hint="record one: `reenact run -- python your_agent.py`"
             )
-        return _in_store(store, newest[0].id)
+        return _of_the_first_process(_in_store(store, newest[0].id))
     ids = store.resolve(selector.lower())
     if not ids:
         hint = "`reenact ls` lists what is there; a file is named by its path"
@@ -59,6 +59,20 @@ def _in_store(store: DirectoryStore, trace_id: str) -> Found:
         entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
         others = [_only(build(store.spans(entry.id), source="store"), entry.id) for entry in entries]
     return Found(run=run, siblings=tuple(others), source=str(store.folder))
+
+
+def _of_the_first_process(found: Found) -> Found:
+    """Go from a run of a child process to the newest one of the program that started it."""
+    everything = (found.run, *found.siblings)
+    chosen = found.run
+    for _ in everything:
+        above = [run for run in everything if _pid(run, "process.pid") == (_pid(chosen, "process.parent_pid") or -1)]
+        chosen = max(above, key=lambda run: run.started_ns, default=chosen)
+    return replace(found, run=chosen, siblings=tuple(run for run in everything if run is not chosen))
+
+
+def _pid(run: Run, name: str) -> object:
+    return run.nodes[0].span.resource.attributes.get(name) if run.nodes else None
 
 
 def _only(runs: list[Run], trace_id: str) -> Run:

@@ -47,7 +47,8 @@ class JournalProcessor(SpanProcessor):
             os.close(self._fd)
             self._fd = None
         self._torn = b""
-        own = {"reenact.process.id": os.urandom(8).hex(), "process.pid": os.getpid()}
+        pids = {"process.pid": os.getpid(), "process.parent_pid": os.getppid()}
+        own = {"reenact.process.id": os.urandom(8).hex(), **pids}
         self._header = {**self._header, "resource": {**self._header["resource"], **own}}
         self.path = self.path.with_name(f"{self.path.stem}-{os.getpid()}{journal.FORMAT.suffix}")
 

@@ -23,6 +23,9 @@ from reenact.record.pipe import UrandomIds
 from reenact.record.shield import shielded
 from reenact.values.call import Call, HttpRequest, Outcome
 
+_NONE_NAMED = OTEL_PYTHON_TRACER_PROVIDER not in os.environ
+"""The environment names no provider that the first use of OpenTelemetry would make."""
+
 
 class Projected:
     """One call's span on the application's provider."""
@@ -82,7 +85,7 @@ class Projection:
 
 def application_provider(own: trace.TracerProvider) -> trace.TracerProvider | None:
     """Give the provider that the application itself set up, or None where it set up none."""
-    if getattr(trace, "_TRACER_PROVIDER", own) is None and OTEL_PYTHON_TRACER_PROVIDER not in os.environ:
+    if _NONE_NAMED and getattr(trace, "_TRACER_PROVIDER", own) is None:
         return None  # as the next line would find, at many times the cost to every call
     current = trace.get_tracer_provider()
     if isinstance(current, trace.ProxyTracerProvider | trace.NoOpTracerProvider) or current is own:

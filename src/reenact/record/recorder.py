@@ -23,7 +23,7 @@ from reenact.contracts.dialect import Dialect
 from reenact.contracts.redactor import Redactor
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
-from reenact.record.runs import Run, from_context
+from reenact.record.runs import Runs, from_context
 from reenact.record.shield import shielded
 from reenact.record.span import CallSpan, CallSpans
 from reenact.values import typed
@@ -45,8 +45,7 @@ _FIRST_ERROR_STATUS = 400
 
 def order_clock() -> Callable[[], int]:
     """Make the sequence that numbers releases to agent code; taking a number is atomic in CPython."""
-    counter = itertools.count(1)
-    return lambda: next(counter)
+    return itertools.count(1).__next__
 
 
 class _Crossing:
@@ -71,6 +70,7 @@ class _Crossing:
 class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
+    __slots__ = ("_chunks", "_head", "_open", "_recorder", "_started", "call", "place", "projected", "span")
     answer: Outcome | None = None
     head_order: int | None = None
     end_order: int | None = None
@@ -163,11 +163,8 @@ class SpanPassage:
 
 
 def _http_status(outcome: Outcome) -> int:
-    match outcome:
-        case Returned(payload=HttpReply(status=status)) | Streamed(status=status):
-            return status
-        case _:
-            return 0
+    reply = outcome.payload if isinstance(outcome, Returned) else outcome
+    return reply.status if isinstance(reply, HttpReply | Streamed) else 0
 
 
 def _note_error(span: CallSpan, error: BaseException) -> str:
@@ -216,20 +213,19 @@ class Recorder:
         redactor: Redactor,
         dialect: Dialect,
         *,
-        parent: Callable[[], Place],
-        run: Callable[[int], Run | None],
+        runs: Runs,
+        next_order: Callable[[], int],
         projection: Callable[[], Projection | None] = lambda: None,
     ) -> None:
         self._spans, self._journal, self._redactor, self.dialect = spans, journal, redactor, dialect
-        self._parent, self._run, self._projection = parent, run, projection
-        self.next_order = order_clock()
+        self._runs, self.next_order, self._projection = runs, next_order, projection
 
     def may_end(self, lane: lanes.Lane) -> None:
         """Let every pool job end when it will."""
 
     def ended(self, lane: lanes.Lane) -> None:
         """Number the end of a pool job, as long as its run is open."""
-        if (run := self._run(lane.root)) is not None:
+        if (run := self._runs.with_root(lane.root)) is not None:
             run.lane_ends[lane.path] = [self.next_order(), time.time_ns()]
 
     def open(self, call: Call) -> SpanPassage:
@@ -238,13 +234,13 @@ class Recorder:
 
     @shielded
     def _open(self, call: Call) -> SpanPassage | None:
-        parent = place.current() or self._parent()
+        parent = place.current() or self._runs.parent()
         attributes = dict(self.dialect.encode_call(call))
         lane = lanes.current()
         lane.used, lane.root = True, parent.root
         attributes["reenact.lane"] = lane.path
         attributes["reenact.order.start"] = self.next_order()
-        if (run := self._run(parent.root)) is not None:
+        if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
         attributes.update(from_context())
         kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL

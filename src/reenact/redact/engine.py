@@ -163,17 +163,17 @@ class Engine:
         stack = [value]
         while stack:
             item = stack.pop()
-            kind: type[Any] = type(item)
-            if kind is str:
+            if type(item) is str:
                 if hash(item) not in clean and not self._leaf_passes(item, depth):
                     return False
-            elif kind is dict:
-                for name, inner in item.items():
+            elif type(item) is dict:
+                members = cast("dict[str, Any]", item)
+                for name, inner in members.items():
                     if name not in plain and not self._name_passes(name, inner):
                         return False
-                stack += item.values()
-            elif kind is list:
-                stack += item
+                stack += members.values()
+            elif type(item) is list:
+                stack += cast("list[Any]", item)
         return True
 
     def _leaf_passes(self, leaf: str, depth: int) -> bool:
@@ -249,7 +249,7 @@ class Engine:
             for rule in RULES:
                 if any(map(text.__contains__, rule.keywords)):
                     text = self._apply(rule, text)
-        if text is before:
+        if text is before and text[:1] not in ("{", "["):  # as JSON it may yet hold something
             _remember(self._clean, mark)
         return text
 

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection
 
-_SELDOM = "_-=:KEASIzJxwkc.\\"
+_SELDOM = "_-=/KEASIzJxk\\"
 """Characters that prose and JSON hold seldom, those first by which many literals can be told."""
 _KELVIN = "\N{KELVIN SIGN}"
 """The one character outside ASCII whose lower case is in it; Python's `İ` becomes two."""
@@ -19,22 +19,34 @@ _KELVIN = "\N{KELVIN SIGN}"
 class Gate:
     """Tells whether a text holds any of `words`, or of `folded` in whatever case."""
 
-    __slots__ = ("_alone", "_search")
+    __slots__ = ("_alone", "_folded", "_search")
 
     def __init__(self, words: Collection[str], folded: Collection[str] = ()) -> None:
-        exact, any_case = _least({*words, *([_KELVIN] if folded else ())}), _least(folded)
+        begun = {word.lower() for word in words if any(word.lower() in other for other in folded)}
+        any_case = _least({*folded, *begun})
+        given = {word for word in words if not any(other in word.lower() for other in any_case)}
+        exact = _least(given | ({_KELVIN} if folded else set()))
         patterns = [_around(anchor, told) for anchor, told in _by_anchor(exact).items()]
         for anchor, told in _by_anchor(any_case).items():
             patterns += [_around(each, told, "(?i:{})") for each in {anchor, anchor.upper()}]
         self._alone = tuple(word for word in exact if _anchor(word) is None)
-        patterns += [f"(?i:{re.escape(word)})" for word in any_case if _anchor(word) is None]
+        self._folded = tuple(word for word in any_case if _anchor(word) is None)
         self._search = re.compile("|".join(patterns) or "(?!)").search
 
     def holds(self, text: str) -> bool:
         """Tell whether at least one word occurs in `text`."""
         if self._search(text) is not None:
             return True
-        return any(word in text for word in self._alone) if self._alone else False
+        for word in self._alone:
+            if word in text:
+                return True
+        return bool(self._folded) and self._holds_folded(text.lower())
+
+    def _holds_folded(self, lowered: str) -> bool:
+        for word in self._folded:  # noqa: SIM110 - as above
+            if word in lowered:
+                return True
+        return False
 
 
 def _least(words: Collection[str]) -> list[str]:
@@ -72,4 +84,5 @@ def _preceded(tail: str, befores: list[str]) -> str:
     if 0 in lengths:
         return ""
     looks = [f"(?<=(?:{'|'.join(each)}){re.escape(tail)})" for each in lengths.values()]
-    return f"(?:{'|'.join(looks)})"
+    nearest = "".join(sorted({re.escape(before[-1]) for before in befores}))  # most places are told by one character
+    return f"(?<=[{nearest}]{re.escape(tail)})(?:{'|'.join(looks)})"

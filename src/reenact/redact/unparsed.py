@@ -6,6 +6,7 @@ it could find nothing either: what is replaced never depends on which way a text
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 
 from reenact.redact.gate import Gate
@@ -14,9 +15,9 @@ from reenact.values.prefix import shared_prefix
 _ESCAPES = ("\\u", "\\/")
 """Spellings in JSON behind which a keyword may hide."""
 _SPELLED_OTHERWISE = frozenset('"\\')
-_LONG, _LARGEST = 2048, 1 << 20
+_LONG, _LARGEST = 512, 1 << 20
 """A text of a length between these is worth remembering."""
-_HEAD = 512
+_HEAD = 256
 """Texts that begin with the same so many characters are taken for turns of one conversation."""
 _CONVERSATIONS = 16
 
@@ -31,18 +32,28 @@ class Unparsed:
         # A known secret that JSON spells otherwise than it is cannot be looked for in the text as it stands.
         self._usable = all(word.isprintable() and _SPELLED_OTHERWISE.isdisjoint(word) for word in words)
         self._last: dict[int, str] = {}
+        self._same = ""
+        self._lock = threading.Lock()
 
     def passes(self, text: str) -> bool:
         """Tell that `text` holds nothing to replace; False says nothing."""
         if not self._usable:
             return False
+        if text == self._same:  # a replay asks, and then records what it asked
+            return True
         if not _LONG < len(text) < _LARGEST:
-            return not self._gate.holds(text)
+            if self._gate.holds(text):
+                return False
+            self._same = text
+            return True
         head = hash(text[:_HEAD])
         known = shared_prefix(self._last.get(head, ""), text)
         if self._gate.holds(text[max(0, known - self._overlap) :]):
             return False
-        if len(self._last) >= _CONVERSATIONS:
-            self._last.clear()
-        self._last[head] = text
+        self._same = text
+        with self._lock:
+            self._last.pop(head, None)
+            self._last[head] = text
+            if len(self._last) > _CONVERSATIONS:  # the one that was not heard of for longest
+                del self._last[next(iter(self._last))]
         return True

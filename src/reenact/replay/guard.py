@@ -2,13 +2,15 @@
 
 An audit hook (PEP 578) names the line that tried; it sees Python's own sockets and processes, not those of C
 extensions. Where the platform can enforce it (Linux), the replaying process also enters a network namespace without
-interfaces before the agent starts; the ledger says `enforced` or `not enforced`.
+interfaces before the agent starts; the ledger says `enforced` or `not enforced`. The application's own telemetry does
+not leave either, but that is no act of the agent's and is not told.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 import os
 import re
 import sys
@@ -32,6 +34,12 @@ _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False
 _state: dict[str, Any] = {"ledger": None, "hooked": False}
 _CODE = ("stdlib", "platstdlib", "purelib", "platlib")
 _LIBRARIES = tuple({str(Path(sysconfig.get_path(name))) + os.sep for name in _CODE} | {f"{Path(__file__).parents[1]}/"})
+_TELEMETRY = (
+    "opentelemetry.sdk._shared_internal",
+    "opentelemetry.sdk.trace.export",
+    "opentelemetry.sdk._logs._internal.export",
+    "opentelemetry.sdk.metrics._internal.export",
+)
 _PYTHON = re.compile(r"python[0-9.]*")
 _ISOLATING = re.compile(r"-[a-zA-Z]*[IES]")
 """Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
@@ -56,11 +64,33 @@ def shut(ledger: Ledger) -> Generator[None]:
         _state["hooked"] = True
     before, _state["ledger"] = _state["ledger"], ledger
     stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
+    for name in _TELEMETRY:
+        logging.getLogger(name).addFilter(_is_worth_telling)
     try:
         yield
     finally:
+        for name in _TELEMETRY:
+            logging.getLogger(name).removeFilter(_is_worth_telling)
         stop()
         _state["ledger"] = before
+
+
+class TelemetryHeld(Exception):
+    """Ends an export of the application's telemetry: no side effect of the agent's, and nothing to try again."""
+
+
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], TelemetryHeld))
+
+
+def _is_telemetry() -> bool:
+    """Tell whether one of OpenTelemetry's processors is exporting on this thread."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _TELEMETRY:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -72,6 +102,8 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     what = _described(event, args)
     if what is None:
         return
+    if event in _SOCKETS and _is_telemetry():
+        raise TelemetryHeld(f"{what}: a replay exports nothing")
     place = where()
     hint = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
     ledger.note("refused", what=what, where=place, event=event, hint=hint)

@@ -14,8 +14,10 @@ bound drawn from the recorded times, the lowest number that waits is granted and
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import heapq
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -30,6 +32,7 @@ PATIENCE_S = 1.0
 """How long a missing lower number is awaited beyond twice its recorded delay."""
 
 _LONGEST_WAIT_S = 120.0
+_TICK_S = 0.01
 
 
 @dataclass(slots=True)
@@ -68,6 +71,8 @@ class Gate:
         self._next = 0
         self._gone: set[int] = set()
         self._waiting: dict[int, _Waiter] = {}
+        self._clock = 0
+        """The process in which a thread looks again from time to time; 0 while nobody waits."""
         self._enlisted: list[int] = []
         """A heap of the orders that wait, and of some that waited."""
         self._lock = threading.Lock()
@@ -78,15 +83,15 @@ class Gate:
 
     def wait(self, order: int | None, lane: str) -> None:
         """Block the calling thread until `order` is granted. Unknown orders are granted at once."""
-        waiter: _Waiter | None = None
-        event = threading.Event()
         with self._lock:
             if self._pass(order, lane):
                 return
+            event = threading.Event()
             waiter = self._enlist(order, lane, event.set)
-        while not event.wait(self._pause()):
-            self._look_again()
-        del waiter
+        try:
+            event.wait()
+        finally:
+            self._leave(waiter)
 
     async def wait_async(self, order: int | None, lane: str) -> None:
         """Suspend the calling task until `order` is granted."""
@@ -97,15 +102,16 @@ class Gate:
             future: asyncio.Future[None] = loop.create_future()
             waiter = self._enlist(order, lane, lambda: _resolve(loop, future))
         try:
-            while not future.done():
-                await asyncio.wait([future], timeout=self._pause())
-                if not future.done():
-                    self._look_again()
+            await future
         finally:
-            if not waiter.granted:  # cancelled: what it waited for will not come
-                with self._lock:
-                    self._waiting.pop(waiter.order, None)
-                self.drop([waiter.order])
+            self._leave(waiter)
+
+    def _leave(self, waiter: _Waiter) -> None:
+        """Hear that a waiter goes; where it was cancelled or interrupted, what it waited for will not come."""
+        if not waiter.granted:
+            with self._lock:
+                self._waiting.pop(waiter.order, None)
+            self.drop([waiter.order])
 
     def settled(self, lane: str) -> None:
         """Hear that a lane ended, or came back for another call."""
@@ -152,7 +158,24 @@ class Gate:
         self._waiting[waiter.order] = waiter
         heapq.heappush(self._enlisted, waiter.order)
         self._advance()
+        if not waiter.granted and self._clock != os.getpid():
+            self._clock = os.getpid()
+            _thread.start_new_thread(self._tick, ())  # none of `threading`'s, which would be a lane
         return waiter
+
+    def _tick(self) -> None:
+        """Look again from time to time, as long as anybody waits. A forked child has to start a clock of its own.
+
+        Nobody else does: waiters go on in the order of their grants and never in that of their timers, and who comes
+        next is not asleep when its turn comes.
+        """
+        while True:
+            time.sleep(self._pause())
+            self._look_again()
+            with self._lock:
+                if not self._waiting:
+                    self._clock = 0
+                    return
 
     def _forward(self) -> None:
         while self._next < len(self._queue) and self._queue[self._next] in self._gone:
@@ -211,12 +234,12 @@ class Gate:
             waiter.grant()
 
     def _pause(self) -> float:
-        """Say how long a waiter may sleep before it looks again."""
+        """Say for how long the clock may sleep."""
         with self._lock:
             current = self._current()
-            if current is not None and (waiter := self._waiting.get(current)) is not None:
-                return max(0.0005, self._pending(current, waiter.lane))
-            return min(1.0, max(0.01, self._deadline() - time.monotonic()))
+            waiter = self._waiting.get(current) if current is not None else None
+            pending = self._pending(waiter.order, waiter.lane) if waiter is not None else _TICK_S
+        return min(_TICK_S, max(0.0005, pending))
 
     def _deadline(self) -> float:
         """Say until when the missing lower number is awaited: twice its recorded delay, and a bit."""

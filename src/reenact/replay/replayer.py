@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
@@ -77,7 +76,8 @@ class ReplayPassage:
         self.head_order = node.head_order if node else None
         self.end_order = node.end_order if node else None
         self.took_s = (node.span.end_ns - node.span.start_ns) / 1e9 if node else None
-        self.place = replace(inner.place, recorded=node.id if node else None)
+        inside = inner.place
+        self.place = Place(inside.trace_id, inside.span_id, node.id if node else None, inside.root)
 
     @contextmanager
     def crossing(self) -> Generator[None]:
@@ -132,14 +132,22 @@ class ReplayPassage:
 class Replayer:
     """Answers calls from `stubs` under `policy`."""
 
-    def __init__(self, stubs: Stubs, recorder: Recorder, redactor: Redactor, ledger: Ledger, policy: Policy) -> None:
+    def __init__(
+        self,
+        stubs: Stubs,
+        recorder: Recorder,
+        redactor: Redactor,
+        ledger: Ledger,
+        policy: Policy,
+        process: str = "",
+    ) -> None:
         self.stubs, self._recorder, self._redactor, self.ledger = stubs, recorder, redactor, ledger
         self._policy = policy
         live = {kind for kind in CallKind if policy.source(kind) is Source.LIVE}
         self._gates = {process: Gate(found, self._skipped) for process, found in stubs.expected(live).items()}
         self._no_gate = Gate(())
-        self._process = ""
-        """The recorded process whose calls this one makes."""
+        self._process = process
+        """The recorded process whose calls this one makes again."""
         self._lock = threading.Lock()
         self._stopped: str | None = None
         self._stop_listening = lanes.listen(self)
@@ -169,8 +177,8 @@ class Replayer:
     def may_end(self, lane: lanes.Lane) -> None:
         """Hold a pool job until those that ended before it when recorded are resolved."""
         end = self.stubs.lane_ends.get((self._process, lane.path))
-        if end is not None:
-            self._gates[self._process].wait(end[0], lane.path)
+        if end is not None and (gate := self._gates.get(self._process)) is not None:
+            gate.wait(end[0], lane.path)
 
     def ended(self, lane: lanes.Lane) -> None:
         """Hear nothing more: the future's own callback tells that the lane settled."""
@@ -189,12 +197,11 @@ class Replayer:
         with self._lock:
             stub = None
             if call.kind in STRUCTURE or source is not Source.LIVE:
-                stub = self.stubs.take(asked, parent if isinstance(parent, str) else None, lane)
+                stub = self.stubs.take(asked, parent if isinstance(parent, str) else None, lane, self._process)
         if call.kind in STRUCTURE:
             return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
         if stub is None:
             return self._unanswered(call, asked, source, lane, parent)
-        self._process = process_of(stub.node)
         return self._answered(call, asked, stub, lane)
 
     def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:

@@ -1,8 +1,8 @@
 """Stubs: recorded calls, found again by what they asked.
 
 Matching is by key first. Equal keys are told apart by place in the graph (the recorded call that the live parent was
-matched with), then by lane, then by the order in which they were asked. Every look-up is a few dictionary steps,
-however long the recording: entries that were taken are passed over once and forgotten.
+matched with), then by process and lane, then by the order in which they were asked. Every look-up is a few dictionary
+steps, however long the recording: entries that were taken are passed over once and forgotten.
 """
 
 from __future__ import annotations
@@ -53,16 +53,18 @@ class Stubs:
         self.covered: set[str] = set()
         self._found: dict[Hashable, deque[Stub]] = defaultdict(deque)
         for stub in self.stubs.values():
-            for index in self._indices(stub.question.key, stub.node.parent, stub.node.lane):
+            node = stub.node
+            for index in self._indices(stub.question.key, node.parent, node.lane, process_of(node)):
                 self._found[index].append(stub)
 
     @staticmethod
-    def _indices(key: str, parent: str | None, lane: str) -> tuple[Hashable, ...]:
-        return (key, parent, lane), (key, parent), (key, None, lane), (key,)
+    def _indices(key: str, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
+        below = ((key, "below", parent, lane), (key, "below", parent)) if parent is not None else ()
+        return (*below, (key, "in", process, lane), (key, "in", process), (key, "on", lane), (key,))
 
-    def take(self, asked: Question, parent: str | None, lane: str) -> Stub | None:
+    def take(self, asked: Question, parent: str | None, lane: str, process: str = "") -> Stub | None:
         """Take the stub that stands for a live call, or None where the recording has no more of it."""
-        for index in self._indices(asked.key, parent, lane):
+        for index in self._indices(asked.key, parent, lane, process):
             waiting = self._found.get(index)
             while waiting:
                 stub = waiting[0]

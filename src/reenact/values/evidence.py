@@ -66,6 +66,13 @@ def request_to_attributes(request: Request) -> dict[str, Attribute]:
     return attributes
 
 
+def request_body_to_attributes(body: Body) -> dict[str, Attribute]:
+    """Spell the one part of a request over HTTP that differs from call to call."""
+    attributes: dict[str, Attribute] = {}
+    _write_body(attributes, body, "input", _REQUEST_BODY)
+    return attributes
+
+
 def request_from_attributes(attributes: Mapping[str, Attribute]) -> Request | None:
     """Read what was asked, or None where the span carries no evidence of ours."""
     boundary = attributes.get("reenact.boundary")

@@ -14,6 +14,8 @@ Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json
 
 _CANONICAL = orjson.OPT_SORT_KEYS
 _LONG_INTEGER = re.compile(rb"[:,\[\s-][0-9]{19,}\s*[,\]}]|^\s*-?[0-9]{19,}\s*$")
+_DIGITS, _NINETEEN = bytes.maketrans(b"123456789", b"0" * 9), b"0" * 19
+"""A run of nineteen digits is found many times faster among digits that are all made the same."""
 
 
 def canonical(value: Json) -> bytes:
@@ -50,7 +52,7 @@ def parse(text: str | bytes) -> Json:
     """
     value: Json = orjson.loads(text)
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    if _LONG_INTEGER.search(raw):  # orjson reads an integer over 64 bit as a float
+    if _NINETEEN in raw.translate(_DIGITS) and _LONG_INTEGER.search(raw):  # orjson reads one over 64 bit as a float
         return json.loads(text)  # type: ignore[no-any-return]
     return value
 

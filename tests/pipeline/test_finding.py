@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reenact
+from held import Held
+from reenact.errors import InputError, UsageError
+from reenact.formats import otlp_json
+from reenact.pipeline import listing
+from reenact.pipeline.listing import Filters, listed
+from reenact.pipeline.sources import Found, find, runs_in
+from reenact.stores.directory import DirectoryStore
+
+
+@reenact.tool
+def order(item: str, count: int = 1) -> str:
+    if item == "unicorn":
+        raise LookupError(f"no {item}")
+    return f"{count} {item}"
+
+
+@reenact.tool
+def cancel(item: str) -> None:
+    del item
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Held:
+    return Held(tmp_path)
+
+
+@pytest.fixture
+def store(held: Held) -> DirectoryStore:
+    """Three runs of one recording and a run of another."""
+
+    def first() -> None:
+        with reenact.run("breakfast", user="ann", session="s-1"):
+            order("tea", 2)
+            order("milk")
+        with reenact.run("lunch", user="bob", session="s-1"):
+            order("tea", 3)
+            cancel("tea")
+        with reenact.run("dinner", user="ann", session="s-2", tenant="acme"):
+            order("unicorn")
+
+    held.record(first)
+    time.sleep(0.002)
+    held.record(lambda: order("a late tea"))
+    return DirectoryStore(held.store)
+
+
+def names(store: DirectoryStore, limit: int = 0, **filters: Any) -> list[str]:
+    given = {"replays": False, **filters}
+    return [str(said["name"]) for said in listed(store, None, Filters(**given), limit)]
+
+
+# listing
+
+
+def test_runs_are_listed_newest_first(store: DirectoryStore) -> None:
+    assert names(store)[1:] == ["dinner", "lunch", "breakfast"]
+    assert names(store, limit=2)[1:] == ["dinner"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"user": "ann"}, ["dinner", "breakfast"]),
+        ({"session": "s-1"}, ["lunch", "breakfast"]),
+        ({"tenant": "acme"}, ["dinner"]),
+        ({"user": "ann", "session": "s-1"}, ["breakfast"]),
+        ({"tool": "cancel"}, ["lunch"]),
+        ({"status": "error"}, ["dinner"]),
+        ({"text": "UNICORN"}, ["dinner"]),
+        ({"text": "2 tea"}, ["breakfast"]),
+        ({"arguments": (("item", "tea"),)}, ["lunch", "breakfast"]),
+        ({"arguments": (("item", "tea"), ("count", "3"))}, ["lunch"]),
+        ({"arguments": (("item", "milk"), ("count", "2"))}, []),
+        ({"tool": "cancel", "arguments": (("item", "tea"),)}, ["lunch"]),
+        ({"tool": "order", "arguments": (("item", "unicorn"),)}, ["dinner"]),
+        ({"model": "gpt"}, []),
+        ({"user": "nobody"}, []),
+        ({"window": (0, 1)}, []),
+    ],
+    ids=str,
+)
+def test_runs_are_found_by_what_people_know_of_them_in_a_store_and_in_a_file(
+    store: DirectoryStore, tmp_path: Path, filters: dict[str, Any], expected: list[str]
+) -> None:
+    assert names(store, **filters) == expected
+    file = tmp_path / "all.jsonl"
+    file.write_bytes(otlp_json.FORMAT.encode([span for each in store.trace_ids() for span in store.spans(each)]))
+    assert [said["name"] for said in listed(store, str(file), Filters(**filters), 0)] == expected
+
+
+def test_the_time_at_which_a_run_was_under_way(store: DirectoryStore) -> None:
+    lunch = next(entry for entry in store.find() if entry.name == "lunch")
+    inside = lunch.started + (lunch.ended - lunch.started) // 2
+    assert names(store, window=(inside, inside)) == ["lunch"]
+    assert names(store, window=(lunch.ended + 10**15, lunch.ended + 10**16)) == []
+
+
+def test_replays_are_listed_where_they_are_asked_for(held: Held, store: DirectoryStore) -> None:
+    found = find("last", store)
+    with reenact.replay(found, store=held.store):
+        order("a late tea")
+    assert len(names(store)) == 4
+    assert len(names(store, replays=True)) == 5
+
+
+def test_what_is_listed_says_where_it_is_and_keeps_arguments_to_itself(store: DirectoryStore) -> None:
+    said = listed(store, None, Filters(user="bob"), 0)[0]
+    assert said["source"] == str(store.folder)
+    assert said["calls"]["tool"] == 2  # type: ignore[call-overload, index]
+    assert "arguments" not in said
+
+
+def test_the_index_is_made_again_when_asked(store: DirectoryStore) -> None:
+    before = names(store)
+    (store.folder / "index.sqlite").write_bytes(b"this is no database, " * 100)
+    with pytest.raises(InputError, match="--reindex"):
+        names(store)
+    assert [said["name"] for said in listed(store, None, Filters(), 0, reindex=True)] == before
+
+
+def test_one_damaged_trace_does_not_keep_the_others_out_of_the_index(store: DirectoryStore) -> None:
+    damaged = store.folder / "traces" / store.find()[1].id[:2] / f"{store.find()[1].id}.jsonl"
+    damaged.write_bytes(b"{ broken\n" + damaged.read_bytes())
+    with pytest.raises(InputError, match=damaged.name):
+        listed(store, None, Filters(), 0, reindex=True)
+    assert names(store)[1:] == ["lunch", "breakfast"]
+
+
+def test_runs_of_a_process_that_was_killed_are_listed(held: Held) -> None:
+    child = os.fork()
+    if child == 0:
+        held.start()
+        with reenact.run("killed"):
+            order("tea")
+            os._exit(9)
+    os.waitpid(child, 0)
+    (said,) = listed(DirectoryStore(held.store), None, Filters(), 0)
+    assert (said["name"], said["status"]) == ("killed", "interrupted")
+    assert listing.listed(DirectoryStore(held.store), None, Filters(status="ok"), 0) == []
+
+
+# naming one
+
+
+def test_last_is_the_newest_recording_and_never_a_replay(held: Held, store: DirectoryStore) -> None:
+    last = find("last", store)
+    assert last.run.nodes[1].call.request.arguments == {"item": "a late tea", "count": 1}  # type: ignore[union-attr]
+    with reenact.replay(last, store=held.store):
+        order("a late tea")
+    assert find("last", store).run.id == last.run.id
+
+
+def test_a_prefix_names_a_run_with_its_siblings(store: DirectoryStore) -> None:
+    ids = {entry.name: entry.id for entry in store.find()}
+    found = find(ids["lunch"][:10].upper(), store)
+    assert found.run.name == "lunch"
+    assert sorted(run.name for run in found.siblings) == ["breakfast", "dinner"]
+    assert found.source == str(store.folder)
+
+
+def test_what_fits_several_or_nothing_is_told(store: DirectoryStore) -> None:
+    with pytest.raises(InputError, match="holds no run 'zz'"):
+        find("zz", store)
+    several = {entry.id[0] for entry in store.find()}
+    if len(several) < 4:
+        shared = next(each for each in several if sum(entry.id[0] == each for entry in store.find()) > 1)
+        with pytest.raises(UsageError, match=f"{shared!r} fits"):
+            find(shared, store)
+
+
+def test_an_empty_store_says_how_to_record(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no run") as error:
+        find("last", DirectoryStore(tmp_path))
+    assert "reenact run" in str(error.value)
+
+
+def test_a_file_called_last_is_not_the_last_run(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store.folder)
+    (store.folder / "last").write_text("a file of the user's")
+    assert find("last", store).run.nodes
+    with pytest.raises(InputError, match="not a trace file"):
+        find("./last", store)
+
+
+@pytest.fixture
+def file(store: DirectoryStore, tmp_path: Path) -> Callable[..., Path]:
+    """Write runs of the store to a file."""
+
+    def write(*chosen: str) -> Path:
+        path = tmp_path / "runs.jsonl"
+        ids = {entry.name: entry.id for entry in store.find()}
+        path.write_bytes(otlp_json.FORMAT.encode([span for name in chosen for span in store.spans(ids[name])]))
+        return path
+
+    return write
+
+
+def test_a_file_of_one_run_names_it(store: DirectoryStore, file: Callable[..., Path]) -> None:
+    found = find(str(file("lunch")), store)
+    assert (found.run.name, found.siblings) == ("lunch", ())
+
+
+def test_a_file_of_several_runs_wants_one_named(store: DirectoryStore, file: Callable[..., Path]) -> None:
+    path = file("lunch", "breakfast")
+    with pytest.raises(UsageError, match="holds 2 runs, name one") as error:
+        find(str(path), store)
+    ids = {run.name: run.id for run in runs_in(path)}
+    assert f"{path}#{ids['lunch'][:12]}" in str(error.value)
+    found = find(f"{path}#{ids['lunch'][:8]}", store)
+    assert (found.run.name, [run.name for run in found.siblings]) == ("lunch", ["breakfast"])
+    with pytest.raises(InputError, match="holds no run 'zz'"):
+        find(f"{path}#zz", store)
+
+
+def test_a_file_of_a_run_and_its_replay_means_the_run(
+    held: Held, store: DirectoryStore, file: Callable[..., Path]
+) -> None:
+    last = find("last", store)
+    with reenact.replay(last, store=held.store):
+        order("a late tea")
+    path = file("lunch")
+    replay = next(entry for entry in store.find() if entry.replay_of)
+    with path.open("ab") as stream:
+        stream.write(otlp_json.FORMAT.encode(store.spans(replay.id)))
+    assert find(str(path), store).run.name == "lunch"
+
+
+def test_found_is_what_load_gives(held: Held, store: DirectoryStore) -> None:
+    assert isinstance(reenact.load("last", store=held.store), Found)
+    assert reenact.load("last", store=held.store).run.id == find("last", store).run.id

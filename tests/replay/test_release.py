@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from reenact.replay import release
+from reenact.replay.release import Expected, Gate
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for what does not come no longer than a test should."""
+    monkeypatch.setattr(release, "PATIENCE_S", 0.15)
+
+
+def expected(numbers: Iterable[int], *, apart_s: float = 0.001) -> list[Expected]:
+    return [Expected(number, 0.0, number * apart_s) for number in numbers]
+
+
+class Skips:
+    """Takes down what the gate gave up."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[list[int], int]] = []
+
+    def __call__(self, passed: list[int], granted: int) -> None:
+        self.told.append((passed, granted))
+
+
+def test_threads_are_let_through_in_recorded_order() -> None:
+    skips, out = Skips(), list[int]()
+    gate = Gate(expected(range(1, 31)), skips)
+
+    def work(number: int) -> None:
+        time.sleep(random.uniform(0, 0.01))
+        gate.wait(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(30) as pool:
+        list(pool.map(work, random.sample(range(1, 31), 30)))
+    assert out == list(range(1, 31))
+    assert skips.told == []
+    assert time.monotonic() - begun < 3, "whose turn it is goes at once"
+
+
+def test_tasks_are_let_through_in_recorded_order() -> None:
+    skips, out = Skips(), list[int]()
+    gate = Gate(expected(range(1, 201)), skips)
+
+    async def work(number: int) -> None:
+        await asyncio.sleep(random.uniform(0, 0.01))
+        await gate.wait_async(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    async def main() -> None:
+        await asyncio.gather(*(work(number) for number in random.sample(range(1, 201), 200)))
+
+    asyncio.run(main())
+    assert out == list(range(1, 201))
+    assert skips.told == []
+
+
+def test_threads_and_tasks_of_several_loops_wait_for_one_another() -> None:
+    out: list[int] = []
+    gate = Gate(expected(range(1, 31)))
+
+    async def one(number: int) -> None:
+        await gate.wait_async(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    async def several(numbers: Iterable[int]) -> None:
+        await asyncio.gather(*(one(number) for number in numbers))
+
+    def blocking(number: int) -> None:
+        gate.wait(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    threads = [
+        threading.Thread(target=asyncio.run, args=(several(range(1, 31, 3)),)),
+        threading.Thread(target=asyncio.run, args=(several(range(2, 31, 3)),)),
+        *(threading.Thread(target=blocking, args=(number,)) for number in range(3, 31, 3)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert out == list(range(1, 31))
+
+
+def test_a_lane_that_was_let_through_has_its_time_before_the_next() -> None:
+    """What agent code does right after an answer is done when the next lane gets its own."""
+    out: list[str] = []
+    gate = Gate(expected([1, 2]))
+
+    def first() -> None:
+        gate.wait(1, "first")
+        time.sleep(release.GRACE_S / 2)
+        out.append("first")
+        gate.settled("first")
+
+    def second() -> None:
+        gate.wait(2, "second")
+        out.append("second")
+
+    threads = [threading.Thread(target=work) for work in (second, first)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert out == ["first", "second"]
+
+
+def test_a_lane_that_never_settles_is_waited_for_no_longer_than_its_grace() -> None:
+    gate = Gate(expected([1, 2]))
+    gate.wait(1, "busy for ever")
+    begun = time.monotonic()
+    gate.wait(2, "next")
+    assert release.GRACE_S * 0.5 <= time.monotonic() - begun < release.GRACE_S * 20
+
+
+def test_one_lane_is_never_held_up_by_itself() -> None:
+    gate = Gate(expected(range(1, 2001)))
+    begun = time.monotonic()
+    for number in range(1, 2001):
+        gate.wait(number, "main")
+    assert time.monotonic() - begun < 2000 * release.GRACE_S / 10
+
+
+def test_orders_that_nobody_recorded_pass() -> None:
+    gate = Gate(expected([5]))
+    gate.wait(None, "main")
+    gate.wait(99, "main")
+    gate.wait(0, "main")
+    asyncio.run(gate.wait_async(None, "main"))
+    Gate([]).wait(1, "main")
+
+
+def test_an_order_is_waited_for_once() -> None:
+    gate = Gate(expected([1, 2]))
+    for _ in range(3):
+        gate.wait(1, "main")
+    gate.wait(2, "main")
+
+
+def test_a_number_that_never_comes_is_given_up_and_told() -> None:
+    skips = Skips()
+    gate = Gate(expected([1, 2, 3, 4]), skips)
+    gate.wait(1, "main")
+    gate.wait(4, "main")
+    assert skips.told == [([2, 3], 4)]
+
+
+def test_of_several_that_wait_the_lowest_escapes_first() -> None:
+    skips, out = Skips(), list[int]()
+    gate = Gate(expected([1, 2, 3]), skips)
+
+    async def work(number: int) -> None:
+        await gate.wait_async(number, f"lane {number}")
+        out.append(number)
+
+    async def main() -> None:
+        await asyncio.gather(work(3), work(2))
+
+    asyncio.run(main())
+    assert out == [2, 3]
+    assert skips.told == [([1], 2)]
+
+
+def test_who_waits_for_what_is_held_behind_it_escapes() -> None:
+    """The agent changed: 1 is now asked for only when 2 was answered."""
+    skips = Skips()
+    gate = Gate(expected([1, 2]), skips)
+
+    async def main() -> list[int]:
+        out: list[int] = []
+        await gate.wait_async(2, "main")
+        out.append(2)
+        await gate.wait_async(1, "main")
+        out.append(1)
+        return out
+
+    assert asyncio.run(main()) == [2, 1]
+    assert skips.told == [([1], 2)]
+
+
+def test_patience_is_longer_where_the_recording_was_slower() -> None:
+    """The missing number came half a second after the others had begun to wait; that much is awaited, and more."""
+    skips, out = Skips(), list[int]()
+    gate = Gate([Expected(1, 0.5, 0.6), Expected(2, 0.0, 0.7)], skips)
+
+    def late() -> None:
+        time.sleep(0.5)
+        gate.wait(1, "late")
+        out.append(1)
+        gate.settled("late")
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    gate.wait(2, "main")
+    out.append(2)
+    thread.join()
+    assert (out, skips.told) == ([1, 2], [])
+
+
+def test_a_cancelled_waiter_holds_up_nobody() -> None:
+    skips = Skips()
+    gate = Gate(expected([1, 2, 3]), skips)
+
+    async def main() -> list[int]:
+        out: list[int] = []
+
+        async def work(number: int) -> None:
+            await gate.wait_async(number, f"lane {number}")
+            out.append(number)
+            gate.settled(f"lane {number}")
+
+        tasks = {number: asyncio.create_task(work(number)) for number in (2, 3)}
+        await asyncio.sleep(0.01)
+        tasks[2].cancel()
+        await asyncio.sleep(0)
+        await work(1)
+        await asyncio.wait(tasks.values())
+        return out
+
+    assert asyncio.run(main()) == [1, 3]
+    assert skips.told == []
+
+
+def test_what_will_not_come_is_passed_over_at_once() -> None:
+    skips = Skips()
+    gate = Gate(expected([1, 2, 3]), skips)
+    gate.drop([1, 2])
+    gate.wait(3, "main")
+    assert skips.told == []
+
+
+def test_who_waits_for_what_was_dropped_meanwhile_goes_on() -> None:
+    gate = Gate(expected([1, 2]))
+    done = threading.Event()
+
+    def work() -> None:
+        gate.wait(2, "work")
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.02)
+    gate.drop([2])
+    assert done.wait(1)
+    thread.join()
+    gate.wait(1, "main")
+
+
+def test_a_loop_that_was_closed_meanwhile_disturbs_nobody() -> None:
+    gate = Gate(expected([1, 2]))
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(gate.wait_async(2, "gone"))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    gate.wait(1, "main")
+    gate.settled("main")
+    del task
+
+
+def test_eight_thousand_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "PATIENCE_S", 20.0)
+    out: list[int] = []
+    gate = Gate(expected(range(1, 8001)))
+
+    async def work(number: int) -> None:
+        await gate.wait_async(number, f"lane {number}")
+        out.append(number)
+        gate.settled(f"lane {number}")
+
+    async def main() -> None:
+        await asyncio.gather(*(work(number) for number in reversed(range(1, 8001))))
+
+    asyncio.run(main())
+    assert out == list(range(1, 8001))

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from itertools import takewhile
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reenact.values.prefix import shared_prefix
+
+REPEATED = st.builds(lambda piece, times: piece * times, st.text("ab中", max_size=3), st.integers(0, 9000))
+TEXTS = st.text("ab", max_size=5) | REPEATED
+
+
+@given(shared=TEXTS, left=TEXTS, right=TEXTS)
+@example(shared="a" * 20_000, left="b", right="")
+@example(shared="", left="", right="")
+def test_it_is_the_longest(shared: str, left: str, right: str) -> None:
+    a, b = shared + left, shared + right
+    longest = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+    assert shared_prefix(a, b) == shared_prefix(b, a) == longest
