@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from reenact.boundary.place import Place
 
 CUT = (
     (asyncio, "as_completed"),
+    (futures, "as_completed"),
     (asyncio.BaseEventLoop, "create_task"),
     (threading.Thread, "start"),
     (ThreadPoolExecutor, "submit"),
@@ -458,6 +460,38 @@ def test_ends_of_jobs_are_numbered_in_the_order_in_which_callbacks_see_them(numb
         begun.set()
     assert len(seen) == 40
     assert numbers.ended_lanes == seen
+
+
+def test_as_completed_gives_jobs_in_the_order_in_which_they_ended() -> None:
+    """Those that had ended before it was asked come first, in their order and not in that of their addresses."""
+    for _ in range(20):
+        gates = [threading.Event() for _ in range(12)]
+        with ThreadPoolExecutor(12) as pool:
+            jobs = [pool.submit(gate.wait, 5) for gate in gates]
+            order = random.sample(range(12), 12)
+            for number in order[:8]:
+                gates[number].set()
+                jobs[number].result()
+            given = futures.as_completed([*jobs, jobs[0]])
+            seen = [next(given) for _ in range(8)]
+            for number in order[8:]:
+                gates[number].set()
+                seen.append(next(given))
+            assert [jobs.index(job) for job in seen] == order
+            assert list(given) == []
+
+
+def test_as_completed_keeps_its_promises() -> None:
+    never: Future[int] = Future()
+    cancelled: Future[int] = Future()
+    cancelled.cancel()
+    failed: Future[int] = Future()
+    failed.set_exception(ValueError("mine"))
+    assert list(futures.as_completed([])) == []
+    given = futures.as_completed([never, cancelled, failed], timeout=0.02)
+    assert {next(given), next(given)} == {cancelled, failed}
+    with pytest.raises(TimeoutError, match=r"1 \(of 3\) futures unfinished"):
+        next(given)
 
 
 def test_jobs_that_crossed_no_boundary_are_not_numbered(numbers: Numbers) -> None:

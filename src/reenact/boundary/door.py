@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opentelemetry import context
-from opentelemetry.context import get_value
 
 if TYPE_CHECKING:
     from reenact.contracts.doorman import Doorman
@@ -41,7 +40,8 @@ def doorman() -> Doorman | None:
     current = _DOOR.doorman
     if current is None:
         return None
-    if _is_suppressed() and not _DOOR.strict:
+    held = context.get_current()
+    if held and not _DOOR.strict and any(map(held.get, _SUPPRESSED)):
         _DOOR.suppressed += 1
         return None
     return current
@@ -56,7 +56,3 @@ _SUPPRESSED = (
     "suppress_instrumentation",  # what instrumentations set by hand
     getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"),  # made anew in every process
 )
-
-
-def _is_suppressed() -> bool:
-    return any(map(get_value, _SUPPRESSED))

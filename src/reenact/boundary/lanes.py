@@ -10,10 +10,14 @@ lane (`aside`).
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import hashlib
+import itertools
+import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
@@ -57,6 +61,9 @@ class Lane:
 _main = Lane("main")
 _LANE: contextvars.ContextVar[Lane | None] = contextvars.ContextVar("reenact_lane", default=None)
 _local = threading.local()
+_ends = itertools.count(1)
+_END = "_reenact_end"
+"""Under which name a future keeps its place in the order of ends."""
 _resolving = threading.Lock()
 
 
@@ -113,9 +120,17 @@ class on:  # noqa: N801 - reads as a function does; a generator would cost a cal
         _LANE.set(self._before)
 
 
-def aside() -> on:
+class aside:  # noqa: N801 - as above
     """Surround a real call: what libraries spawn inside takes no numbers from the agent's lane."""
-    return on(Lane(f"{current().path}/~"))
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = before = _LANE.get()
+        _LANE.set(Lane(f"{(before or _main).path}/~"))
+
+    def __exit__(self, *_: object) -> None:
+        _LANE.set(self._before)
 
 
 def listen(listener: Listener) -> Callable[[], None]:
@@ -312,6 +327,7 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
     def resolve(self: Future[Any], value: Any) -> None:
         lane: Lane | None = getattr(_local, "ended", None)
         if lane is None or not _finishers:
+            vars(self)[_END] = next(_ends)
             original(self, value)
             return
         _local.ended = None
@@ -321,6 +337,7 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             for finisher in tuple(_finishers):
                 finisher.ended(lane)
+            vars(self)[_END] = next(_ends)
             original(self, value)
         finally:
             if alone:
@@ -329,10 +346,40 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
     return resolve
 
 
+def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Give futures in the order in which they ended, those that were done before included.
+
+    `concurrent.futures.as_completed` begins with a set of these, and so with the order of their addresses.
+    """
+
+    @wraps(original)
+    def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
+        until = None if timeout is None else time.monotonic() + timeout
+        ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        given = dict.fromkeys(fs)
+        count = left = len(given)
+        for future in given:
+            future.add_done_callback(ended.put)
+        given.clear()  # who was given is forgotten, so that the memory of results is freed
+        done = sorted((ended.get() for _ in range(ended.qsize())), key=lambda each: -vars(each).get(_END, 0))
+        while left:
+            left -= 1
+            if done:
+                yield done.pop()
+                continue
+            try:
+                yield ended.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError(f"{left + 1} (of {count}) futures unfinished") from None
+
+    return as_completed
+
+
 def install(patches: Patches) -> None:
     """Assign lanes from now on, until `patches` is undone."""
     patches.replace(asyncio.BaseEventLoop, "create_task", _create_task)
     patches.replace(asyncio, "as_completed", _as_completed)
+    patches.replace(concurrent.futures, "as_completed", _futures_as_completed)
     patches.replace(threading.Thread, "start", _thread_start)
     patches.replace(ThreadPoolExecutor, "submit", _submit)
     patches.replace(Future, "set_result", _resolve)

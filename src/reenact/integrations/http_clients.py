@@ -84,23 +84,17 @@ def _read_call(request: Any) -> Call | None:
 
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        [(name, _text(value)) for raw, value in headers.raw if (name := _kept_name(raw)) is not None]  # as they came
-    )
+    found = [(name, value) for raw, value in headers.raw if (name := _kept_name(raw)) is not None]
+    try:
+        return tuple([(name, value.decode()) for name, value in found])
+    except UnicodeDecodeError:  # opaque bytes, as RFC 9110 (section 5.5) calls them
+        return tuple([(name, value.decode("latin-1")) for name, value in found])
 
 
 @lru_cache(maxsize=1024)
 def _kept_name(raw: bytes) -> str | None:
     name = raw.decode("latin-1").lower()
     return name if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES) else None
-
-
-def _text(value: bytes) -> str:
-    """Read a field value: UTF-8 as servers send it today, else what RFC 9110 (section 5.5) calls opaque bytes."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
 
 
 def _enter(client: Any, request: Any) -> Passage | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -107,7 +108,7 @@ class Recording:
     """A recorder in charge of this process. `stop` is safe to call twice."""
 
     def __init__(self, setup: Setup, environ: Mapping[str, str]) -> None:
-        self.store = DirectoryStore(setup.store or locate(Path.cwd(), dict(environ)))
+        self.store = DirectoryStore(setup.store or locate(_here(), dict(environ)))
         self.id = environ.get("REENACT_RECORDING") or os.urandom(8).hex()
         process = os.urandom(8).hex()
         key = environ.get("REENACT_REDACTION_KEY", "").encode() or None
@@ -233,6 +234,14 @@ class Recording:
 
 
 _boundaries = _Boundaries()
+def _here() -> Path:
+    """Give the working directory, or the one for temporary files where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(tempfile.gettempdir())
+
+
 _current: list[Recording] = []
 
 

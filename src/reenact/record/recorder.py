@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -48,25 +48,6 @@ def order_clock() -> Callable[[], int]:
     return itertools.count(1).__next__
 
 
-class _Crossing:
-    """Stands inside a call. A class, since a generator would cost a call three times as much."""
-
-    __slots__ = ("_attached", "_before", "_passage")
-
-    def __init__(self, passage: SpanPassage) -> None:
-        self._passage = passage
-
-    def __enter__(self) -> None:
-        passage = self._passage
-        self._before = place.move(passage.place)
-        self._attached = passage.projected.attach() if passage.projected else None
-
-    def __exit__(self, *_: object) -> None:
-        if self._passage.projected:
-            self._passage.projected.detach(self._attached)
-        place.move(self._before)
-
-
 class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
@@ -87,7 +68,16 @@ class SpanPassage:
 
     def crossing(self) -> AbstractContextManager[None]:
         """Stand inside this call: what is called meanwhile hangs below it."""
-        return _Crossing(self)
+        return place.at(self.place) if self.projected is None else self._projecting(self.projected)
+
+    @contextmanager
+    def _projecting(self, projected: Projected) -> Generator[None]:
+        with place.at(self.place):
+            attached = projected.attach()
+            try:
+                yield
+            finally:
+                projected.detach(attached)
 
     def wait(self, order: int | None) -> None:
         """Let it through at once: while recording, the world sets the pace."""
@@ -149,15 +139,14 @@ class SpanPassage:
             return
         self._open = False
         span = self.span
-        span.set_attributes({"reenact.order.end": self._recorder.next_order()})
-        span.set_attributes(self._recorder.dialect.encode_outcome(self.call, outcome))
+        order = self._recorder.next_order()
+        attributes = {"reenact.order.end": order, **self._recorder.dialect.encode_outcome(self.call, outcome)}
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)
         elif (status := _http_status(outcome)) >= _FIRST_ERROR_STATUS:
             code, message = StatusCode.ERROR, f"HTTP {status}"
-        span.set_status(code, message)
-        span.end()
+        span.end(attributes, code, message)
         if self.projected:
             self.projected.finish(self.call, outcome, code, message)
 

@@ -18,40 +18,35 @@ from opentelemetry.trace.status import StatusCode
 from reenact.boundary.place import Place
 from reenact.contracts.redactor import Redactor
 from reenact.record.journal import JournalProcessor
-from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS_OK, STATUS_UNSET
+from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS_OK
 
+_NAMES = 1000
 _urandom: Callable[[int], bytes] = os.urandom
 
 
 class CallSpan:
-    """A span that is open until `end`; what is set later is lost. `span_id` is 64 random bits of the system's."""
+    """A span that is open until `end`. `span_id` is 64 random bits of the system's."""
 
-    __slots__ = ("_attributes", "_events", "_name", "_open", "_spans", "_status", "span_id")
+    __slots__ = ("_attributes", "_events", "_name", "_spans", "span_id")
 
     def __init__(self, spans: CallSpans, span_id: int, name: str) -> None:
         self._spans, self.span_id, self._name = spans, span_id, name
         self._attributes: dict[str, Any] = {}
         self._events: list[tuple[str, int, Mapping[str, Any]]] = []
-        self._status = (STATUS_UNSET, "")
-        self._open = True
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Add facts, each in place of an earlier one of its name."""
         self._attributes.update(attributes)
 
-    def set_status(self, code: StatusCode, message: str = "") -> None:
-        """Say how the call went."""
-        self._status = (STATUS_OK if code is StatusCode.OK else STATUS_ERROR, message)  # `.value` is slow
-
     def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Note that something happened now."""
         self._events.append((name, time.time_ns(), attributes))
 
-    def end(self) -> None:
-        """Close the span, once, and write down what was added since its start."""
-        if self._open:
-            self._open = False
-            self._spans.ended(self.span_id, self._name, self._attributes, self._status, self._events)
+    def end(self, attributes: Mapping[str, Any], code: StatusCode, message: str = "") -> None:
+        """Write down how the call went and what was added since its start. To be called once."""
+        self._attributes.update(attributes)
+        status = STATUS_OK if code is StatusCode.OK else STATUS_ERROR  # `.value` of an enumeration is slow
+        self._spans.ended(self.span_id, self._name, self._attributes, (status, message), self._events)
 
 
 class CallSpans:
@@ -59,11 +54,12 @@ class CallSpans:
 
     def __init__(self, journal: JournalProcessor, redactor: Redactor) -> None:
         self._journal, self._redactor = journal, redactor
+        self._names: dict[str, str] = {}
 
     def start(self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any]) -> CallSpan:
         """Open a span below `parent` and write its start down."""
         span_id = int.from_bytes(_urandom(8), "big") or 1
-        name = self._text(name)
+        name = self._names.get(name) or self._named(name)
         self._journal.write(
             {
                 "t": "start",
@@ -101,6 +97,13 @@ class CallSpans:
                 "events": [[self._text(event), ns, self._redacted(facts)] for event, ns, facts in events],
             }
         )
+
+    def _named(self, name: str) -> str:
+        """Redact the name of a span, once for all spans that bear it: they are few."""
+        if len(self._names) > _NAMES:
+            self._names.clear()
+        self._names[name] = named = self._text(name)
+        return named
 
     def _redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         try:
