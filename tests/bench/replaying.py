@@ -39,56 +39,66 @@ def _client(calls: int) -> Any:
     return OpenAI(base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0, http_client=transport)
 
 
-def _timed(client: Any, turns: list[list[conversation.Message]]) -> list[int]:
-    create, clock = client.chat.completions.create, time.perf_counter_ns
-    times: list[int] = []
-    for messages in turns:
-        began = clock()
-        create(model="bench-1", messages=messages, temperature=0.2)
-        times.append(clock() - began)
-    return times
+def _mocked(calls: int) -> Any:
+    """Make such a client that no replay reaches: its own method stands before that of its class."""
+    client = _client(calls)
+    client._client.send = client._client.send
+    return client
+
+
+def _timed(client: Any, messages: list[conversation.Message]) -> int:
+    began = time.perf_counter_ns()
+    client.chat.completions.create(model="bench-1", messages=messages, temperature=0.2)
+    return time.perf_counter_ns() - began
 
 
 def _recorded(turns: list[list[conversation.Message]], store: str) -> str:
     import reenact
 
+    client = _client(len(turns))
     with reenact.record(store=store) as recorder:
-        _timed(_client(len(turns)), turns)
+        for messages in turns:
+            _timed(client, messages)
     (run,) = recorder.runs
     return run.id
 
 
-def _replayed(run: str, store: str, turns: list[list[conversation.Message]]) -> tuple[list[int], int]:
-    """Replay once and give the times of the calls, and how long it took until the first could be made."""
+def _replayed(
+    run: str, store: str, turns: list[list[conversation.Message]], mocked: Any
+) -> tuple[list[tuple[int, int]], int]:
+    """Replay once, each call next to a mocked one, and give both times, and how long it took until the first."""
     import reenact
 
-    client, began = _client(0), time.perf_counter_ns()
+    client, began, pairs = _client(0), time.perf_counter_ns(), list[tuple[int, int]]()
     with reenact.replay(run, store=store) as replay:
         loaded = time.perf_counter_ns() - began
-        times = _timed(client, turns)
+        for number, messages in enumerate(turns):
+            if number % 2:
+                took = _timed(client, messages)
+                pairs.append((took, _timed(mocked, messages)))
+            else:
+                took = _timed(mocked, messages)
+                pairs.append((_timed(client, messages), took))
     if replay.result is None or replay.result.result != "same":
         raise SystemExit("the replay is not what was recorded")
-    return times, loaded
+    return pairs, loaded
 
 
 def measure(calls: int, prompts: str, store: str) -> dict[str, float]:
-    """Measure both ways. The mock goes first: what a replay shuts stays watched for the rest of the process."""
+    """Measure both ways."""
     turns = conversation.turns(MESSAGES, calls, fresh=False)
     if prompts == "identical":
         turns = [turns[0]] * calls
-    few = turns[:10]
+    few, passes = turns[:10], max(1, _SAMPLES // calls)
+    mocked = _mocked(len(few) + passes * calls)
     run, warm = _recorded(turns, store), _recorded(few, store)
-    passes = max(1, _SAMPLES // calls)
-    _timed(_client(len(few)), few)
-    mocked = [each for _ in range(passes) for each in _timed(_client(calls), turns)]
-    _replayed(warm, store, few)
-    passed = [_replayed(run, store, turns) for _ in range(passes)]
-    replayed = [each for times, _ in passed for each in times]
+    _replayed(warm, store, few, mocked)
+    passed = [_replayed(run, store, turns, mocked) for _ in range(passes)]
+    pairs = [pair for each, _ in passed for pair in each]
     return {
-        "mocked": statistics.median(mocked) / 1e3,
-        "mocked_mean": statistics.fmean(mocked) / 1e3,
-        "replayed": statistics.median(replayed) / 1e3,
-        "replayed_mean": statistics.fmean(replayed) / 1e3,
+        "mocked": statistics.median(mock for _, mock in pairs) / 1e3,
+        "added": statistics.median(replay - mock for replay, mock in pairs) / 1e3,
+        "added_mean": statistics.fmean(replay - mock for replay, mock in pairs) / 1e3,
         "load": statistics.median(loaded for _, loaded in passed) / 1e3 / calls,
     }
 

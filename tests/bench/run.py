@@ -6,8 +6,8 @@ Recording: the real SDK calls a loopback provider that answers at once. Every ar
 arms one after another. Inside, each call goes through an observed client and through one that is out of the observer's
 reach, in turn; what an arm adds is the median of the differences between neighbours. The peers capture content (their
 default), with the attribute limits of OpenTelemetry's SDK off, and export in batches; ours writes its journal, redacts,
-and carries the journal on a thread. Replaying: the same SDK calls, answered by a replay and by the client library's own
-mock transport, from the same bytes.
+and carries the journal on a thread. Replaying: each SDK call is answered by a replay and, next to it, by the client
+library's own mock transport, from the same bytes.
 
 It measures and never judges: figures are printed with their quartiles, and a loaded machine is said to be one.
 """
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 PEERS = ("openinference", "openllmetry")
 ARMS = {"": ("reenact", *PEERS), "+otlp": ("reenact+otlp", *(f"{peer}+otlp" for peer in PEERS))}
 """Arms by what their spans go to: thrown away (ours: the store on disk alone), or an OTLP receiver."""
-CASES = ((1, "history", 300),)
+CASES = ((1, "history", 300), (20, "history", 150), (100, "history", 60), (100, "fresh", 60))
 """Messages in a call, how calls relate, and calls timed in a process."""
 LENGTHS = (10, 100, 1000, 8000)
 VERSIONS = (
@@ -138,11 +138,10 @@ def replaying_table(found: dict[str, list[dict[str, Any]]]) -> tuple[str, list[d
     documents: list[dict[str, Any]] = []
     for key, measured in found.items():
         prompts, _, length = key.partition("/")
-        adds = Figure.of([each["replayed"] - each["mocked"] for each in measured])
-        first = Figure.of([each["replayed"] - each["mocked"] for each in found[f"{prompts}/{LENGTHS[0]}"]])
-        mean = Figure.of([each["replayed_mean"] - each["mocked_mean"] for each in measured])
-        mocked = Figure.of([each["mocked"] for each in measured])
-        load = Figure.of([each["load"] for each in measured])
+        adds, mean, mocked, load = (
+            Figure.of([each[figure] for each in measured]) for figure in ("added", "added_mean", "mocked", "load")
+        )
+        first = Figure.of([each["added"] for each in found[f"{prompts}/{LENGTHS[0]}"]])
         growth = adds.median / first.median
         name = f"{length} calls, {prompts}"
         rows.append([name, mocked.shown(), f"+{adds.shown()}", f"+{mean.shown()}", f"{growth:.2f}", load.shown()])
@@ -164,7 +163,7 @@ def replaying_table(found: dict[str, list[dict[str, Any]]]) -> tuple[str, list[d
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure what recording and replaying cost.")
-    parser.add_argument("--rounds", type=int, default=7, help="more rounds, less noise (7: about twelve minutes)")
+    parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
     parser.add_argument("--part", choices=["recording", "replaying"], help="only one part")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
     given = parser.parse_args()
@@ -184,7 +183,7 @@ def main() -> None:
             text, document[f"recording{backend}"] = recording_table(found, backend)
             say(f"\nRecorded chat calls, {title}\n\n{text}")
     if given.part != "recording":
-        text, document["replaying"] = replaying_table(replay(given.rounds))
+        text, document["replaying"] = replaying_table(replay((given.rounds + 1) // 2))
         say(f"\nReplayed chat calls\n\n{text}")
     if given.json:
         given.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
