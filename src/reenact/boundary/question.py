@@ -7,10 +7,8 @@ is loaded; none is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeAlias
 
 from reenact.contracts.redactor import Redactor
 from reenact.contracts.shape import Shape
@@ -37,30 +35,21 @@ def shape_named(name: str) -> Shape | None:
     return next((shape for shape in members("shapes", Shape) if shape.name == name), None)
 
 
-Known: TypeAlias = Mapping[tuple[CallKind, str, HttpRequest], Question]
-"""Questions made before, by what they were made of: kind and name of the call, and its request."""
-
-
-def question(call: Call, redactor: Redactor | None = None, known: Known | None = None) -> Question:
-    """Make the question of a call. A live call passes the recording's redaction first.
-
-    A live call that asks, to the byte, what a `known` one asked has that one's question, without parsing.
-    """
+def question(call: Call, redactor: Redactor | None = None) -> Question:
+    """Make the question of a call. A live call passes the recording's redaction first."""
     request = call.request
     if isinstance(request, HttpRequest):
-        return _asked_over_http(call, request, redactor, known)
+        return _asked_over_http(call, request, redactor)
     return _asked_of_function(call, request, redactor)
 
 
-def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None, known: Known | None) -> Question:
+def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None) -> Question:
     shape = shape_named(request.shape)
     text = request.body.text
     if text is None:
         asked: dict[str, Json] = {"body": request.body.data.hex()}
     else:
         clean = redactor.text(text) if redactor else text
-        if known is not None and clean is text and (held := known.get((call.kind, call.name, request))) is not None:
-            return held
         body = parsed_or_none(clean)
         asked = {"body": clean if body is None else body}
     noise: dict[str, Json] = {"url": redactor.text(request.url) if redactor else request.url}

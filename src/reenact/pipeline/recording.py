@@ -234,6 +234,8 @@ class Recording:
 
 
 _boundaries = _Boundaries()
+
+
 def _here() -> Path:
     """Give the working directory, or the one for temporary files where it is gone."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import platform
@@ -40,7 +39,7 @@ def surroundings(token: Callable[[str, str], str], names_a_secret: Callable[[str
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
-        "platform": _platform(),
+        "platform": platform.platform(terse=True),
         "libraries": _versions(),
         "commit": commit(Path(_cwd())),
         "build": os.environ.get("REENACT_BUILD"),
@@ -109,31 +108,13 @@ def _resolve(git: Path, ref: str) -> str | None:
 
 
 def _versions() -> dict[str, Json]:
-    return {name: version for name in _LIBRARIES if (version := _version(name)) is not None}
-
-
-def _version(name: str) -> str | None:
-    """Ask a library that is loaded, which takes no time, and the installed files only about others."""
-    said = getattr(sys.modules.get(name), "__version__", None)
-    return said if isinstance(said, str) else _installed(name)
-
-
-@functools.cache
-def _installed(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-@functools.cache
-def _platform() -> str:
-    """Name the system, its release, machine and C library, as `platform.platform` does, but without a child process."""
-    system = os.uname()
-    parts = [system.sysname, system.release, system.machine]
-    if "CS_GNU_LIBC_VERSION" in os.confstr_names and (libc := os.confstr("CS_GNU_LIBC_VERSION")):
-        parts += ["with", libc.replace(" ", "")]
-    return "-".join(parts)
+    found: dict[str, Json] = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
 
 
 def _cwd() -> str:

@@ -190,7 +190,7 @@ class Replayer:
             gate.settled(lane)
         if self._stopped is not None:
             raise Miss(self._stopped)
-        asked = question(call, self._redactor, self.stubs.known)
+        asked = question(call, self._redactor)
         here = place.current()
         parent = here.recorded if here is not None else None
         source = self._policy.source(call.kind)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from reenact.boundary.question import Question, question
 from reenact.replay.release import Expected
-from reenact.values.call import STRUCTURE, CallKind, FunctionCall, HttpRequest, Streamed, StreamEnd, Unfinished
+from reenact.values.call import STRUCTURE, CallKind, FunctionCall, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import parsed_or_none
 from reenact.values.run import Node, Run
@@ -47,11 +47,6 @@ class Stubs:
             node.id: Stub(node=node, question=question(node.call))
             for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
             if not node.span.attributes.get("reenact.run.root")
-        }
-        self.known = {
-            (call.kind, call.name, call.request): stub.question
-            for stub in self.stubs.values()
-            if isinstance((call := stub.node.call).request, HttpRequest)
         }
         self.lane_ends = _lane_ends(self.nodes.values())
         self.taken: set[str] = set()
