@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reenact.values.call import Call, Outcome
@@ -23,6 +23,8 @@ class Dialect:
     """How sure this dialect is, 0 to 1, that the span speaks it. The surest one decodes."""
     encode_call: Callable[[Call], dict[str, Attribute]]
     """Spell what was asked, exactly. Parses no body: this runs before the agent's request goes out."""
+    split_call: Callable[[Call], tuple[Mapping[str, Attribute], dict[str, Attribute]]]
+    """The same in two parts: what calls like this one share, one object for all of them, and what is its own."""
     encode_outcome: Callable[[Call, Outcome], dict[str, Attribute]]
     """Spell what came of it, exactly. Parses no body: this runs before the agent gets its answer."""
     decode: Callable[[SpanRecord], tuple[Call, Outcome]]

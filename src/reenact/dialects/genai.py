@@ -236,6 +236,7 @@ DIALECT = Dialect(
     name="otel-genai",
     recognises=_recognises,
     encode_call=_encode_call,
+    split_call=lambda call: ({}, _encode_call(call)),
     encode_outcome=_encode_outcome,
     decode=_decode,
     flatten=_flatten,

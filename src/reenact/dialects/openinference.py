@@ -142,12 +142,20 @@ def _shapes() -> Mapping[str, Shape]:
     return {shape.name: shape for shape in members("shapes", Shape)}
 
 
+_NOTHING: Final[Mapping[str, Attribute]] = {}
+
+
 def _encode_call(call: Call) -> dict[str, Attribute]:
+    shared, own = _split_call(call)
+    return {**shared, **own}
+
+
+def _split_call(call: Call) -> tuple[Mapping[str, Attribute], dict[str, Attribute]]:
     request = call.request
     if not isinstance(request, HttpRequest) or call.attributes:
-        return _encode_any_call(call)
-    same = _all_but_the_body(call.kind, request.shape, request.method, request.url, request.attempt)
-    return {**same, **request_body_to_attributes(request.body)}
+        return _NOTHING, _encode_any_call(call)
+    shared = _all_but_the_body(call.kind, request.shape, request.method, request.url, request.attempt)
+    return shared, request_body_to_attributes(request.body)
 
 
 @functools.lru_cache(maxsize=256)
@@ -373,6 +381,7 @@ DIALECT = Dialect(
     name="openinference",
     recognises=_recognises,
     encode_call=_encode_call,
+    split_call=_split_call,
     encode_outcome=_encode_outcome,
     decode=_decode,
     flatten=_flatten,

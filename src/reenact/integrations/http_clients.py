@@ -24,6 +24,7 @@ from reenact.contracts.shape import Shape
 from reenact.discover import members
 from reenact.values import typed
 from reenact.values.call import Body, Call, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
+from reenact.values.json import Json
 
 _log = logging.getLogger("reenact")
 _KEPT_HEADERS = frozenset(
@@ -45,6 +46,8 @@ _KEPT_HEADERS = frozenset(
 _DONE = b"[DONE]"
 """What OpenAI's streams end with; the SDK reads no further."""
 _TAIL = 32
+_NO_MORE: dict[str, Json] = {}
+"""One for all calls: nobody adds to it."""
 _KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
 
 
@@ -80,15 +83,15 @@ def _read_call(request: Any) -> Call | None:
         body=Body(content),
         attempt=int(attempt) if attempt.isdecimal() else 0,
     )
-    return Call(kind=shape.kind, name=shape.span_name, request=asked)
+    return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NO_MORE)
 
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
-    found = [(name, value) for raw, value in headers.raw if (name := _kept_name(raw)) is not None]
+    raw = headers.raw
     try:
-        return tuple([(name, value.decode()) for name, value in found])
+        return tuple([(name, value.decode()) for key, value in raw if (name := _kept_name(key)) is not None])
     except UnicodeDecodeError:  # opaque bytes, as RFC 9110 (section 5.5) calls them
-        return tuple([(name, value.decode("latin-1")) for name, value in found])
+        return tuple([(name, value.decode("latin-1")) for key, value in raw if (name := _kept_name(key)) is not None])
 
 
 @lru_cache(maxsize=1024)

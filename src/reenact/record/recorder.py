@@ -224,19 +224,20 @@ class Recorder:
     @shielded
     def _open(self, call: Call) -> SpanPassage | None:
         parent = place.current() or self._runs.parent()
-        attributes = dict(self.dialect.encode_call(call))
+        shared, attributes = self.dialect.split_call(call)
         lane = lanes.current()
         lane.used, lane.root = True, parent.root
         attributes["reenact.lane"] = lane.path
         attributes["reenact.order.start"] = self.next_order()
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
-        attributes.update(from_context())
+        if held := from_context():
+            attributes.update(held)
         kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
-        span = self._spans.start(call.name, parent, kind, attributes)
+        span = self._spans.start(call.name, parent, kind, attributes, shared)
         passage = SpanPassage(self, call, span, parent)
         if (projection := self._projection()) is not None:
-            passage.projected = projection.begin(call, attributes, passage.place.span_id)
+            passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage
 
     def scrubbed(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:

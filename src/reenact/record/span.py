@@ -46,7 +46,7 @@ class CallSpan:
         """Write down how the call went and what was added since its start. To be called once."""
         self._attributes.update(attributes)
         status = STATUS_OK if code is StatusCode.OK else STATUS_ERROR  # `.value` of an enumeration is slow
-        self._spans.ended(self.span_id, self._name, self._attributes, (status, message), self._events)
+        self._spans.ended(self.span_id, self._name, self._attributes, status, message, self._events)
 
 
 class CallSpans:
@@ -55,9 +55,12 @@ class CallSpans:
     def __init__(self, journal: JournalProcessor, redactor: Redactor) -> None:
         self._journal, self._redactor = journal, redactor
         self._names: dict[str, str] = {}
+        self._shared: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
 
-    def start(self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any]) -> CallSpan:
-        """Open a span below `parent` and write its start down."""
+    def start(
+        self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any], shared: Mapping[str, Any]
+    ) -> CallSpan:
+        """Open a span below `parent` and write its start down; other spans come with the same object `shared`."""
         span_id = int.from_bytes(_urandom(8), "big") or 1
         name = self._names.get(name) or self._named(name)
         self._journal.write(
@@ -69,8 +72,7 @@ class CallSpans:
                 "name": name,
                 "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
                 "ns": time.time_ns(),
-                "attributes": self._redacted(attributes),
-                "links": (),
+                "attributes": {**self._redacted_once(shared), **self._redacted(attributes)},
             }
         )
         return CallSpan(self, span_id, name)
@@ -80,23 +82,24 @@ class CallSpans:
         span_id: int,
         name: str,
         attributes: Mapping[str, Any],
-        status: tuple[int, str],
+        status: int,
+        message: str,
         events: list[tuple[str, int, Mapping[str, Any]]],
     ) -> None:
         """Write the end of a span down."""
-        code, message = status
-        self._journal.write(
-            {
-                "t": "end",
-                "span": format(span_id, "016x"),
-                "name": name,
-                "ns": time.time_ns(),
-                "attributes": self._redacted(attributes),
-                "status": code,
-                "message": self._text(message),
-                "events": [[self._text(event), ns, self._redacted(facts)] for event, ns, facts in events],
-            }
-        )
+        frame: dict[str, Any] = {
+            "t": "end",
+            "span": format(span_id, "016x"),
+            "name": name,
+            "ns": time.time_ns(),
+            "attributes": self._redacted(attributes),
+            "status": status,
+        }
+        if message:
+            frame["message"] = self._text(message)
+        if events:
+            frame["events"] = [[self._text(event), ns, self._redacted(facts)] for event, ns, facts in events]
+        self._journal.write(frame)
 
     def _named(self, name: str) -> str:
         """Redact the name of a span, once for all spans that bear it: they are few."""
@@ -104,6 +107,18 @@ class CallSpans:
             self._names.clear()
         self._names[name] = named = self._text(name)
         return named
+
+    def _redacted_once(self, shared: Mapping[str, Any]) -> dict[str, Any]:
+        """Redact what many spans share; what holds a secret is counted, and so replaced, every time."""
+        known = self._shared.get(id(shared))
+        if known is not None:
+            return known[1]
+        redacted = self._redacted(shared)
+        if redacted == shared:
+            if len(self._shared) > _NAMES:
+                self._shared.clear()
+            self._shared[id(shared)] = shared, redacted  # held, so that its identity stays its own
+        return redacted
 
     def _redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         try:

@@ -34,6 +34,8 @@ _SCHEMES = frozenset({"", "bearer", "basic", "token"})
 """What may stand beside a token in a value that is all secret."""
 _SHORT = 256
 """Up to this length a text is hashed before anything else is asked."""
+_TOGETHER = 4096
+"""Up to this length a text is looked at together with the others of its span: what clears all of them clears each."""
 
 
 class Engine:
@@ -79,12 +81,19 @@ class Engine:
         if not attributes.keys() <= self._keys:
             return {self._plain_key(key): self._value(key, value) for key, value in attributes.items()}
         redacted, clean = dict(attributes), self._clean
+        short: list[str] = []
         for key, value in attributes.items():
             if type(value) is str:
                 if len(value) >= _SHORT or hash(value) not in clean:
-                    redacted[key] = self.text(value)
+                    if len(value) < _TOGETHER:
+                        short.append(key)
+                    else:
+                        redacted[key] = self.text(value)
             elif type(value) is not int:
                 redacted[key] = self._value(key, value)
+        if short and not self._unparsed.passes("\n".join([attributes[key] for key in short])):
+            for key in short:
+                redacted[key] = self.text(attributes[key])
         return redacted
 
     def pieces(self, pieces: Sequence[bytes]) -> list[bytes]:

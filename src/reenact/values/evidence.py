@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from reenact.values.call import (
     Body,
@@ -94,12 +94,13 @@ def outcome_to_attributes(request: Request, outcome: Outcome) -> dict[str, Attri
     """Spell what came of a request."""
     attributes: dict[str, Attribute] = {"reenact.outcome": _OUTCOMES[type(outcome)]}
     match outcome:
-        case Returned(payload=HttpReply() as reply):
-            attributes["http.response.status_code"] = reply.status
-            _write_headers(attributes, reply.headers)
-            _write_body(attributes, reply.body, "output", _RESPONSE_BODY)
-        case Returned(payload=Value(json=value)):
-            attributes["output.value"], attributes["output.mime_type"] = _value_text(value)
+        case Returned(payload=payload):
+            if isinstance(payload, HttpReply):
+                attributes["http.response.status_code"] = payload.status
+                _write_headers(attributes, payload.headers)
+                _write_body(attributes, payload.body, "output", _RESPONSE_BODY)
+            else:
+                attributes["output.value"], attributes["output.mime_type"] = _value_text(payload.json)
         case Streamed():
             if isinstance(request, HttpRequest) or outcome.headers or outcome.status != Streamed().status:
                 attributes["http.response.status_code"] = outcome.status
@@ -210,7 +211,7 @@ def _read_body(attributes: Mapping[str, Attribute], side: str, binary: str) -> B
 
 def _write_headers(attributes: dict[str, Attribute], headers: tuple[tuple[str, str], ...]) -> None:
     if headers:
-        attributes[_HEADERS] = compact([[name, value] for name, value in headers])
+        attributes[_HEADERS] = compact(cast("Json", headers))
 
 
 def _read_headers(attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
