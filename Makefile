@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-openai2 lint slow bench clean
+.PHONY: help demo test test-main test-older lint slow bench clean
 
 # A Python environment of the caller's must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -16,7 +16,7 @@ BUILDER   = hatchling editables
 
 help:
 	@echo 'make demo    a real incident, recorded and replayed offline'
-	@echo 'make test    lint, then every test but the slow ones, on openai 3 and 2'
+	@echo 'make test    lint, then every test but the slow ones, on the SDKs' present and earlier majors'
 	@echo 'make lint    ruff, basedpyright, import-linter'
 	@echo 'make slow    the whole matrices'
 	@echo 'make bench   figures, next to other instrumentations'
@@ -25,13 +25,13 @@ help:
 demo: .venv/.demo
 	@.venv/bin/reenact demo
 
-test: lint test-openai2 test-main
+test: lint test-older test-main
 
 test-main: .venv/.test
 	.venv/bin/python -m pytest -n 2
 
-test-openai2: .venv-openai2/.test
-	.venv-openai2/bin/python -m pytest -m openai2 tests/matrix
+test-older: .venv-older/.test
+	.venv-older/bin/python -m pytest -m older tests/matrix
 
 lint: .venv/.test
 	.venv/bin/python -m ruff check
@@ -59,12 +59,12 @@ bench: .venv-bench/.test
 	@.venv/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo,grpc,test,lint]'
 	@touch .venv/.demo $@
 
-.venv-openai2/.test: .ci/bootstrap.py pyproject.toml constraints-openai2.txt
-	@echo 'preparing .venv-openai2' >&2
-	@$(BOOTSTRAP) .venv-openai2
-	@.venv-openai2/bin/python $(INSTALL) -c constraints-openai2.txt $(BUILDER)
-	@.venv-openai2/bin/python $(INSTALL) -c constraints-openai2.txt --no-build-isolation \
-	  -e . 'openai<3' httpx pytest pytest-timeout pyyaml
+.venv-older/.test: .ci/bootstrap.py pyproject.toml constraints-older.txt
+	@echo 'preparing .venv-older' >&2
+	@$(BOOTSTRAP) .venv-older
+	@.venv-older/bin/python $(INSTALL) -c constraints-older.txt $(BUILDER)
+	@.venv-older/bin/python $(INSTALL) -c constraints-older.txt --no-build-isolation \
+	  -e . 'openai<3' 'anthropic<2' httpx pytest pytest-timeout pyyaml
 	@touch $@
 
 .venv-bench/.test: .ci/bootstrap.py pyproject.toml constraints.txt
@@ -75,6 +75,6 @@ bench: .venv-bench/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-openai2 .venv-bench dist build
+	rm -rf .venv .venv-older .venv-bench dist build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 REQUIRED = {"LICENSE", "Makefile", "README.md", "constraints.txt", "examples", "pyproject.toml", "src", "tests"}
-ALLOWED = REQUIRED | {"collector", "constraints-openai2.txt", "docs", "otel-collector-config.yaml"}
+ALLOWED = REQUIRED | {"collector", "constraints-older.txt", "docs", "otel-collector-config.yaml"}
 DRAWERS = re.compile(r"_?(utils?|helpers?|common|misc|base|managers?)")
 
 

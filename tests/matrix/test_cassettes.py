@@ -9,7 +9,7 @@ from matrix import cassettes
 from matrix.exchange import Exchange
 from matrix.whole import WAYS, Way, Whole, census, every, wrong
 
-pytestmark = pytest.mark.openai2
+pytestmark = pytest.mark.older
 
 FOUND = cassettes.discovered()
 RUN = [exchange for exchange in FOUND if not exchange.excluded]

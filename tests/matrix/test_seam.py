@@ -18,7 +18,7 @@ from matrix.passing import Passed, Program, client, ran, there_and_back
 from matrix.serving import Provider, Reply
 from matrix.whole import WAYS, Way, Whole, census, every, wrong
 
-pytestmark = pytest.mark.openai2
+pytestmark = pytest.mark.older
 
 FOUND = cassettes.golden()
 ASKED: dict[str, Any] = {"model": "small-1", "messages": [{"role": "user", "content": "Where is parcel 4711?"}]}
