@@ -64,7 +64,7 @@ bench: .venv-bench/.test
 	@$(BOOTSTRAP) .venv-older
 	@.venv-older/bin/python $(INSTALL) -c constraints-older.txt $(BUILDER)
 	@.venv-older/bin/python $(INSTALL) -c constraints-older.txt --no-build-isolation \
-	  -e . 'openai<3' 'anthropic<2' httpx pytest pytest-timeout pyyaml
+	  -e . 'openai<3' 'anthropic<1' httpx pytest pytest-timeout pyyaml
 	@touch $@
 
 .venv-bench/.test: .ci/bootstrap.py pyproject.toml constraints.txt

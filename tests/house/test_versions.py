@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([0-9][A-Za-z0-9.!+]*)")
-OLDER = ["openai<3", "anthropic<2", "httpx", "pytest>=9.0", "pytest-timeout", "pyyaml"]
+OLDER = ["openai<3", "anthropic<1", "httpx", "pytest>=9.0", "pytest-timeout", "pyyaml"]
 
 
 @pytest.fixture(scope="session")
