@@ -85,9 +85,9 @@ def test_a_secret_that_json_spells_otherwise_is_not_looked_for_unparsed() -> Non
 
 def test_many_conversations_do_not_push_out_the_one_that_is_heard_of() -> None:
     unparsed = Unparsed(KEYWORDS, SENSITIVE_KEYS)
-    history = f'["{"a long beginning " * 60}'
+    history = f'["{"a long beginning " * 150}'
     for number in range(100):
         assert unparsed.passes(f'{history}{number}"]')
-        assert unparsed.passes(f'["{number} {"another " * 100}"]')
+        assert unparsed.passes(f'["{number} {"another " * 300}"]')
         assert any(text.startswith(history) for text in unparsed._last.values())
     assert len(unparsed._last) == 16

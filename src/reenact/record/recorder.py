@@ -140,7 +140,8 @@ class SpanPassage:
         self._open = False
         span = self.span
         order = self._recorder.next_order()
-        attributes = {"reenact.order.end": order, **self._recorder.dialect.encode_outcome(self.call, outcome)}
+        attributes: dict[str, Any] = self._recorder.dialect.encode_outcome(self.call, outcome)
+        attributes["reenact.order.end"] = order
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)

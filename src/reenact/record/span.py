@@ -42,11 +42,12 @@ class CallSpan:
         """Note that something happened now."""
         self._events.append((name, time.time_ns(), attributes))
 
-    def end(self, attributes: Mapping[str, Any], code: StatusCode, message: str = "") -> None:
+    def end(self, attributes: dict[str, Any], code: StatusCode, message: str = "") -> None:
         """Write down how the call went and what was added since its start. To be called once."""
-        self._attributes.update(attributes)
+        if self._attributes:
+            attributes = {**self._attributes, **attributes}
         status = STATUS_OK if code is StatusCode.OK else STATUS_ERROR  # `.value` of an enumeration is slow
-        self._spans.ended(self.span_id, self._name, self._attributes, status, message, self._events)
+        self._spans.ended(self.span_id, self._name, attributes, status, message, self._events)
 
 
 class CallSpans:

@@ -15,7 +15,7 @@ from reenact.values.prefix import shared_prefix
 _ESCAPES = ("\\u", "\\/")
 """Spellings in JSON behind which a keyword may hide."""
 _SPELLED_OTHERWISE = frozenset('"\\')
-_LONG, _LARGEST = 512, 1 << 20
+_LONG, _LARGEST = 2048, 1 << 20
 """A text of a length between these is worth remembering."""
 _HEAD = 256
 """Texts that begin with the same so many characters are taken for turns of one conversation."""
