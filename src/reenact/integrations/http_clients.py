@@ -46,6 +46,7 @@ _KEPT_HEADERS = frozenset(
 _DONE = b"[DONE]"
 """What OpenAI's streams end with; the SDK reads no further."""
 _TAIL = 32
+_RETRIES = len("x-stainless-retry-count")
 _NO_MORE: dict[str, Json] = {}
 """One for all calls: nobody adds to it."""
 _KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
@@ -75,15 +76,18 @@ def _read_call(request: Any) -> Call | None:
         content = request.content
     except Exception:
         return None
-    attempt = request.headers.get("x-stainless-retry-count", "0")
     asked = HttpRequest(
-        shape=shape.name,
-        method=request.method,
-        url=url,
-        body=Body(content),
-        attempt=int(attempt) if attempt.isdecimal() else 0,
+        shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers)
     )
     return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NO_MORE)
+
+
+def _attempt(headers: Any) -> int:
+    """Read which retry this is; a look-up by name would decode every header first."""
+    for name, value in headers.raw:
+        if len(name) == _RETRIES and name.lower() == b"x-stainless-retry-count":
+            return int(value) if value.isdigit() else 0
+    return 0
 
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
