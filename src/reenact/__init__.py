@@ -3,6 +3,7 @@
     reenact.record()                            record this process
     @reenact.tool / agent / chain / retriever / llm
     with reenact.run("name", user=…, session=…, tenant=…): one unit of work, a run of its own
+    @reenact.unit                               each call of a function is a run, replayed by calling it again
     reenact.load("last")                        a recorded run
     with reenact.replay(run):                   answer this process from it
     reenact.compare(a, b)                       first divergence first
@@ -15,6 +16,7 @@ from types import ModuleType
 
 from reenact.facade import compare, load, record, replay, run
 from reenact.integrations.functions import agent, chain, llm, retriever, tool
+from reenact.integrations.units import unit
 from reenact.version import VERSION
 
 __version__ = VERSION
@@ -31,6 +33,7 @@ __all__ = [
     "retriever",
     "run",
     "tool",
+    "unit",
 ]
 
 

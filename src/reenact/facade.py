@@ -102,19 +102,20 @@ def replay(
     *,
     models: str = "recorded",
     tools: str = "recorded",
+    writes: str = "refuse",
     strict: bool = True,
     store: str | Path | None = None,
 ) -> Generator[Replay]:
     """Answer this process's calls from a recording.
 
-    At the end, `strict` raises `errors.Diverged` where the replay left the recording, even if the agent swallowed the
-    miss.
+    Files that are written outside every declared tool are refused; `writes="allow"` lets that happen. At the end,
+    `strict` raises `errors.Diverged` where the replay left the recording, even if the agent swallowed the miss.
     """
     from reenact.pipeline import embedded
 
     found = load(recording, store=store) if isinstance(recording, str | Path) else recording
     handle = Replay()
-    with embedded.replaying(found, models, tools, _store(store).folder) as outcome:
+    with embedded.replaying(found, models, tools, _store(store).folder, writes=writes) as outcome:
         yield handle
     handle.result = outcome.result
     if strict:

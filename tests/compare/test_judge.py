@@ -162,6 +162,40 @@ def test_a_side_effect_is_a_divergence_and_after_a_miss_its_aftermath() -> None:
     assert [each["call"] for each in found.divergences] == ["tool b #4"]
 
 
+def ran_again(*nodes: Node) -> list[dict[str, Any]]:
+    return [{"t": "ran_again", "id": node.id, "kind": node.kind.value} for node in nodes]
+
+
+def test_a_tool_that_ran_again_was_made_and_is_counted_apart() -> None:
+    run = worker()
+    first, a, b, c, last = calls(run)
+    found = judged(run, *answered(first), *ran_again(a, b, c), *answered(last))
+    assert (found.result, found.answered, found.ran_again) == ("same", {"llm": 2}, {"tool": 3})
+
+
+def test_another_result_of_a_tool_that_ran_again_comes_before_the_miss_it_led_to() -> None:
+    run = worker()
+    first, a, b, c, last = calls(run)
+    came = {"t": "changed", "id": b.id, "call": b.label, "field": "result", "recorded": 1, "replay": 2, "absent": []}
+    miss = changed(last, "body.messages[1].content", "1", "2")
+    found = judged(run, *answered(first), *ran_again(a, b), came, *ran_again(c), miss, code=1)
+    assert [one_line(each) for each in found.divergences] == [
+        "tool b #4: result: recorded 1, replay 2",
+        'llm ChatCompletion #6: body.messages[1].content: recorded "1", replay "2"',
+    ]
+    assert judged(run, *answered(first), *ran_again(a, b, c), came, *answered(last)).result == "diverged"
+
+
+def test_calls_below_a_tool_that_ran_again_are_owed() -> None:
+    made = Made(1)
+    outer = made.tool("research", {}, "found")
+    made.llm([user("inside")], "inside", parent=outer)
+    run = made.run()
+    research, inside = calls(run)
+    assert judged(run, *ran_again(research)).result == "diverged"
+    assert judged(run, *ran_again(research), *answered(inside)).result == "same"
+
+
 def test_calls_below_an_answered_one_are_not_owed() -> None:
     made = Made(1)
     outer = made.tool("research", {}, "found")

@@ -113,3 +113,21 @@ def _asked_for(run: Run, node_id: str) -> list[dict[str, Any]]:
     (node,) = [node for node in run.nodes if node.id == node_id]
     reply = json.loads(str(node.span.attributes["output.value"]))
     return list(reply["choices"][0]["message"]["tool_calls"])
+
+
+@pytest.mark.parametrize(
+    "got",
+    [
+        {"arguments": {"city": "Bern", "days": 2}},
+        {"text": '{"days": 2, "city": "Bern"}'},
+        {"place": "Bern", "count": 2},
+        {"city": "Bern", "days": 2, "unit": "C"},
+    ],
+    ids=["all as one", "all as one text", "by other names", "with a default"],
+)
+def test_a_found_tool_may_take_the_model_s_arguments_in_its_own_way(got: Any) -> None:
+    made = Made()
+    llm = made.llm(ASK, tools=[("forecast", {"city": "Bern", "days": 2}), ("other", {"city": "Bern", "days": 2})])
+    tool = made.tool("forecast", got)
+    stranger = made.tool("forecast", {"place": "Basel", "count": 2})
+    assert causes(made.run()) == {tool: llm, stranger: None}

@@ -81,16 +81,18 @@ def test_a_change_is_named_in_the_first_line(recorded: Desk, change: str, words:
 def test_nothing_undeclared_gets_out(desk: Desk) -> None:
     program = desk.write(
         "leaky.py",
-        "import reenact, sys, urllib.request\n"
+        "import reenact, socket, sys, urllib.request\n"
         "@reenact.tool\ndef f():\n    return 1\n"
         "print(f())\n"
         "if len(sys.argv) > 1:\n"
-        "    try:\n        urllib.request.urlopen('http://127.0.0.1:9/')\n"
-        "    except BaseException as error:\n        print(type(error).__name__)\n",
+        "    try:\n        socket.create_connection(('127.0.0.1', 9))\n"
+        "    except BaseException as error:\n        print(type(error).__name__)\n"
+        "    urllib.request.urlopen('http://127.0.0.1:9/')\n",
     )
     assert desk.reenact("run", "--", "python", program).returncode == 0
     done = desk.reenact("replay", "last", "--", "python", program, "leak")
     assert done.returncode == 1
     assert "SideEffectRefused" in done.stdout
     assert "leaky.py:8" in done.stderr
+    assert "http GET 127.0.0.1: no http GET 127.0.0.1 was recorded" in done.stderr
     assert "@reenact.tool" in done.stderr

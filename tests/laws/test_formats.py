@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reenact.contracts.format import Format
 from reenact.discover import members
 from reenact.errors import InputError
-from reenact.formats import otlp_json, otlp_proto
+from reenact.formats import otlp_json, otlp_proto, phoenix_json
 from reenact.values.span import Resource, Scope, SpanEvent, SpanLink, SpanRecord
 from strategies import RAGGED_TEXT, TEXT, span_lists
 
@@ -46,8 +46,37 @@ def refused_or_decoded(member: Format, data: bytes) -> InputError | list[SpanRec
 
 
 def carried(member: Format, spans: Sequence[SpanRecord]) -> list[SpanRecord]:
-    """What of any spans a format is made to carry: all of it, save for the journal, which is one process's own."""
+    """What of any spans a format is made to carry: all of it, save for one process's own journal, and for Phoenix."""
+    if member.name == "phoenix-json":
+        return [_as_phoenix_keeps_it(span) for span in spans]
     return list(_of_one_process(spans)) if member.name == "journal" else list(spans)
+
+
+def _as_phoenix_keeps_it(span: SpanRecord) -> SpanRecord:
+    events = [
+        SpanEvent(name=each.name, time_ns=each.time_ns, attributes=_spelled(each.attributes)) for each in span.events
+    ]
+    return SpanRecord(
+        trace_id=span.trace_id,
+        span_id=span.span_id,
+        parent_id=span.parent_id,
+        name=span.name,
+        start_ns=span.start_ns,
+        end_ns=span.end_ns,
+        status=min(span.status, 2),
+        status_message=span.status_message,
+        attributes=_spelled(span.attributes),
+        events=tuple(events),
+    )
+
+
+def _spelled(value: Any) -> Any:
+    """Without bytes and infinities, which JSON has no spelling for."""
+    if isinstance(value, dict):
+        return {key: _spelled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_spelled(item) for item in value]
+    return "" if isinstance(value, bytes) else _finite(value)
 
 
 def _of_one_process(spans: Sequence[SpanRecord]) -> Iterator[SpanRecord]:
@@ -441,3 +470,59 @@ def test_real_files_of_both_kinds_decode_and_survive_a_round_trip(shared_data: P
         counts[path.name] = len(spans)
     assert counts
     assert all(counts.values())
+
+
+# ------------------------------------------------------------------------------------------------------ Phoenix JSON
+
+
+def phoenix(*pages: dict[str, Any]) -> InputError | list[SpanRecord]:
+    return refused_or_decoded(phoenix_json.FORMAT, b"\n".join(json.dumps(page).encode() for page in pages))
+
+
+def own(**changed: Any) -> dict[str, Any]:
+    times = {"start_time": "2026-11-20T09:04:00+00:00", "end_time": "2026-11-20T10:04:00.5+01:00"}
+    context = {"trace_id": SPAN.trace_id, "span_id": SPAN.span_id}
+    span = {"id": "U3Bhbjox", "name": "chat", "context": context, "span_kind": "LLM", "status_code": "OK", **times}
+    return {"data": [span | changed], "next_cursor": None}
+
+
+def test_pages_of_phoenix_are_read_one_after_another_and_a_missing_one_is_told() -> None:
+    (first, second) = (own(), own(name="second"))
+    assert [span.name for span in phoenix({**first, "next_cursor": "abc"}, second)] == ["chat", "second"]  # type: ignore[union-attr]
+    came = phoenix(first, {**second, "next_cursor": "abc"})
+    assert isinstance(came, InputError)
+    assert "more spans" in str(came)
+
+
+def test_a_span_of_phoenix_has_its_kind_and_times() -> None:
+    (span,) = phoenix(own())  # type: ignore[misc]
+    assert span.attributes == {"openinference.span.kind": "LLM"}
+    assert (span.start_ns, span.end_ns) == (1_795_165_440 * 10**9, 1_795_165_440 * 10**9 + 5 * 10**8)
+    (span,) = phoenix(own(span_kind="UNKNOWN", attributes={"a": 1}))  # type: ignore[misc]
+    assert span.attributes == {"a": 1}
+
+
+def test_metadata_that_phoenix_took_apart_is_put_together() -> None:
+    (span,) = phoenix(own(attributes={"metadata.a.b": 1, "x": 2, "metadata.c": [True]}))  # type: ignore[misc]
+    assert json.loads(str(span.attributes["metadata"])) == {"a": {"b": 1}, "c": [True]}
+    (span,) = phoenix(own(attributes={"metadata.a": 1, "metadata.a.b": 2}))  # type: ignore[misc]
+    assert "metadata.a.b" in span.attributes
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"context": {"trace_id": "x", "span_id": SPAN.span_id}},
+        {"context": None},
+        {"start_time": "yesterday"},
+        {"start_time": None},
+        {"status_code": "FINE"},
+        {"attributes": [1]},
+        {"name": 7},
+    ],
+    ids=str,
+)
+def test_what_is_not_shaped_like_phoenix_is_told_with_its_line(changed: dict[str, Any]) -> None:
+    came = phoenix(own(), own(**changed))
+    assert isinstance(came, InputError)
+    assert came.place == "file:2"

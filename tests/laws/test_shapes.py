@@ -70,12 +70,15 @@ FIELDS = [
     *("text", "image_url", "input_audio", "file", "refusal", "reasoning_details", "thinking", "output", "response"),
     *("item", "output_index", "content_index", "summary_index", "part", "summary", "data", "embedding", "logprobs"),
     *("call_id", "prompt_tokens", "prompt_tokens_details", "incomplete_details", "status", "id", "object", "created"),
+    *("system", "content_block", "partial_json", "citations", "citation", "source", "name", "params", "requests"),
 ]
 WORDS = [
     *("user", "message", "function_call", "function_call_output", "reasoning", "text", "input_text", "input_image"),
     *("response.created", "response.completed", "response.output_item.added", "response.output_item.done", "error"),
     *("response.content_part.added", "response.output_text.delta", "response.function_call_arguments.delta"),
     *("response.reasoning_summary_text.done", "response.reasoning_summary_part.done", "image_url", "file", "thinking"),
+    *("message_start", "content_block_start", "content_block_delta", "message_delta", "text_delta", "thinking_delta"),
+    *("input_json_delta", "citations_delta", "signature_delta", "tool_use", "tool_result", "image", "base64"),
 ]
 crooked = st.recursive(
     st.none()
@@ -226,6 +229,27 @@ def test_a_stream_cut_off_anywhere_folds_to_a_beginning_of_the_whole() -> None:
         assert text.startswith(before)
         before = text
     assert before == '{"order": "A-1"}'
+
+
+UNFOLDED = [case for case in CASES if shape_of(case).unfold is not None and (case / "reply.json").exists()]
+
+
+@pytest.mark.parametrize("case", UNFOLDED, ids=case_name)
+def test_a_stream_made_of_a_reply_folds_into_that_reply(case: Path) -> None:
+    shape, reply = shape_of(case), loaded(case / "reply.json")
+    if "error" in reply:
+        pytest.skip("an error is sent whole, whatever was asked for")
+    assert shape.unfold is not None
+    stream = shape.unfold(reply)
+    assert any(last in stream for last in shape.stream_ends)
+    assert shape.read_reply(shape.fold(sse.json_events(stream))) == shape.read_reply(reply)
+
+
+@every_shape
+@given(reply=crooked_objects)
+def test_no_reply_is_too_strange_to_unfold(shape: Shape, reply: Any) -> None:
+    if shape.unfold is not None:
+        assert isinstance(shape.fold(sse.json_events(shape.unfold(reply))), dict)
 
 
 messages = st.builds(

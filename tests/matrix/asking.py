@@ -1,4 +1,4 @@
-"""Asking a provider through OpenAI's own SDK, in every way that the SDK has, and noting all that an agent can see.
+"""Asking a provider through its own SDK, in every way that the SDK has, and noting all that an agent can see.
 
 Written once for the sync and the async client: what may be awaited is. With a sync client nothing ever suspends, so
 `drive` runs the coroutine to its end without an event loop.
@@ -16,10 +16,20 @@ from matrix.exchange import PATH_OF_API, Exchange
 
 Seen = dict[str, Any]
 """What an agent saw, by the way in which it asked."""
-_HEADERS = ("content-type", "x-request-id", "openai-version", "openai-processing-ms", "retry-after", "retry-after-ms")
-_REQUIRED = {"chat": {"messages", "model"}, "responses": set[str](), "embeddings": {"input", "model"}}
+_HEADERS = (
+    *("content-type", "x-request-id", "openai-version", "openai-processing-ms", "retry-after", "retry-after-ms"),
+    *("request-id", "anthropic-organization-id"),
+)
+_REQUIRED = {
+    "chat": {"messages", "model"},
+    "responses": set[str](),
+    "embeddings": {"input", "model"},
+    "messages": {"max_tokens", "messages", "model"},
+    "count_tokens": {"messages", "model"},
+    "batches": {"requests"},
+}
 """Without these fields the SDK refuses to ask; what other clients may leave out is posted by hand."""
-_FINAL = {"chat": "get_final_completion", "responses": "get_final_response"}
+_FINAL = {"chat": "get_final_completion", "responses": "get_final_response", "messages": "get_final_message"}
 
 
 def drive(asked: Coroutine[Any, Any, Any]) -> Any:
@@ -67,12 +77,14 @@ async def ask(client: Any, exchange: Exchange) -> Seen:
     """Ask in every way that fits, and note what was seen."""
     if not _REQUIRED[exchange.api] <= exchange.request.keys():
         return {"posted": await outcome(lambda: _posted(client, exchange))}
-    resource = resource_of(client, exchange.api)
-    asked = arguments_of(resource.create, exchange.request)
+    resource, method = resource_of(client, exchange)
+    create, raw = getattr(resource, method), getattr(resource.with_raw_response, method)
+    asked = arguments_of(create, exchange.request)
+    streaming = getattr(resource.with_streaming_response, method)
     seen: Seen = {
-        "created": await outcome(lambda: _created(resource.create, asked)),
-        "raw": await outcome(lambda: _raw(resource.with_raw_response.create, asked)),
-        "streaming": await outcome(lambda: _streaming(resource.with_streaming_response.create, asked)),
+        "created": await outcome(lambda: _created(create, asked)),
+        "raw": await outcome(lambda: _raw(raw, asked)),
+        "streaming": await outcome(lambda: _streaming(streaming, asked)),
     }
     if exchange.request.get("stream") and exchange.api in _FINAL:
         request = {key: value for key, value in exchange.request.items() if key != "stream"}
@@ -81,9 +93,14 @@ async def ask(client: Any, exchange: Exchange) -> Seen:
     return seen
 
 
-def resource_of(client: Any, api: str) -> Any:
-    """Find the part of the SDK that speaks an API."""
-    return {"chat": client.chat.completions, "responses": client.responses, "embeddings": client.embeddings}[api]
+def resource_of(client: Any, exchange: Exchange) -> tuple[Any, str]:
+    """Find the part of the SDK that speaks an exchange's API, and its method."""
+    if exchange.sdk == "anthropic":
+        messages = client.beta.messages if exchange.beta else client.messages
+        methods = {"messages": (messages, "create"), "count_tokens": (messages, "count_tokens")}
+        return methods.get(exchange.api) or (messages.batches, "create")
+    apis = {"chat": client.chat.completions, "responses": client.responses, "embeddings": client.embeddings}
+    return apis[exchange.api], "create"
 
 
 def arguments_of(method: Any, body: dict[str, Any]) -> dict[str, Any]:
@@ -183,7 +200,9 @@ def told(error: BaseException) -> Seen:
             seen[name] = getattr(error, name)
     response = getattr(error, "response", None)
     if response is not None:
-        seen["text"] = response.text if response.is_stream_consumed or response.is_closed else "not read"
+        seen["text"] = "not read"
+        with contextlib.suppress(RuntimeError):  # as httpx says that a stream was not read whole
+            seen["text"] = response.text
         seen["headers"] = _headers(response)
     with contextlib.suppress(AttributeError, RuntimeError):  # as httpx says that it was never set
         seen["asked"] = str(error.request.url)  # type: ignore[attr-defined]

@@ -61,12 +61,18 @@ class Passed:
         return self.counts == {"answered": len(self.calls)} and not self.unconsumed
 
 
-def client(base_url: str, *, asynchronous: bool = False, **options: Any) -> Any:
-    """Make a client of the real SDK."""
+def client(base_url: str, *, asynchronous: bool = False, sdk: str = "openai", **options: Any) -> Any:
+    """Make a client of a provider's real SDK. A base URL ends with `/v1`, as OpenAI has it."""
+    options = {"max_retries": 0, "timeout": 20.0, "api_key": "sk-none", **options}
+    if sdk == "anthropic":
+        import anthropic
+
+        chosen = anthropic.AsyncAnthropic if asynchronous else anthropic.Anthropic
+        return chosen(base_url=base_url.removesuffix("/v1"), **options)
     import openai
 
     made = openai.AsyncOpenAI if asynchronous else openai.OpenAI
-    return made(base_url=base_url, api_key="sk-none", **{"max_retries": 0, "timeout": 20.0, **options})
+    return made(base_url=base_url, **options)
 
 
 def ran(coroutine: Coroutine[Any, Any, Any], *, asynchronous: bool) -> Any:

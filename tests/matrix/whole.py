@@ -56,9 +56,11 @@ def every(exchanges: Sequence[Exchange], way: Way, folder: Path) -> Whole:
         }
 
         async def program() -> dict[str, Any]:
-            opened = client("http://127.0.0.1:9", asynchronous=way.asynchronous)
-            seen = {each.name: await ask(opened.with_options(base_url=urls[each.name]), each) for each in exchanges}
-            await settled(opened.close())
+            sdks = {each.sdk for each in exchanges}
+            opened = {sdk: client("http://127.0.0.1:9", asynchronous=way.asynchronous, sdk=sdk) for sdk in sdks}
+            seen = {each.name: await ask(_at(opened[each.sdk], urls[each.name], each), each) for each in exchanges}
+            for each in opened.values():
+                await settled(each.close())
             return seen
 
         def run() -> Any:
@@ -68,6 +70,10 @@ def every(exchanges: Sequence[Exchange], way: Way, folder: Path) -> Whole:
     names = {f"n{number}": exchange.name for number, exchange in enumerate(exchanges)}
     asked = {names[name]: [json.loads(body) for body in bodies] for name, bodies in provider.asked.items()}
     return Whole(way, passed, asked)
+
+
+def _at(opened: Any, url: str, exchange: Exchange) -> Any:
+    return opened.with_options(base_url=url.removesuffix("/v1") if exchange.sdk == "anthropic" else url)
 
 
 def _reply(exchange: Exchange, way: Way, number: int) -> Reply:

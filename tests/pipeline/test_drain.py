@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +14,18 @@ import pytest
 import reenact
 from held import Held
 from receivers import http_receiver
+from reenact.boundary.inbound import Inbound, inside
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.formats.journal import FORMAT
 from reenact.pipeline import recording
 from reenact.pipeline.drain import Drain, flattened, leftovers
 from reenact.pipeline.recording import Recording
-from reenact.stores.directory import DirectoryStore
+from reenact.stores import directory
+from reenact.stores.directory import DirectoryStore, Entry
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
+from reenact.values.unit import INBOUND
 
 
 @pytest.fixture
@@ -190,18 +196,67 @@ def test_a_missing_index_is_made_again_from_the_traces(held: Held) -> None:
 
 def test_an_index_that_is_damaged_does_not_stop_the_carrying(held: Held) -> None:
     made = held.start()
-    drain = Drain(made.store, recording=made.id)
+    told: list[str] = []
+    drain = Drain(made.store, recording=made.id, report=told.append)
     made.store.prepare()
-    (held.store / "index.sqlite").write_bytes(b"this is no database, " * 100)
+    (held.store / "index-2.sqlite").write_bytes(b"this is no database, " * 100)
     unit("first")
     drain.poll()
     drain.poll()
     assert drain.done.spans == 2
+    assert [entry.name for entry in made.store.find()] == ["first"]
+    assert len(told) == 1
+    assert "the index is damaged" in told[0]
+    assert "made again from the traces" in told[0]
     recording.stop(made)
-    with pytest.raises(InputError, match="the index is damaged"):
-        drain.finish()
-    with pytest.raises(sqlite3.DatabaseError):
-        sqlite3.connect(held.store / "index.sqlite").execute("SELECT * FROM runs")
+    assert [run.name for run in drain.finish()] == ["first"]
+
+
+def test_an_index_that_cannot_be_written_now_keeps_the_journal(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directory, "_LOCKED_S", 0.05)
+    held.record(lambda: unit("earlier"))
+    made = held.start()
+    drain = Drain(made.store, recording=made.id)
+    unit("first")
+    recording.stop(made)
+    with closing(sqlite3.connect(held.store / "index-2.sqlite")) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(InputError, match="cannot be used now"):
+            drain.finish()
+        assert len(journals(held)) == 1, "what is not in the index is still in its journal"
+    assert [run.name for run in leftovers(made.store)] == ["first"]
+    assert journals(held) == []
+    assert {entry.name for entry in made.store.find()} == {"earlier", "first"}
+    assert drain.done.spans == 2
+
+
+def test_a_trace_is_noted_once_and_again_only_when_it_grew(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[str] = []
+    original = DirectoryStore.index
+
+    def index(self: DirectoryStore, entries: Iterable[Entry]) -> None:
+        kept = list(entries)
+        noted.extend(entry.name for entry in kept)
+        original(self, kept)
+
+    monkeypatch.setattr(DirectoryStore, "index", index)
+    made = held.start()
+    drain = Drain(made.store, recording=made.id)
+    for number in range(3):
+        unit(str(number))
+        drain.poll()
+    recording.stop(made)
+    assert [run.name for run in drain.finish({pid(made): 0})] == ["0", "1", "2"]
+    assert noted == ["0", "1", "2", "2"], "the last one once more, with its exit code"
+
+
+def test_runs_whose_spans_are_not_in_hand_any_more_are_read_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reenact.pipeline.drain._MOST_BUILT", 1)
+    made = held.start()
+    for number in range(3):
+        unit(str(number))
+    recording.stop(made)
+    assert sorted(run.name for run in Drain(made.store, recording=made.id).finish()) == ["0", "1", "2"]
 
 
 # exit codes
@@ -299,3 +354,35 @@ def test_a_journal_that_is_copied_while_it_is_written_is_readable(held: Held, tm
     assert [node.call.name for node in run.nodes] == ["unit", "look_up"]
     assert run.root is not None
     assert run.root.span.attributes["reenact.incomplete"] is True
+
+
+def test_the_exit_code_of_a_server_is_no_matter_of_its_requests(held: Held) -> None:
+    def serve() -> None:
+        came_in = Inbound(lambda: "GET /", lambda: {INBOUND: "{}"})
+        with inside(came_in):
+            look_up("tea")
+        came_in.end(dict)
+
+    made = recording.start(recording.Setup(store=held.store))
+    serve()
+    recording.stop(made)
+    (run,) = Drain(made.store, recording=made.id).finish({os.getpid(): -15})
+    assert run.name == "GET /"
+    assert exit_code(run) is None
+
+
+def test_what_a_child_left_is_not_carried_away_from_a_recording_that_goes_on(held: Held) -> None:
+    made = held.start()
+    with made.unit("outer"):
+        child = os.fork()
+        if child == 0:
+            look_up("tea")
+            os._exit(0)
+        os.waitpid(child, 0)
+        look_up("milk")
+        assert len(list(made.store.journals.glob(f"*{FORMAT.suffix}"))) == 2
+        assert leftovers(made.store) == []
+        assert len(list(made.store.journals.glob(f"*{FORMAT.suffix}"))) == 2
+    (run,) = held.finish(made)
+    assert run.root is not None
+    assert run.name == "outer"

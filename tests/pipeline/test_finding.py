@@ -1,21 +1,26 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 
 import reenact
 from held import Held
+from reenact.demo.provider import StandIn
 from reenact.errors import InputError, UsageError
 from reenact.formats import otlp_json
 from reenact.pipeline import listing
-from reenact.pipeline.listing import Filters, listed
+from reenact.pipeline.listing import listed
 from reenact.pipeline.sources import Found, find, runs_in
 from reenact.stores.directory import DirectoryStore
+from reenact.values.finding import Filters
 
 
 @reenact.tool
@@ -28,6 +33,16 @@ def order(item: str, count: int = 1) -> str:
 @reenact.tool
 def cancel(item: str) -> None:
     del item
+
+
+PROPERTIES: dict[str, object] = {"target": {"type": "string"}, "account_ids": {"type": "array"}}
+TOOLS: Any = [
+    {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}},
+    }
+    for name in ("list_inactive_accounts", "delete_accounts")
+]
 
 
 @pytest.fixture
@@ -123,10 +138,45 @@ def test_what_is_listed_says_where_it_is_and_keeps_arguments_to_itself(store: Di
 
 def test_the_index_is_made_again_when_asked(store: DirectoryStore) -> None:
     before = names(store)
-    (store.folder / "index.sqlite").write_bytes(b"this is no database, " * 100)
-    with pytest.raises(InputError, match="--reindex"):
-        names(store)
-    assert [said["name"] for said in listed(store, None, Filters(), 0, reindex=True)] == before
+    steps: list[tuple[int, int]] = []
+    again = listed(store, None, Filters(), 0, reindex=True, progress=lambda done, of: steps.append((done, of)))
+    assert [said["name"] for said in again] == before
+    assert steps == [(4, 4)]
+
+
+def test_a_damaged_index_is_made_again_and_said(store: DirectoryStore, capsys: pytest.CaptureFixture[str]) -> None:
+    before = names(store)
+    (store.folder / "index-2.sqlite").write_bytes(b"this is no database, " * 100)
+    assert names(store) == before
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "index-2.sqlite: the index is damaged: file is not a database; it is made again" in said.err
+    assert names(store) == before
+    assert capsys.readouterr().err == "", "said once"
+
+
+def test_damage_that_a_first_look_does_not_see_is_mended_where_it_is_met(
+    store: DirectoryStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = names(store, arguments=(("item", "tea"),))
+    path = store.folder / "index-2.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'facts'").fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(data)
+    assert names(store, arguments=(("item", "tea"),)) == before
+    assert "malformed; it is made again" in capsys.readouterr().err
+
+
+def test_the_index_of_an_earlier_version_is_replaced_by_itself(store: DirectoryStore) -> None:
+    before = names(store)
+    store.forget_index()
+    with closing(sqlite3.connect(store.folder / "index.sqlite")) as database:
+        database.execute("CREATE TABLE runs (id TEXT)")
+    assert names(store) == before
+    assert [path.name.partition(".")[0] for path in store.folder.glob("index*")] == ["index-2"]
 
 
 def test_one_damaged_trace_does_not_keep_the_others_out_of_the_index(store: DirectoryStore) -> None:
@@ -148,6 +198,29 @@ def test_runs_of_a_process_that_was_killed_are_listed(held: Held) -> None:
     (said,) = listed(DirectoryStore(held.store), None, Filters(), 0)
     assert (said["name"], said["status"]) == ("killed", "interrupted")
     assert listing.listed(DirectoryStore(held.store), None, Filters(status="ok"), 0) == []
+
+
+def test_a_tool_that_only_the_model_spoke_of_is_found_where_no_call_of_it_was_recorded(
+    held: Held, tmp_path: Path
+) -> None:
+    with StandIn(slip=1.0, max_delay_ms=0) as provider:
+
+        def work() -> None:
+            with OpenAI(base_url=provider.base_url, api_key="x") as client:
+                client.chat.completions.create(
+                    model="stand-in-cleanup", messages=[{"role": "user", "content": "Clean up staging."}], tools=TOOLS
+                )
+
+        held.record(work)
+    store = DirectoryStore(held.store)
+    (run,) = listed(store, None, Filters(model="cleanup"), 0)
+    assert run["tools"] == []
+    wanted = Filters(tool="list_inactive_accounts", arguments=(("target", "staging"),))
+    assert [said["id"] for said in listed(store, None, wanted, 0)] == [run["id"]]
+    file = tmp_path / "run.jsonl"
+    file.write_bytes(otlp_json.FORMAT.encode(store.spans(str(run["id"]))))
+    assert [said["id"] for said in listed(store, str(file), wanted, 0)] == [run["id"]]
+    assert listed(store, str(file), Filters(tool="list_inactive_accounts", arguments=(("target", "moon"),)), 0) == []
 
 
 # naming one

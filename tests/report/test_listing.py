@@ -25,9 +25,9 @@ def summary(**facts: Any) -> dict[str, Any]:
 def test_columns_are_aligned_and_empty_ones_left_out() -> None:
     rows = listing([summary(), summary(name="a", status="error", verdict={"grade": "partial"}, replay_of="x")])
     assert rows == [
-        "RUN           STARTED              NAME        STATUS  TOOK   CALLS          VERDICT",
-        "0af7651916cd  2026-11-21 10:00:00  triage.py   ok      3.2 s  3 llm, 2 tool  exact",
-        "0af7651916cd  2026-11-21 10:00:00  a (replay)  error   3.2 s  3 llm, 2 tool  partial",
+        "RUN           STARTED               NAME        STATUS  TOOK   CALLS          VERDICT",
+        "0af7651916cd  2026-11-21 10:00:00Z  triage.py   ok      3.2 s  3 llm, 2 tool  exact",
+        "0af7651916cd  2026-11-21 10:00:00Z  a (replay)  error   3.2 s  3 llm, 2 tool  partial",
     ]
 
 

@@ -6,6 +6,7 @@ from made import Made, user
 from reenact.graph.verdict import judge
 from reenact.report.tree import tree
 from reenact.values.call import CallKind
+from reenact.values.found import TOUCHED
 from reenact.values.run import Run
 
 
@@ -73,3 +74,14 @@ def test_a_run_thousands_of_calls_deep_is_drawn() -> None:
     for n in range(2000):
         parent = made.tool("deeper", {"n": n}, n, parent=parent)
     assert len(tree(made.run(), width=120)) == 2001
+
+
+def test_what_a_found_tool_touched_stands_beside_it() -> None:
+    made = Made()
+    made.tool("note", more={TOUCHED: '["write notes.txt"]'})
+    made.tool("ask", more={TOUCHED: '["look up a.example:443","connect to 10.0.0.7:443","write \\u001b[31m"]'})
+    made.tool("add", more={"reenact.replay.ran_again": "cd" * 8})
+    drawn = tree(made.run(), judge(made.run()), status="ok")
+    assert "[write notes.txt]" in drawn[1]
+    assert "[look up a.example:443 and 2 more]" in drawn[2]
+    assert "[run again, as cdcdcdcd]" in drawn[3]

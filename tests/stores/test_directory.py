@@ -1,16 +1,27 @@
 from __future__ import annotations
 
+import functools
+import itertools
+import json
 import multiprocessing
 import sqlite3
 import stat
 import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from desk import Desk
 from reenact.errors import InputError
+from reenact.pipeline.catalog import index_anew
 from reenact.stores.directory import DirectoryStore, Entry, locate
+from reenact.values.finding import Filters, ToolUse, argument_pairs
+from reenact.values.json import Json
 from reenact.values.span import SpanRecord
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -206,7 +217,7 @@ def test_what_foreign_traces_hold_is_noted_as_far_as_sqlite_can(store: Directory
 
 def test_a_damaged_index_says_how_to_make_it_again(store: DirectoryStore) -> None:
     store.index([entry(1)])
-    (store.folder / "index.sqlite").write_bytes(b"this is no database, " * 100)
+    (store.folder / "index-2.sqlite").write_bytes(b"this is no database, " * 100)
     with pytest.raises(InputError, match="the index is damaged") as error:
         store.find()
     assert "reenact ls --reindex" in str(error.value)
@@ -218,16 +229,18 @@ def test_a_damaged_index_says_how_to_make_it_again(store: DirectoryStore) -> Non
 
 def test_what_a_crash_left_of_the_old_index_does_not_reach_the_new_one(store: DirectoryStore) -> None:
     store.index([entry(1)])
-    (store.folder / "index.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9 stale")
+    (store.folder / "index-2.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9 stale")
     store.forget_index()
     assert sorted(path.name for path in store.folder.glob("index*")) == []
 
 
 def test_an_index_that_is_locked_is_not_called_damaged(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda path, timeout: connect(path, timeout=min(timeout, 0.05)))
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, timeout, **rest: connect(path, timeout=min(timeout, 0.05), **rest)
+    )
     store.index([entry(1)])
-    holder = connect(store.folder / "index.sqlite")
+    holder = connect(store.folder / "index-2.sqlite")
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(InputError, match="cannot be used now: database is locked"):
         store.index([entry(2)])
@@ -238,5 +251,246 @@ def test_an_index_that_is_locked_is_not_called_damaged(store: DirectoryStore, mo
 
 def test_an_index_that_may_only_be_read_is_read(store: DirectoryStore) -> None:
     store.index([entry(1)])
-    (store.folder / "index.sqlite").chmod(0o400)
+    (store.folder / "index-2.sqlite").chmod(0o400)
     assert len(store.find()) == 1
+
+
+def use(number: int, tool: str, **arguments: Json) -> ToolUse:
+    return ToolUse(id=f"{number:016x}", tool=tool, arguments=argument_pairs(arguments))
+
+
+def found(store: DirectoryStore, newest: int | None = None, skip: int = 0, **filters: Any) -> list[int]:
+    return [int(each.id, 16) for each in store.search(Filters(**filters), newest=newest, skip=skip)]
+
+
+def test_runs_are_searched_by_everything_that_is_known_of_them(store: DirectoryStore) -> None:
+    tea = use(1, "order", item="tea", options={"milk": True})
+    store.index(
+        [
+            entry(1, user="ann", models=("gpt-5",), uses=(tea,)),
+            entry(
+                2, user="bob", models=("claude",), uses=(tea, use(2, "cancel", item="tea"), use(3, "order", item="ham"))
+            ),
+            entry(3, user="ann", status="error", tenant="acme", session="s", uses=(use(1, "cancel", item="ham"),)),
+            entry(4, user="ann", replay_of="x", uses=(tea,)),
+        ]
+    )
+    assert found(store) == [3, 2, 1]
+    assert found(store, replays=True) == [4, 3, 2, 1]
+    assert found(store, user="ann") == [3, 1]
+    assert found(store, user="ann", status="ok") == [1]
+    assert (found(store, tenant="acme"), found(store, session="s")) == ([3], [3])
+    assert found(store, tool="order") == [2, 1]
+    assert found(store, tool="order", replays=True) == [4, 2, 1]
+    assert found(store, tool="cancel", arguments=(("item", "ham"),)) == [3], "the tool and the argument of one call"
+    assert found(store, arguments=(("item", "ham"),)) == [3, 2]
+    assert found(store, arguments=(("options.milk", "true"), ("item", "tea"))) == [2, 1]
+    assert found(store, arguments=(("options.milk", "true"), ("item", "ham"))) == []
+    assert found(store, model="g") == [1]
+    assert found(store, model="") == [2, 1]
+    assert found(store, model="gpt-5", tool="order", user="ann", window=(1, 1)) == [1]
+    assert found(store, window=(3, 3)) == [3, 2]
+    assert found(store, newest=1) == [3]
+    assert found(store, newest=2, skip=1) == [2, 1]
+    assert found(store, user="nobody") == []
+
+
+def test_a_run_that_was_under_way_for_long_is_found_in_its_middle(store: DirectoryStore) -> None:
+    store.index([entry(10, ended=1000), *(entry(number) for number in range(20, 40)), entry(50, ended=49)])
+    assert found(store, window=(500, 600)) == [10]
+    assert found(store, window=(25, 25)) == [25, 24, 10]
+    assert found(store, window=(-(2**80), 2**80))[0] == 50
+
+
+def test_a_run_that_grew_is_found_by_what_came_and_once(store: DirectoryStore) -> None:
+    store.index([entry(5, uses=(use(1, "order", item="tea"),))])
+    store.index([entry(5, user="ann", uses=(use(1, "order", item="tea"), use(2, "cancel", item="tea")))])
+    assert (found(store, tool="order"), found(store, tool="cancel"), found(store, user="ann")) == ([5], [5], [5])
+    earlier = replace(entry(5, started=2, uses=(use(1, "order", item="tea"),)), user="ann")
+    store.index([earlier])
+    assert found(store, tool="order") == [5]
+    assert found(store, tool="order", window=(5, 5)) == [5]
+    assert len(store.find()) == 1
+
+
+def test_what_strangers_call_their_tools_is_noted_and_found(store: DirectoryStore) -> None:
+    hostile = "'); DROP TABLE runs; --\0\udce9"
+    store.index(
+        [entry(1, models=(hostile,), uses=(ToolUse(id="a", tool=hostile, arguments=argument_pairs({hostile: 1})),))]
+    )
+    assert found(store, tool=hostile, arguments=((hostile, "1"),), model="DROP TABLE") == [1]
+
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "user, at, tool, argument": {
+        "user": "u-7",
+        "window": (600_000, 700_000),
+        "tool": "delete_accounts",
+        "arguments": (("target", "production"),),
+    },
+    "tool, argument": {"tool": "delete_accounts", "arguments": (("target", "production"),)},
+    "a rare argument": {"arguments": (("account", "a-77"),)},
+    "an argument nobody gave": {"arguments": (("target", "nowhere"),)},
+    "tool": {"tool": "look_up"},
+    "user": {"user": "u-7"},
+    "session": {"session": "s-7"},
+    "at": {"window": (500_000, 500_100)},
+    "model": {"model": "mini"},
+    "status": {"status": "error"},
+    "common facts that never meet": {"tool": "look_up", "arguments": (("target", "production"),)},
+    "everything": {},
+}
+
+
+def crowd(count: int) -> Iterator[Entry]:
+    """Runs of a busy service: four tools, two targets, a thousand users."""
+    for number in range(count):
+        uses = [
+            use(1, "look_up", account=f"a-{number % 9973}", target="staging"),
+            use(2, "delete_accounts", account=f"a-{number % 9973}", target=("staging", "production")[number % 2]),
+        ]
+        facts = {
+            "user": f"u-{number % 1000}",
+            "session": f"s-{number // 3}",
+            "status": ("ok", "error")[number % 50 == 0],
+        }
+        yield entry(
+            number * 10, ended=number * 10 + 50, uses=tuple(uses), models=(("big", "mini")[number % 3 == 0],), **facts
+        )
+
+
+@pytest.mark.parametrize("filters", SEARCHES.values(), ids=SEARCHES)
+def test_no_search_reads_the_whole_table(tmp_path_factory: pytest.TempPathFactory, filters: dict[str, Any]) -> None:
+    store = _crowded(tmp_path_factory.getbasetemp() / "crowd", 2000)
+    steps = store.explained(Filters(**filters))
+    assert steps
+    assert [step for step in steps if step.startswith("SCAN") and "INDEX" not in step] == []
+    assert [step for step in steps if "TEMP B-TREE" in step] == [], "the order comes from the index as well"
+
+
+@functools.cache
+def _crowded(folder: Path, count: int) -> DirectoryStore:
+    store = DirectoryStore(folder)
+    store.prepare()
+    entries = crowd(count)
+    while batch := list(itertools.islice(entries, 1000)):
+        store.index(batch)
+    return store
+
+
+def test_a_search_gives_what_looking_at_every_run_gives(tmp_path_factory: pytest.TempPathFactory) -> None:
+    store = _crowded(tmp_path_factory.getbasetemp() / "crowd", 2000)
+    everything = sorted(crowd(2000), key=lambda each: -each.started)
+    for name, given in SEARCHES.items():
+        filters = Filters(**given)
+        first, last = filters.window or (-1, 2**62)
+        expected = [
+            each.id
+            for each in everything
+            if all(getattr(filters, key) in (None, getattr(each, key)) for key in ("user", "session", "status"))
+            and each.started <= last
+            and each.ended >= first
+            and (filters.model is None or any(filters.model in model for model in each.models))
+            and (not (filters.tool or filters.arguments) or any(one.fits(filters) for one in each.uses))
+        ]
+        assert [each.id for each in store.search(filters)] == expected, name
+        assert bool(expected) == (name not in {"an argument nobody gave", "common facts that never meet"}) or name in {
+            "user, at, tool, argument",
+            "at",
+            "a rare argument",
+        }
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_runs(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    began = time.perf_counter()
+    store = _crowded(tmp_path / "crowd", 100_000)
+    took = time.perf_counter() - began
+    record_property("figure", f"an index of 100,000 runs: {took:.1f} s to write, {_megabytes(store):.0f} MB")
+    for name, given in SEARCHES.items():
+        times: list[float] = []
+        for _ in range(5):
+            began = time.perf_counter()
+            count = len(store.search(Filters(**given), newest=20))
+            times.append((time.perf_counter() - began) * 1000)
+        figure = f"ls at 100,000 runs, by {name}: {times[0]:.1f} ms first, {min(times):.1f} ms at best, {count} runs"
+        record_property("figure", figure)
+        assert not [
+            step for step in store.explained(Filters(**given)) if step.startswith("SCAN") and "INDEX" not in step
+        ]
+    desk = Desk(tmp_path, {"REENACT_STORE": str(store.folder)})
+    program = desk.write("clean_up.py", CLEAN_UP)
+    minute = f"{datetime.now(UTC):%Y-%m-%dT%H:%M}Z"
+    assert desk.reenact("run", "--user", "u-17", "--", "python", program).returncode == 0
+    words = ("--user", "u-17", "--at", minute, "--tool", "delete_accounts", "--arg", "target=production")
+    began = time.perf_counter()
+    done = desk.reenact("ls", *words, "--json")
+    whole = (time.perf_counter() - began) * 1000
+    assert [run["name"] for run in json.loads(done.stdout)["runs"]] == ["clean_up.py"], "the one real run of 100,001"
+    command = f"reenact ls {' '.join(words)}"
+    record_property("figure", f"{command}: the whole command with the interpreter's start {whole:.0f} ms")
+
+
+CLEAN_UP = """
+import reenact
+
+@reenact.tool
+def delete_accounts(target):
+    return target
+
+delete_accounts("production")
+"""
+
+
+def _megabytes(store: DirectoryStore) -> float:
+    return sum(path.stat().st_size for path in store.folder.glob("index*")) / 1e6
+
+
+def index_many(folder: Path, first: int, count: int) -> None:
+    store = DirectoryStore(folder)
+    for number in range(first, first + count):
+        store.append([replace(span(number), trace_id=f"{number:032x}")])
+        store.index([entry(number, uses=(use(1, "order", account=number),))])
+
+
+def test_processes_note_runs_at_once_while_another_makes_the_index_again(store: DirectoryStore) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=index_many, args=(store.folder, 1000 * each, 40)) for each in range(1, 4)]
+    for each in processes:
+        each.start()
+    while not store.indexed and any(each.is_alive() for each in processes):
+        time.sleep(0.01)
+    rebuilt = 0
+    while any(each.is_alive() for each in processes):
+        index_anew(store)
+        rebuilt += 1
+    for each in processes:
+        each.join()
+    assert all(process.exitcode == 0 for process in processes)
+    assert rebuilt > 0
+    assert len(store.search(Filters())) == 120, f"nothing is lost over {rebuilt} rebuilds"
+    assert len(list(store.folder.glob("index*"))) == 1
+
+
+def test_an_index_that_could_not_be_made_again_leaves_the_one_before(store: DirectoryStore) -> None:
+    store.index([entry(1)])
+
+    def fails() -> None:
+        with store.index_anew() as note:
+            note([entry(2)])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert found(store) == [1]
+    assert [path.name for path in store.folder.glob("index*")] == ["index-2.sqlite"]
+
+
+@pytest.mark.parametrize(
+    ("text", "held"), [("WAS THERE", True), ("not there", False), ("caf\u00e9", True), ("there.", True)]
+)
+def test_a_text_is_looked_for_in_bytes_first(store: DirectoryStore, text: str, *, held: bool) -> None:
+    store.append([replace(SPAN, attributes={"said": 'it "was there"'})])
+    assert store.may_hold(TRACE, text) is held
+    store.append([replace(SPAN, attributes={"said": "\u212a"})])
+    assert store.may_hold(TRACE, "k") is True, "the Kelvin sign in lower case"

@@ -22,7 +22,7 @@ def _record() -> None:
     try:
         from reenact.pipeline import recording
 
-        recording.start(recording.Setup())
+        recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
     except Exception as error:  # the host is sacred
         sys.stderr.write(f"reenact: the recorder did not start ({error!r}); the program runs unrecorded\n")
 

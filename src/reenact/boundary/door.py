@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opentelemetry import context
@@ -13,12 +16,13 @@ if TYPE_CHECKING:
 class _Door:
     """Holds the doorman. A class, so that reading it on the hot path is one attribute."""
 
-    __slots__ = ("doorman", "strict", "suppressed")
+    __slots__ = ("doorman", "strict", "suppressed", "unrecorded")
 
     def __init__(self) -> None:
         self.doorman: Doorman | None = None
         self.strict = False
         self.suppressed = 0
+        self.unrecorded = 0
 
 
 _DOOR = _Door()
@@ -41,10 +45,47 @@ def doorman() -> Doorman | None:
     if current is None:
         return None
     held = context.get_current()
-    if held and not _DOOR.strict and any(map(held.get, _SUPPRESSED)):
+    if held and not _DOOR.strict and any(map(held.get, _SUPPRESSED)) and not held.get(_SHOWN):
         _DOOR.suppressed += 1
         return None
     return current
+
+
+def is_quiet() -> bool:
+    """Tell whether instrumentations were told to show nothing here."""
+    held = context.get_current()
+    return bool(held) and any(map(held.get, _SUPPRESSED))
+
+
+@contextmanager
+def shown_by_another() -> Generator[None]:
+    """Mark that what is suppressed in the block is so for the sake of another instrumentation, which shows the call."""
+    token = context.attach(context.set_value(_SHOWN, True))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+def is_kept() -> bool:
+    """Tell whether a doorman is in charge at all."""
+    return _DOOR.doorman is not None
+
+
+def is_strict() -> bool:
+    """Tell whether the doorman answers from a recording, as in a replay."""
+    return _DOOR.strict
+
+
+def pass_by(what: str) -> None:
+    """Note a crossing that could not be written down, and went past the doorman; `what` names it for the log."""
+    _DOOR.unrecorded += 1
+    logging.getLogger("reenact").debug("reenact cannot record %s", what)
+
+
+def unrecorded() -> int:
+    """Count the crossings that could not be written down."""
+    return _DOOR.unrecorded
 
 
 def suppressed() -> int:
@@ -52,6 +93,7 @@ def suppressed() -> int:
     return _DOOR.suppressed
 
 
+_SHOWN = "reenact-shown-by-another"
 _SUPPRESSED = (
     "suppress_instrumentation",  # what instrumentations set by hand
     getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"),  # made anew in every process

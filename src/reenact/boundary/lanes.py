@@ -9,6 +9,7 @@ lane (`aside`).
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import concurrent.futures
 import contextvars
@@ -29,17 +30,52 @@ from reenact.boundary.patching import Patches
 _LONGEST_PATH = 1000
 """Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
 
+_DREW = 10_000
+"""So many lanes may draw without ever making a call; a service that spawns for ever keeps the latest."""
+
 _RESOLVE_S = 0.05
 """How long the end of a pool job waits for the callbacks of another one: they may themselves wait for this end."""
+
+
+class Reel:
+    """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
+
+    __slots__ = ("drew", "forgotten", "path", "recorded", "unit", "units")
+
+    def __init__(self, path: str, unit: int = 0) -> None:
+        self.path = path
+        """The lane that it began on."""
+        self.unit = unit
+        """Which unit of work it is of those that began on this lane, from 1; 0 where the lane began with it."""
+        self.units: dict[str, int] = {}
+        """How many units of work began within it, by lane."""
+        self.drew: dict[int, Lane] = {}
+        """The lanes that drew of the clock or of chance since their last call, by identity."""
+        self.forgotten = 0
+        """How many of these were dropped, being too many."""
+        self.recorded: object = None
+        """In a replay, the recorded draws that stand for theirs."""
+
+    def begin_unit(self, path: str) -> Reel:
+        """Make the reel of a unit of work that begins on a lane of this one."""
+        number = self.units[path] = self.units.get(path, 0) + 1
+        return Reel(path, number)
 
 
 class Lane:
     """One line of execution."""
 
-    __slots__ = ("_spawned", "path", "root", "threaded", "used")
+    __slots__ = ("_spawned", "drawn", "earlier", "path", "reel", "root", "streams", "threaded", "used")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, reel: Reel | None = None) -> None:
         self.path = path
+        self.reel = Reel(path) if reel is None else reel
+        self.drawn: dict[int, dict[Any, list[Any]]] | None = None
+        """What was drawn of the clock and of chance since its last call: by the call it was made in, then by site."""
+        self.streams: dict[Any, Any] | None = None
+        """The random streams of the sites that draw on it outside every call."""
+        self.earlier: Lane | None = None
+        """The main lane of the process that this one's process was forked off, where anything was drawn there."""
         self.threaded = False
         """It runs on a thread other than its creator's."""
         self.used = False
@@ -55,7 +91,17 @@ class Lane:
         path = self.path
         if len(path) > _LONGEST_PATH:
             path = f"…{hashlib.blake2b(path.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
-        return Lane(f"{path}/{label}#{number}")
+        return Lane(f"{path}/{label}#{number}", self.reel)
+
+    def begin_drawing(self) -> dict[int, dict[Any, list[Any]]]:
+        """Begin to note draws, and have the reel know of it."""
+        self.drawn = drawn = dict[int, dict[Any, list[Any]]]()
+        drew = self.reel.drew
+        drew[id(self)] = self
+        if len(drew) > _DREW:
+            drew.pop(next(iter(drew))).drawn = None
+            self.reel.forgotten += 1
+        return drawn
 
 
 _main = Lane("main")
@@ -64,6 +110,8 @@ _local = threading.local()
 _ends = itertools.count(1)
 _END = "_reenact_end"
 """Under which name a future keeps its place in the order of ends."""
+_LANE_OF = "_reenact_lane"
+"""Under which name the future of a job in another process keeps the job's lane."""
 _resolving = threading.Lock()
 
 
@@ -79,6 +127,11 @@ class Listener(Protocol):
 
 class Finisher(Protocol):
     """Who hears of a pool job between the end of its work and the moment its future is resolved."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether `may_end` may block."""
+        ...
 
     def may_end(self, lane: Lane) -> None:
         """Block until the future of this job may be resolved."""
@@ -99,9 +152,16 @@ def current() -> Lane:
 
 def restart(path: str = "main") -> None:
     """Begin counting afresh: at the start of a recording or replay in a process that lives longer than that."""
-    global _main  # noqa: PLW0603 - the one lane that nobody spawned
-    _main = Lane(path)
+    global _main  # the one lane that nobody spawned
+    before, _main = _main, Lane(path)
+    if path != "main":  # a fork of a process that had begun: what was drawn then may be used by the fork
+        _main.earlier = before if before.drawn else before.earlier
     _LANE.set(None)
+
+
+def main() -> Lane:
+    """Give the lane that nobody spawned."""
+    return _main
 
 
 class on:  # noqa: N801 - reads as a function does; a generator would cost a call three times as much
@@ -166,7 +226,7 @@ def _spawn_threaded(label: str) -> Lane:
     return lane
 
 
-def _label(work: Any) -> str:
+def label(work: Any) -> str:
     """Name a piece of work by its function, never by an address or a running number."""
     while isinstance(work, partial):
         job = cast("partial[Any]", work)
@@ -194,13 +254,13 @@ def _in_context(work: object) -> partial[Any] | None:
     return found if found.args and _runs_in_context(found.func) else None
 
 
-def _carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
+def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
     """Make `work` run on `lane`, below the call that spawned it. Only our own variables are carried."""
     here, further = place.current(), [(variable, variable.get()) for variable in _further]
     wrapped = _in_context(work)
     if wrapped is not None:
         # asyncio.to_thread and friends bring a context of their own, which would hide ours
-        inner = _carried(lane, wrapped.args[0], job=job)
+        inner = carried(lane, wrapped.args[0], job=job)
         return partial(wrapped.func, inner, *wrapped.args[1:], **wrapped.keywords)
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -228,7 +288,7 @@ def _set(values: list[tuple[contextvars.ContextVar[Any], Any]]) -> None:
 def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
-        lane = current().spawn(_label(coro))
+        lane = current().spawn(label(coro))
         context: contextvars.Context | None = kwargs.get("context")
         if context is not None:
             with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
@@ -282,11 +342,11 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     held: dict[str, Any] = vars(thread)
     target, args, own = held.get("_target"), held.get("_args"), held.get("run")
     if args and _runs_in_context(target):  # Thread(target=context.run, args=(function, …))
-        lane = _spawn_threaded(_label(args[0]))
-        held["_args"] = (_carried(lane, args[0]), *args[1:])
+        lane = _spawn_threaded(label(args[0]))
+        held["_args"] = (carried(lane, args[0]), *args[1:])
     else:
-        lane = _spawn_threaded(_label(target) if target is not None else type(thread).__qualname__)
-    run = _carried(lane, thread.run)
+        lane = _spawn_threaded(label(target) if target is not None else type(thread).__qualname__)
+    run = carried(lane, thread.run)
 
     def restore() -> None:
         held.pop("run", None)
@@ -308,11 +368,11 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if args and _runs_in_context(fn):  # submit(context.run, function, …)
-            lane = _spawn_threaded(_label(args[0]))
-            future = original(self, fn, _carried(lane, args[0], job=True), *args[1:], **kwargs)
+            lane = _spawn_threaded(label(args[0]))
+            future = original(self, fn, carried(lane, args[0], job=True), *args[1:], **kwargs)
         else:
-            lane = _spawn_threaded(_label(fn))
-            future = original(self, _carried(lane, fn, job=True), *args, **kwargs)
+            lane = _spawn_threaded(label(fn))
+            future = original(self, carried(lane, fn, job=True), *args, **kwargs)
         if _listeners:
             future.add_done_callback(partial(_ended, lane))
         return future
@@ -325,25 +385,71 @@ def _resolve(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def resolve(self: Future[Any], value: Any) -> None:
-        lane: Lane | None = getattr(_local, "ended", None)
+        afar: Lane | None = vars(self).pop(_LANE_OF, None)
+        lane: Lane | None = afar or getattr(_local, "ended", None)
         if lane is None or not _finishers:
             vars(self)[_END] = next(_ends)
             original(self, value)
             return
+        if afar is not None:
+            in_order(afar, partial(_resolve_now, original, self, value))
+            return
         _local.ended = None
-        for finisher in tuple(_finishers):
-            finisher.may_end(lane)
-        alone = _resolving.acquire(timeout=_RESOLVE_S)
-        try:
-            for finisher in tuple(_finishers):
-                finisher.ended(lane)
-            vars(self)[_END] = next(_ends)
-            original(self, value)
-        finally:
-            if alone:
-                _resolving.release()
+        _hold(lane)
+        _finish(lane, partial(_resolve_now, original, self, value))
 
     return resolve
+
+
+def _resolve_now(original: Callable[..., Any], future: Future[Any], value: Any) -> None:
+    vars(future)[_END] = next(_ends)
+    original(future, value)
+
+
+def _hold(lane: Lane) -> None:
+    for finisher in tuple(_finishers):
+        finisher.may_end(lane)
+
+
+def _finish(lane: Lane, tell: Callable[[], object]) -> None:
+    """Tell the end of a job to our own and then to everybody, one job at a time."""
+    alone = _resolving.acquire(timeout=_RESOLVE_S)
+    try:
+        for finisher in tuple(_finishers):
+            finisher.ended(lane)
+        tell()
+    finally:
+        if alone:
+            _resolving.release()
+
+
+def in_order(lane: Lane, tell: Callable[[], object]) -> None:
+    """Tell the end of a job that ran elsewhere, in the order of the recording where there is one.
+
+    One thread tells the ends of a whole pool, so that it must not be held up: who has to wait does so on a thread of
+    its own.
+    """
+
+    def wait_and_tell() -> None:
+        _hold(lane)
+        _finish(lane, tell)
+        _ended(lane)
+
+    if any(finisher.holds for finisher in tuple(_finishers)):
+        _thread.start_new_thread(wait_and_tell, ())  # none of `threading`'s, which would be a lane
+    else:
+        _finish(lane, tell)
+
+
+def runs_elsewhere(future: Future[Any], lane: Lane) -> None:
+    """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
+    vars(future)[_LANE_OF] = lane
+
+
+def forked() -> None:
+    """Begin afresh with what a forked process must not share: a lock that another thread held is held for ever."""
+    global _resolving  # noqa: PLW0603 - as `_main`
+    _resolving = threading.Lock()
 
 
 def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, cast
 
 import wrapt
@@ -21,16 +22,36 @@ class Patches:
 
     def __init__(self) -> None:
         self._done: list[tuple[Any, str, Any, Any, bool]] = []
+        self._further: list[Callable[[], None]] = []
         self._active = True
 
     def replace(self, owner: Any, name: str, make: Make) -> None:
-        """Replace attribute `name` of `owner` by `make(original)`."""
+        """Replace attribute `name` of `owner` by `make(original)`.
+
+        Where another instrumentation has put a wrapper there, ours goes beneath it, as if we had come first: taking
+        theirs away takes off the outermost wrapper of its kind, and would not find it under ours.
+        """
         held = cast("dict[str, Any]", vars(owner))
+        if (outer := _innermost(held.get(name))) is not None:
+            self._beneath(outer, owner, name, make)
+            return
         own = name in held
         replacement = make(getattr(owner, name))
         original = held.get(name)  # as it stands there: a class method is not what getattr makes of it
         setattr(owner, name, replacement)
         self._done.append((owner, name, original, replacement, own))
+
+    def _beneath(self, outer: Any, owner: Any, name: str, make: Make) -> None:
+        original = outer.__wrapped__
+        outer.__wrapped__ = replacement = make(original)
+
+        def undo() -> None:
+            if outer.__wrapped__ is replacement:
+                outer.__wrapped__ = original
+            if vars(owner).get(name) is replacement:  # theirs was taken away meanwhile
+                setattr(owner, name, original)
+
+        self._further.append(undo)
 
     def when_imported(self, module: str, patch: Callable[[Any], None]) -> None:
         """Call `patch(module)` now if it is imported, else right after its import."""
@@ -44,9 +65,15 @@ class Patches:
 
         wrapt.register_post_import_hook(later, module)
 
+    def when_undone(self, undo: Callable[[], None]) -> None:
+        """Call `undo` when this set is undone: for what is no attribute."""
+        self._further.append(undo)
+
     def undo(self) -> None:
         """Put every original back."""
         self._active = False
+        while self._further:
+            self._further.pop()()
         while self._done:
             owner, name, original, replacement, own = self._done.pop()
             if vars(owner).get(name) is not replacement:
@@ -55,3 +82,16 @@ class Patches:
                 setattr(owner, name, original)
             else:
                 delattr(owner, name)
+
+
+def _innermost(held: Any) -> Any:
+    """Give the wrapper of wrapt's that stands directly around a plain function, or None."""
+    while isinstance(held, _WRAPPERS):
+        wrapped: Any = held.__wrapped__
+        if type(wrapped) is FunctionType:  # a wrapper of wrapt's says that it is one, too
+            return held
+        held = wrapped
+    return None
+
+
+_WRAPPERS: tuple[type, ...] = (wrapt.FunctionWrapper, wrapt.BoundFunctionWrapper)

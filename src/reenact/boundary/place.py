@@ -8,7 +8,8 @@ cancelled tasks may be resumed or closed in another context ("Failed to detach c
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class Place:
     """In a replay, the recorded call that this one was matched with."""
     root: int = 0
     """The root span of the run."""
+    whole: bool = False
+    """Inside a call whose outcome stands for all the I/O that is done there."""
+    streams: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
+    """The random streams of the sites that draw in this call, by lane and site; made at first need."""
 
 
 _PLACE: ContextVar[Place | None] = ContextVar("reenact_place", default=None)

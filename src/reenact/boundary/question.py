@@ -7,13 +7,15 @@ is loaded; none is stored.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Final
 
 from reenact.contracts.redactor import Redactor
 from reenact.contracts.shape import Shape
 from reenact.discover import members
-from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall, HttpRequest
+from reenact.values.call import STRUCTURE, Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parse, parsed_or_none
 
 
@@ -25,8 +27,15 @@ class Question:
     name: str
     key: str
     asked: Json
-    """`{"body": …}` for a provider's API, `{"arguments": …}` for a function."""
+    """`{"body": …}` for a provider's API, with `method` and `url` for any other; `{"arguments": …}` for a function."""
     noise: dict[str, Json] = field(default_factory=dict[str, Json])
+    word: str = ""
+    """What people are told it is."""
+
+
+PLAIN_HTTP: Final = "http"
+"""The name of the shape of a request to something that we know nothing of: all of it is the question."""
+_BOUNDARY = re.compile(rb"--([^\r\n]{8,200})\r\n")
 
 
 @cache
@@ -39,7 +48,8 @@ def question(call: Call, redactor: Redactor | None = None) -> Question:
     """Make the question of a call. A live call passes the recording's redaction first."""
     request = call.request
     if isinstance(request, HttpRequest):
-        return _asked_over_http(call, request, redactor)
+        asks = _asked_plainly if request.shape == PLAIN_HTTP else _asked_over_http
+        return asks(call, request, redactor)
     return _asked_of_function(call, request, redactor)
 
 
@@ -59,7 +69,31 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
             noise[name] = body[name]
         asked = {"body": {name: value for name, value in body.items() if name not in shape.noise}}
     # The span's name is the shape's; a renamed span is the same question.
-    return Question(kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, noise=noise)
+    return Question(
+        kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, noise=noise, word=call.word
+    )
+
+
+def _asked_plainly(call: Call, request: HttpRequest, redactor: Redactor | None) -> Question:
+    """Ask method, address and body; the boundary of a multipart body is drawn anew each time and says nothing."""
+    data = _settled(request.body.data)
+    text = Body(data).text
+    if text is None:
+        body: Json = data.hex()
+    else:
+        clean = redactor.text(text) if redactor else text
+        parsed = parsed_or_none(clean)
+        body = clean if parsed is None else parsed
+    url = redactor.text(request.url) if redactor else request.url
+    asked: dict[str, Json] = {"method": request.method, "url": url, "body": body}
+    return Question(kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, word=call.word)
+
+
+def _settled(data: bytes) -> bytes:
+    drawn = _BOUNDARY.match(data)
+    if drawn is None or not data.rstrip().endswith(b"--" + drawn[1] + b"--"):
+        return data
+    return data.replace(drawn[1], b"boundary")
 
 
 def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | None) -> Question:
@@ -73,4 +107,4 @@ def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | N
     noise: dict[str, Json] = {"function": request.function}
     # Structure is recognised by name: its arguments may change without the path changing.
     weighed: Json = [call.kind.value, call.name] if call.kind in STRUCTURE else [call.kind.value, call.name, arguments]
-    return Question(kind=call.kind, name=call.name, key=digest(weighed), asked=asked, noise=noise)
+    return Question(kind=call.kind, name=call.name, key=digest(weighed), asked=asked, noise=noise, word=call.word)

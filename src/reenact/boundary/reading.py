@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.boundary.question import shape_named
+from reenact.boundary.question import PLAIN_HTTP, shape_named
 from reenact.contracts.shape import Shape
 from reenact.values.call import CallKind, FunctionCall, HttpReply, HttpRequest, Returned, Streamed
 from reenact.values.json import Json, parsed_or_none
@@ -12,7 +12,7 @@ from reenact.values.message import Answered, Asked
 from reenact.values.run import Node
 from reenact.values.sse import json_events
 
-__all__ = ["answered", "asked", "frames", "reply_body", "shape_named", "shape_of"]
+__all__ = ["answered", "asked", "frames", "is_plain", "reply_body", "reply_data", "shape_named", "shape_of"]
 
 _MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
 _FRAMES = _MODELS | {CallKind.RERANKER}
@@ -36,16 +36,33 @@ def asked(node: Node) -> Asked | None:
 def reply_body(node: Node) -> Json:
     """Give the reply body of a model call as one JSON document, a stream folded; None where there is none."""
     shape = shape_of(node)
-    if shape is None:
+    if shape is None and not is_plain(node):
         return None
     match node.outcome:
         case Returned(payload=HttpReply(body=body)):
             return parsed_or_none(body.data)
         case Streamed(chunks=chunks):
             data = b"".join(chunk.data or b"" for chunk in chunks)
-            return shape.fold(json_events(data)) if _is_sse(data) else parsed_or_none(data)
+            return shape.fold(json_events(data)) if shape is not None and _is_sse(data) else parsed_or_none(data)
         case _:
             return None
+
+
+def is_plain(node: Node) -> bool:
+    """Tell a request over HTTP to something that we know nothing of."""
+    request = node.call.request
+    return isinstance(request, HttpRequest) and request.shape == PLAIN_HTTP
+
+
+def reply_data(node: Node) -> bytes:
+    """Give the bytes of a reply over HTTP, a stream's pieces joined; empty where there is none."""
+    match node.outcome:
+        case Returned(payload=HttpReply(body=body)):
+            return body.data
+        case Streamed(chunks=chunks):
+            return b"".join(chunk.data or b"" for chunk in chunks)
+        case _:
+            return b""
 
 
 def _is_sse(data: bytes) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import sys
 from pathlib import Path
 from typing import cast
 
 import click
 
 from reenact.cli import options
+from reenact.cli.moments import window
 from reenact.errors import UsageError
-from reenact.pipeline.listing import Filters, listed
+from reenact.pipeline.listing import listed
 from reenact.report.documents import ls_document
 from reenact.report.listing import listing
+from reenact.values.finding import Filters
 
 
 @click.command("ls")
@@ -23,25 +25,44 @@ from reenact.report.listing import listing
 @click.option("--session", help="Only runs of this session.")
 @click.option("--tenant", help="Only runs of this tenant.")
 @click.option(
-    "--at", help="Only runs under way at about this time: 2026-11-20T09:04, with or without seconds and zone."
+    "--at",
+    metavar="TIME",
+    help="Only runs under way then: 2026-11-20T09:04 (local time), …T09:04:31Z.",
 )
-@click.option("--within", default="5m", show_default=True, help="How far --at reaches: 30s, 5m, 2h, 1d.")
+@click.option("--within", metavar="SPAN", help="How far --at reaches to both sides: 30s, 5m, 2h, 1d.  [default: 5m]")
+@click.option("--since", metavar="TIME", help="Only runs under way at or after this; also 2h for two hours ago.")
+@click.option("--until", metavar="TIME", help="Only runs under way at or before this.")
 @click.option("--tool", help="Only runs that called this tool.")
 @click.option(
-    "--arg", "arguments", multiple=True, metavar="K=V", help="Only runs that called a tool with this argument."
+    "--arg",
+    "arguments",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Only runs that called a tool with this argument; a.b=c looks inside. With --tool: in one and the same call.",
 )
 @click.option("--model", help="Only runs that asked this model (or one whose name holds this).")
 @click.option("--status", type=click.Choice(["ok", "error", "interrupted", "unset"]), help="Only runs that ended so.")
 @click.option("--text", help="Only runs in whose requests or replies this text occurs.")
 @click.option("--replays", is_flag=True, help="List replays too.")
 @click.option("-n", "--limit", default=20, show_default=True, help="At most this many, newest first; 0 for all.")
+@click.option("--skip", default=0, help="Leave out this many of the newest: the pages after the first.")
 @click.option("--reindex", is_flag=True, help="Make the store's index again from its traces first.")
 def ls_command(
-    source: str | None, folder: Path | None, as_json: bool, reindex: bool, limit: int, **given: object
+    source: str | None, folder: Path | None, as_json: bool, reindex: bool, limit: int, skip: int, **given: object
 ) -> None:
     """List runs, newest first: those of the store, or of SOURCE, a trace file or `-`."""
     filters = _filters(given)
-    runs = listed(options.store(folder), source, filters, limit, reindex=reindex)
+    if limit < 0 or skip < 0:
+        raise UsageError("--limit and --skip count runs: 0 or more")
+    runs = listed(
+        options.store(folder),
+        source,
+        filters,
+        limit,
+        skip=skip,
+        reindex=reindex,
+        progress=_progress if sys.stderr.isatty() else None,
+    )
     if as_json:
         options.document(ls_document(runs))
         return
@@ -57,26 +78,17 @@ def _filters(given: dict[str, object]) -> Filters:
     for pair in map(str, cast("tuple[str, ...]", pairs)):
         name, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"--arg takes NAME=VALUE, not {pair!r}")
+            raise UsageError(f"--arg takes PATH=VALUE, not {pair!r}")
         arguments.append((name, value))
-    at, within = given.pop("at", None), str(given.pop("within", "5m"))
+    times = [given.pop(name, None) for name in ("at", "within", "since", "until")]
     replays = bool(given.pop("replays", False))
     return Filters(
         **{name: value for name, value in given.items() if isinstance(value, str)},
         arguments=tuple(arguments),
-        window=_window(str(at), within) if at else None,
+        window=window(*(None if each is None else str(each) for each in times)),
         replays=replays,
     )
 
 
-def _window(at: str, within: str) -> tuple[int, int]:
-    """Give the first and last nanosecond that `--at` means. A time without zone is local time."""
-    try:
-        moment = datetime.fromisoformat(at).astimezone()
-    except ValueError as error:
-        raise UsageError(f"--at takes a time such as 2026-11-20T09:04, not {at!r}") from error
-    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-    if not within[:-1].isdecimal() or within[-1] not in units:
-        raise UsageError(f"--within takes a span such as 30s, 5m, 2h or 1d, not {within!r}")
-    reach = timedelta(**{units[within[-1]]: int(within[:-1])})
-    return int((moment - reach).timestamp() * 1e9), int((moment + reach).timestamp() * 1e9)
+def _progress(done: int, of: int) -> None:
+    sys.stderr.write(f"\rreenact: {done} of {of} traces noted" + ("\n" if done == of else ""))

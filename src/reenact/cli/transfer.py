@@ -15,7 +15,7 @@ from reenact.pipeline.sources import find
 @click.argument("selector", metavar="RUN", default="last")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; `-` for stdout.")
 @click.option("--to", "urls", multiple=True, metavar="URL", help="OTLP endpoint to send to: http(s):// or grpc://.")
-@click.option("--format", "name", default="otlp-json", show_default=True, help="otlp-json or otlp-proto.")
+@click.option("--format", "name", default="otlp-json", show_default=True, help="otlp-json, otlp-proto or phoenix-json.")
 @click.option("--alone", is_flag=True, help="Without the other runs of the same recording.")
 @click.option("--plain", is_flag=True, help="Without the flattened messages that other vendors' screens read.")
 @options.store_folder

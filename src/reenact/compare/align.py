@@ -11,7 +11,7 @@ from reenact.compare.ending import ending_differences, is_root
 from reenact.compare.fields import is_structural, outcome_differences, question_differences
 from reenact.compare.pairing import Item, Pairs, paired
 from reenact.compare.sequences import aligned
-from reenact.values.call import STRUCTURE, CallKind
+from reenact.values.call import CallKind
 from reenact.values.difference import ABSENT, Divergence, FieldDifference
 from reenact.values.judgement import Comparison
 from reenact.values.run import Node, Run
@@ -73,7 +73,7 @@ def _calls(run: Run, covered: set[str]) -> list[Node]:
     """Give the calls to be compared: no structure, no root, no function that only frames a recorded model call."""
     left_out = frames(run.nodes) | covered
     return [
-        node for node in run.nodes if node.kind not in STRUCTURE and node.id not in left_out and not is_root(node, run)
+        node for node in run.nodes if not node.call.is_structure and node.id not in left_out and not is_root(node, run)
     ]
 
 

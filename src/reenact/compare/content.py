@@ -30,7 +30,7 @@ from reenact.values.call import (
 )
 from reenact.values.json import Json, canonical, compact, digest, parse, parsed_or_none
 from reenact.values.lenient import as_object
-from reenact.values.message import Message, Opaque, Reasoning, Text, ToolCall
+from reenact.values.message import Answered, Message, Opaque, Reasoning, Text, ToolCall
 from reenact.values.run import Node
 
 _TOKEN = re.compile(r"(REDACTED_\w+?)_[0-9a-f]{20}\b")
@@ -43,6 +43,8 @@ _HANDLES = ("previous_response_id", "conversation", "container")
 """Body fields that name something the provider keeps."""
 _ITEMS = frozenset({"message", "reasoning", "function_call", "custom_tool_call", "mcp_call", "web_search_call"})
 
+_NOTHING = Answered()
+"""What a shape reads in a reply that says something else than a model does, such as a count of tokens."""
 _GIST = 80
 """Characters of a message that name a call."""
 
@@ -90,7 +92,7 @@ def content(node: Node, *, blind: bool = False) -> Content:
     said = question(node.call).asked
     if isinstance(node.call.request, HttpRequest):
         body = as_object(said).get("body")
-        said = {"body": _settled(body) if isinstance(body, dict) else body}
+        said = {**as_object(said), "body": _settled(body) if isinstance(body, dict) else body}
     outcome = _outcome(node)
     if blind:
         said, outcome = _blinded(said), _blinded(outcome)
@@ -191,7 +193,7 @@ def _raised(exception: ExceptionRecord) -> dict[str, Json]:
 def _reply(node: Node, status: int) -> dict[str, Json]:
     said = answered(node)
     reply: dict[str, Json] = {} if status < 300 else {"status": status}
-    if said is None or status >= 300:
+    if said is None or status >= 300 or said == _NOTHING:
         reply["body"] = _body(node)
         return reply
     if said.model:

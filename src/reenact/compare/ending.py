@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from reenact.values.call import STRUCTURE, Raised
+from reenact.values.call import Raised
 from reenact.values.difference import Divergence
 from reenact.values.run import Node, Run
 
@@ -16,7 +16,7 @@ def is_root(node: Node, run: Run) -> bool:
     """Tell the node that stands for the whole run; a lone call with nothing around it is a call."""
     if node.span.attributes.get("reenact.run.root"):
         return True
-    return run.root is not None and node.id == run.root.id and node.kind in STRUCTURE
+    return run.root is not None and node.id == run.root.id and node.call.is_structure
 
 
 def died_of(run: Run) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from reenact.compare.answers import answer_differences
 from reenact.compare.content import gist
 from reenact.compare.ending import died_of, was_cut_off
 from reenact.compare.fields import is_structural
@@ -27,6 +28,10 @@ __all__ = ["ReplayResult", "judge_replay", "one_line"]
 Entry = Mapping[str, Json]
 _LABEL = re.compile(r"(.+ #\d+)(?:: | was in flight\b)")
 _MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
+
+
+_MET = frozenset({"answered", "ran_again"})
+"""Entries of recorded calls that the program made."""
 
 
 class _Stop(Enum):
@@ -73,11 +78,14 @@ def judge_replay(
     is the same. Calls that the policy let go live are counted and are no divergence; where all models or all tools
     went live, the recorded ones are not owed.
     """
+    ledger = _up_to_the_delivery(ledger)
     said = replace(
         _told(ledger), replay=replay.id if replay else None, exit_code=exit_code, recorded_exit=recorded_exit
     )
     if not _all(ledger, "joined"):
         return replace(said, why="the program never joined the replay")
+    if (undelivered := _all(ledger, "undelivered")) and not (said.misses or said.refused):
+        return replace(said, why=as_text(undelivered[0].get("why")))
     of = Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
@@ -92,13 +100,13 @@ def judge_replay(
     result, why = "diverged" if found else "same", ""
     if not found and (lost := next((miss for miss in misses if miss.means is _Stop.FAILED), None)):
         result, why = "failed", as_text(lost.entry.get("reason"))
-    if unasked.nothing_owed and not (answered or misses or refused or found):
+    if unasked.nothing_owed and not (answered or said.ran_again or misses or refused or found):
         result, why = "unjudged", "the recording holds no call that could be answered, and none was made"
     return replace(
         said,
         result=result,
         why=why,
-        answered=dict(Counter(of.nodes[each].kind.lower() for each in answered if each not in of.frames)),
+        answered=dict(Counter(of.nodes[each].call.word for each in answered if each not in of.frames)),
         unconsumed=[_shown(node) for node in unasked.passed],
         not_reached=unasked.not_reached,
         divergences=found,
@@ -110,18 +118,27 @@ def _told(ledger: Sequence[Entry]) -> ReplayResult:
     """Take over what the ledger says by itself."""
     return ReplayResult(
         result="unjudged",
+        ran_again=dict(Counter(as_text(entry.get("kind")).lower() for entry in _all(ledger, "ran_again"))),
         live=len(_all(ledger, "live")),
         misses=_plain(ledger, "miss"),
         refused=_plain(ledger, "refused"),
         ignored=_plain(ledger, "ignored"),
+        volatile=_plain(ledger, "volatile"),
         released_out_of_order=_plain(ledger, "released_out_of_order"),
         left=len(_all(ledger, "left")),
+        killed=_plain(ledger, "killed"),
         enforced=_enforced(_all(ledger, "guard")),
     )
 
 
+def _up_to_the_delivery(ledger: Sequence[Entry]) -> Sequence[Entry]:
+    """Leave out what came after a request had been delivered: the shutdown of its application is no part of it."""
+    over = next((at for at, entry in enumerate(ledger) if entry.get("t") == "delivered"), len(ledger))
+    return ledger[:over]
+
+
 def _shown(node: Node) -> dict[str, Json]:
-    return {"id": node.id, "call": node.label, "kind": node.kind.lower(), "asked": gist(node)}
+    return {"id": node.id, "call": node.label, "kind": node.call.word, "asked": gist(node)}
 
 
 def _all(ledger: Sequence[Entry], what: str) -> list[Entry]:
@@ -141,7 +158,7 @@ def _enforced(guards: Sequence[Entry]) -> str:
 
 def _place(at: int, ledger: Sequence[Entry], of: Recorded) -> float:
     """Place an entry that names no recorded call right behind the furthest call that was answered before it."""
-    before = [as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") == "answered"]
+    before = [as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") in _MET]
     return max((of.rank[node_id] for node_id in before if node_id in of.rank), default=0) + 0.5
 
 
@@ -151,7 +168,7 @@ def _read_miss(at: int, ledger: Sequence[Entry], of: Recorded, recorded: Run) ->
     if node is None and (found := _LABEL.match(as_text(entry.get("reason")))):
         node = of.by_label.get(found[1])
     means = _means(entry, node, recorded)
-    before = {as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") == "answered"}
+    before = {as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") in _MET}
     again = node is not None and node.id in before and entry.get("field") != "outcome"
     place = _place(at, ledger, of) if node is None or again else float(of.rank[node.id])
     return _Miss(entry=entry, node=None if again else node, place=place, means=means)
@@ -172,16 +189,24 @@ def _means(entry: Entry, node: Node | None, recorded: Run) -> _Stop:
 
 
 def _unasked(
-    of: Recorded, ledger: Sequence[Entry], answered: list[str], misses: list[_Miss], *, stopped: bool, whole: bool
+    of: Recorded,
+    ledger: Sequence[Entry],
+    answered: list[str],
+    misses: list[_Miss],
+    *,
+    stopped: bool,
+    whole: bool,
 ) -> _Unasked:
-    touched = {of.run_of[node_id] for node_id in answered} | {of.run_of[miss.node.id] for miss in misses if miss.node}
+    again = [as_text(entry.get("id")) for entry in _all(ledger, "ran_again")]
+    touched = {of.run_of[node_id] for node_id in (*answered, *again) if node_id in of.run_of}
+    touched |= {of.run_of[miss.node.id] for miss in misses if miss.node}
     first = next(iter(of.run_of.values()), "")
     live = {as_text(entry.get("kind")) in _MODELS for entry in _all(ledger, "live")}
     live -= {of.nodes[node_id].kind in _MODELS for node_id in answered}
     owed = [node for node in of.answerable(None if whole else touched | {first}) if (node.kind in _MODELS) not in live]
-    settled = {*answered, *of.covered(answered), *(miss.node.id for miss in misses if miss.node)}
+    settled = {*answered, *again, *of.covered(answered), *(miss.node.id for miss in misses if miss.node)}
     left = [node for node in owed if node.id not in settled]
-    reached = {*answered, *(miss.node.id for miss in misses if miss.node)}
+    reached = {*answered, *again, *(miss.node.id for miss in misses if miss.node)}
     passed = of.passed(left, reached) if stopped else left
     return _Unasked(passed=passed, not_reached=len(left) - len(passed), nothing_owed=not owed)
 
@@ -192,6 +217,10 @@ def _divergences(
     """List what differs, the first one first. What was refused after the first miss is its aftermath."""
     placed = [(miss.place, _of_miss(miss)) for miss in misses if miss.means is _Stop.DIVERGED]
     placed += [(float(of.rank[node.id]), divergence_to_json(_unconsumed(node))) for node in passed]
+    placed += [(float(of.rank[node.id]), _of_repeated(node, times)) for node, times in _repeated(of, ledger)]
+    placed += [
+        (float(of.rank.get(as_text(entry.get("id")), 0)), _of_change(entry)) for entry in _all(ledger, "changed")
+    ]
     first_miss = next((at for at, entry in enumerate(ledger) if entry.get("t") == "miss"), len(ledger))
     placed += [(_place(at, ledger, of), _of_refusal(ledger[at])) for at in refused if at < first_miss]
     return [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]
@@ -223,6 +252,44 @@ def _of_miss(miss: _Miss) -> dict[str, Json]:
     return said
 
 
+def _repeated(of: Recorded, ledger: Sequence[Entry]) -> list[tuple[Node, int]]:
+    """Find calls that were answered more than once: by several processes, each of which takes it once."""
+    counted = Counter(as_text(entry.get("id")) for entry in _all(ledger, "answered"))
+    return [(of.nodes[node_id], times) for node_id, times in counted.items() if times > 1 and node_id in of.nodes]
+
+
+def _of_repeated(node: Node, times: int) -> dict[str, Json]:
+    said = divergence_to_json(
+        Divergence(
+            kind="changed",
+            call=node.label,
+            field="call",
+            a={"times": 1, "about": gist(node)},
+            b={"times": times, "about": gist(node)},
+            structural=True,
+            node_a=node.id,
+        )
+    )
+    said["reason"] = f"it was recorded once and asked for {times} times, by several processes"
+    return said
+
+
+def _of_change(entry: Entry) -> dict[str, Json]:
+    """Say that a tool which ran again did not come to what was recorded."""
+    absent = as_list(entry.get("absent"))
+    return divergence_to_json(
+        Divergence(
+            kind="changed",
+            call=as_text(entry.get("call")),
+            field=as_text(entry.get("field")),
+            a=ABSENT if "recorded" in absent else entry.get("recorded"),
+            b=ABSENT if "replay" in absent else entry.get("replay"),
+            structural=False,
+            node_a=as_text(entry.get("id")),
+        )
+    )
+
+
 def _is_structural(entry: Entry, node: Node | None) -> bool:
     listed = [as_object(each) for each in as_list(entry.get("differences"))]
     fields = [FieldDifference(path=as_text(d.get("field")), a=d.get("recorded"), b=d.get("replay")) for d in listed]
@@ -244,7 +311,7 @@ def _ends(
     """Compare how the program ended, as far as that is known. A recording that was cut off has no end."""
     if code is None or was_cut_off(recorded):
         return []
-    found: list[Divergence] = []
+    found: list[Divergence] = [*answer_differences(recorded, replay)] if replay is not None else []
     if alone and replay is not None and recorded.root is not None and replay.root is not None:
         died = died_of(recorded), died_of(replay)
         if died[0] != died[1]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from reenact.boundary.reading import frames
 from reenact.compare.ending import is_root
-from reenact.values.call import STRUCTURE, Unfinished
+from reenact.values.call import Unfinished
+from reenact.values.lane import sequence
 from reenact.values.run import Node, Run
 
 
@@ -29,7 +30,7 @@ class Recorded:
             self.by_label.setdefault(node.label, node)
             if node.parent is not None:
                 self._children[node.parent].append(node.id)
-            if not (is_root(node, run) or node.kind in STRUCTURE or node.id in self.frames):
+            if not (is_root(node, run) or node.call.is_structure or node.id in self.frames):
                 self._answerable.append(node)
 
     def answerable(self, runs: Collection[str] | None = None) -> Iterator[Node]:
@@ -55,27 +56,39 @@ class Recorded:
         Those are the calls with something later in their own lane, or in a lane above or below it that began after they
         had ended, among what was reached. A lane beside it proves nothing: it may merely have been faster.
         """
-        furthest: dict[str, int] = {}
-        latest: dict[str, int] = {}
-        latest_below: dict[str, int] = {}
+        furthest: dict[_Line, int] = {}
+        latest: dict[_Line, int] = {}
+        latest_below: dict[_Line, int] = {}
         for node_id in reached:
             node = self.nodes[node_id]
-            furthest[node.lane] = max(furthest.get(node.lane, 0), self.rank[node_id])
-            latest[node.lane] = max(latest.get(node.lane, 0), node.start_order)
-            for above in _above(node.lane):
+            line = _line(node)
+            furthest[line] = max(furthest.get(line, 0), self.rank[node_id])
+            latest[line] = max(latest.get(line, 0), node.start_order)
+            for above in _above(line):
                 latest_below[above] = max(latest_below.get(above, 0), node.start_order)
         found: list[Node] = []
         for node in owed:
-            lanes = max((latest.get(above, 0) for above in _above(node.lane)), default=0)
-            began = max(lanes, latest_below.get(node.lane, 0))
-            if furthest.get(node.lane, 0) > self.rank[node.id] or 0 < node.end_order < began:
+            line = _line(node)
+            lanes = max((latest.get(above, 0) for above in _above(line)), default=0)
+            began = max(lanes, latest_below.get(line, 0))
+            if furthest.get(line, 0) > self.rank[node.id] or 0 < node.end_order < began:
                 found.append(node)
         return found
 
 
-def _above(lane: str) -> Iterator[str]:
-    """Give the lanes that spawned this one, directly or not."""
+_Line = tuple[str, str]
+"""A sequence, in which alone order numbers can be compared, and a lane in it."""
+
+
+def _line(node: Node) -> _Line:
+    process = str(node.span.resource.attributes.get("reenact.process.id") or "")
+    return sequence(node.lane, process), node.lane
+
+
+def _above(line: _Line) -> Iterator[_Line]:
+    """Give the lanes that spawned this one, directly or not, in the same sequence."""
+    numbered, lane = line
     at = lane.rfind("/")
     while at > 0:
-        yield lane[:at]
+        yield numbered, lane[:at]
         at = lane.rfind("/", 0, at)

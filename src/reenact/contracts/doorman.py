@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -27,12 +28,24 @@ class Passage(Protocol):
         """Surround the real call; calls made inside hang below this one."""
         ...
 
+    def ready(self) -> None:
+        """Block until the body of a call that runs again in a replay may begin."""
+        ...
+
+    async def ready_async(self) -> None:
+        """Do the same without blocking the event loop."""
+        ...
+
     def wait(self, order: int | None) -> None:
         """Block until the release with this recorded order number may reach agent code."""
         ...
 
     async def wait_async(self, order: int | None) -> None:
         """Do the same without blocking the event loop."""
+        ...
+
+    def annotate(self, attributes: Mapping[str, Json]) -> None:
+        """Add facts to the call's span."""
         ...
 
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:

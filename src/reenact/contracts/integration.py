@@ -16,6 +16,9 @@ class PatchSet(Protocol):
     def when_imported(self, module: str, patch: Callable[[Any], None]) -> None:
         """Call `patch(module)` now if it is imported, else right after its import."""
 
+    def when_undone(self, undo: Callable[[], None]) -> None:
+        """Call `undo` when this set is undone: for what is no attribute."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integration:

@@ -12,7 +12,10 @@ from reenact.values.message import Answered, Asked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """One provider API's wire JSON. Each module of `reenact.shapes` declares one as `SHAPE`."""
+    """One provider API's wire JSON.
+
+    Each module of `reenact.shapes` declares one as `SHAPE`, and beside it those that are asked in the same words.
+    """
 
     name: str
     """Dotted, provider first: `openai.chat`."""
@@ -39,5 +42,11 @@ class Shape:
         default=lambda body: isinstance(body, dict) and body.get("stream") is True
     )
     """Tell from a request body whether a stream was asked for."""
+    unfold: Callable[[Json], bytes] | None = None
+    """Spell a whole reply as the stream that folds into it, for a recording that kept no more than that of a stream."""
+    needs: tuple[bytes, ...] = ()
+    """What every request body of this shape holds, where other APIs use the same path; none where the path says it."""
+    stream_ends: tuple[bytes, ...] = (b"[DONE]",)
+    """What the last event of a stream holds and no other; who stops reading there has read the stream to its end."""
     credentials: tuple[str, ...] = ()
     """Environment variables in which the provider's SDK insists on finding a key."""

@@ -145,6 +145,30 @@ def busy(question: Question, chance: Random) -> Reply:
     return Says(text=f"the {_phrase(chance)}, after {question.attempt} retries")
 
 
+def notebook(question: Question, chance: Random) -> Reply:
+    """Go shopping with a notebook: note it down, fill the cart, ask a price, wait, try to reserve, look at the cart."""
+    sku, used = chance.choice(tuple(_PRICES)), [result.name for result in question.results]
+    steps: tuple[tuple[ToolUse, ...], ...] = (
+        (
+            ToolUse(name="write_note", arguments={"text": f"shopping with the {_phrase(chance)}"}),
+            ToolUse(name="add_to_cart", arguments={"sku": sku, "quantity": chance.randint(1, 5)}),
+        ),
+        (
+            ToolUse(name="add_to_cart", arguments={"sku": sku, "quantity": chance.randint(1, 5)}),
+            ToolUse(name="look_up_price", arguments={"sku": sku}),
+        ),
+        (ToolUse(name="wait_for_stock", arguments={"sku": sku}),),
+        (ToolUse(name="reserve", arguments={"sku": sku}),),
+        (ToolUse(name="show_cart", arguments={}),),
+    )
+    made = 0
+    for step in steps:
+        if made + len(step) > len(used):
+            return Says(tools=step)
+        made += len(step)
+    return Says(text=f"All noted. Ask again for the {_phrase(chance)}.")
+
+
 SCRIPTS: Mapping[str, Script] = {
     "stand-in-cleanup": cleanup,
     "stand-in-order-desk": order_desk,
@@ -152,6 +176,7 @@ SCRIPTS: Mapping[str, Script] = {
     "stand-in-trader": trader,
     "stand-in-everything": everything,
     "stand-in-busy": busy,
+    "stand-in-notebook": notebook,
 }
 """The script for each value of a request's `model` field."""
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from reenact.boundary.question import PLAIN_HTTP
 from reenact.contracts.dialect import Dialect
 from reenact.contracts.shape import Shape
 from reenact.discover import members
@@ -34,6 +35,7 @@ from reenact.values.call import (
 )
 from reenact.values.evidence import (
     JSON,
+    TEXT,
     outcome_from_attributes,
     outcome_to_attributes,
     request_body_to_attributes,
@@ -201,9 +203,12 @@ def _derived(call: Call) -> dict[str, Attribute]:
         host = _host(call.request.url)
         shape = _shapes().get(call.request.shape)
         system = shape.system if shape else call.request.shape.partition(".")[0]
-        attributes["gen_ai.provider.name"] = host.genai_provider or system
-        attributes["llm.system"] = system
-        if host.provider:
+        if shape:
+            attributes["gen_ai.operation.name"] = shape.operation
+        if _is_a_provider_s(call.request):
+            attributes["gen_ai.provider.name"] = host.genai_provider or system
+            attributes["llm.system"] = system
+        if host.provider and "llm.system" in attributes:
             attributes["llm.provider"] = host.provider
         if host.name:
             attributes["server.address"] = host.name
@@ -214,6 +219,11 @@ def _derived(call: Call) -> dict[str, Attribute]:
     elif call.kind is CallKind.AGENT:
         attributes["agent.name"] = attributes["gen_ai.agent.name"] = call.name
     return attributes
+
+
+def _is_a_provider_s(request: HttpRequest) -> bool:
+    """Tell a request to a model's provider from one to anything else."""
+    return request.shape != PLAIN_HTTP
 
 
 def _encode_outcome(call: Call, outcome: Outcome) -> dict[str, Attribute]:
@@ -271,6 +281,12 @@ def _decode_foreign(span: SpanRecord, kind: CallKind) -> tuple[Call, Outcome]:
     asked = attributes.get("input.value")
     body = parsed_or_none(asked) if isinstance(asked, str) else None
     shape = _shape_of(body, kind, attributes) if isinstance(body, dict) else ""
+    if shape == "anthropic.messages" and isinstance(body, dict):  # these two are told by the span's name alone
+        if span.name.endswith("messages.count_tokens"):
+            shape = "anthropic.count_tokens"
+        elif span.name.endswith("messages.stream") and "stream" not in body:
+            asked = compact({**body, "stream": True})
+            given["reenact.rebuilt"] = ["request"]
     request: Request
     if shape and isinstance(asked, str):
         request = HttpRequest(shape=shape, method="POST", url="", body=Body(asked.encode("utf-8", "surrogatepass")))
@@ -335,6 +351,7 @@ def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcome: Outcome) -> None:
     shape = _shapes().get(request.shape)
     if shape is None:
+        _flatten_plain(attributes, outcome)
         return
     asked = shape.read_request(parsed_or_none(request.body.data))
     answered = Answered()
@@ -351,6 +368,22 @@ def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcom
         case _:
             pass
     attributes.update(flattened.model_call(asked, answered, embeds=shape.kind is CallKind.EMBEDDING))
+
+
+def _flatten_plain(attributes: dict[str, Attribute], outcome: Outcome) -> None:
+    """Show the body of a streamed reply as one text, where it is text."""
+    match outcome:
+        case Returned(payload=HttpReply(status=status)) if status >= 400:
+            attributes["error.type"] = str(status)
+        case Streamed(status=status, chunks=chunks):
+            text = Body(b"".join(chunk.data or b"" for chunk in chunks)).text
+            if text is not None:
+                kind = TEXT if parsed_or_none(text) is None else JSON
+                attributes |= {"output.value": text, "output.mime_type": kind}
+            if status >= 400:
+                attributes["error.type"] = str(status)
+        case _:
+            pass
 
 
 def _whole(shape: Shape, body: bytes) -> Json:

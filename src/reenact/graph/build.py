@@ -9,6 +9,7 @@ from typing import Any
 from reenact.contracts.dialect import Dialect
 from reenact.discover import members
 from reenact.graph.join import joined
+from reenact.graph.twins import folded
 from reenact.values.call import Call, CallKind, FunctionCall, Outcome, Unfinished
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.run import Node, Run
@@ -66,6 +67,9 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     nodes: list[Node] = []
     for number, span in enumerate(ordered, 1):
         nodes.append(_node(span, number, parents[span.span_id]))
+    nodes, twins = folded(nodes)
+    if twins:
+        notes.append(f"{twins} spans of other instrumentations folded into the calls they show")
     orphans = sum(node.orphan for node in nodes)
     if orphans:
         notes.append(f"{orphans} spans name a parent that is not in the recording")
@@ -85,11 +89,14 @@ def _parent(span: SpanRecord, kept: Mapping[str, SpanRecord], projections: Mappi
 def _causal(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> list[SpanRecord]:
     """Order spans: by start order where one process numbered all, else by time; never a child before its parent."""
     processes = {str(span.resource.attributes.get("reenact.process.id")) for span in spans.values()}
-    numbered = len(processes) == 1 and all("reenact.order.start" in span.attributes for span in spans.values())
+    numbered = all("reenact.order.start" in span.attributes for span in spans.values())
+    times = _never_backwards(spans.values()) if numbered and len(processes) > 1 else {}
 
     def key(span: SpanRecord) -> tuple[int, int, str]:
         order = _int(span.attributes.get("reenact.order.start"))
-        return (order, span.start_ns, span.span_id) if numbered else (span.start_ns, order, span.span_id)
+        if numbered and not times:
+            return order, span.start_ns, span.span_id
+        return times.get(span.span_id, span.start_ns), order, span.span_id
 
     everything = sorted(spans.values(), key=key)
     placed: dict[str, SpanRecord] = {}
@@ -104,6 +111,16 @@ def _causal(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> 
         for each in reversed(lineage.values()):
             placed[each.span_id] = each
     return list(placed.values())
+
+
+def _never_backwards(spans: Iterable[SpanRecord]) -> dict[str, int]:
+    """Give each span a time by which those of one process stand in their order, even where its clock was set back."""
+    latest: dict[str, int] = {}
+    times: dict[str, int] = {}
+    for span in sorted(spans, key=lambda span: _int(span.attributes.get("reenact.order.start"))):
+        process = str(span.resource.attributes.get("reenact.process.id"))
+        latest[process] = times[span.span_id] = max(latest.get(process, 0), span.start_ns)
+    return times
 
 
 def _node(span: SpanRecord, number: int, parent: str | None) -> Node:

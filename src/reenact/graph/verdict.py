@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from reenact.boundary.reading import answered, asked, frames
+from reenact.graph.units import unit_kit, unit_reasons
 from reenact.values import typed
 from reenact.values.call import (
-    STRUCTURE,
     CallKind,
     HttpRequest,
     Raised,
@@ -17,6 +18,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
+from reenact.values.found import CHANGED, acted, is_found, listed, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Text
 from reenact.values.run import Grade, KitItem, Node, Reason, Run, Verdict
@@ -29,8 +31,9 @@ _OPENINFERENCE_MARK = "__REDACTED__"
 def judge(run: Run) -> Verdict:
     """Say how far `run` can be replayed."""
     outer = frames(run.nodes)
-    calls = [node for node in run.nodes if node.kind not in STRUCTURE and node.id not in outer]
-    reasons = [reason for node in calls for reason in _call_reasons(node)]
+    calls = [node for node in run.nodes if not node.call.is_structure and node.id not in outer]
+    again = run_again(run.nodes)
+    reasons = [reason for node in calls for reason in _call_reasons(node, runs_again=node.id in again)]
     reasons += _run_reasons(run)
     answerable = [node for node in calls if not isinstance(node.outcome, Unfinished)]
     if not answerable:
@@ -44,8 +47,10 @@ def judge(run: Run) -> Verdict:
     return Verdict(grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls)), redacted=_redacted(run))
 
 
-def _call_reasons(node: Node) -> Iterator[Reason]:
-    yield from _outcome_reasons(node)
+def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
+    if not runs_again:  # what runs again needs no recorded value to be made anew
+        yield from _outcome_reasons(node)
+        yield from _state_reasons(node)
     if "reenact.schema_version" not in node.span.attributes:
         yield from _foreign_reasons(node)
     if dropped := node.span.dropped_attributes:
@@ -77,6 +82,17 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
                     yield from _unstable(node, f"chunk[{number}]", chunk.value)
         case _:
             pass
+
+
+def _state_reasons(node: Node) -> Iterator[Reason]:
+    """Name the state that a found tool changed in memory, and that a replay which does not run it cannot restore."""
+    changed = listed(node, CHANGED) if is_found(node) else []
+    if not changed:
+        return
+    why = ", ".join(acted(node)[:3]) or "use state that another call changed so"
+    lost = f"what it changed in memory ({', '.join(changed[:5])}); it is not run again, since it did {why}"
+    fix = f"keep the state apart from {node.call.name}, or declare with @reenact.tool the part that acts outside"
+    yield Reason(call=node.label, field="state", lost=lost, fix=fix)
 
 
 def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
@@ -120,6 +136,12 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
     if suppressed:
         lost = f"{suppressed} calls made under suppress_tracing"
         yield Reason(call="run", field="calls", lost=lost, fix="do not suppress calls that a replay must answer")
+    unrecorded = run.root.span.attributes.get("reenact.unrecorded") if run.root else None
+    if unrecorded:
+        lost = f"{unrecorded} HTTP calls whose body is a stream, or that are a web socket's; a replay refuses them"
+        yield Reason(call="run", field="calls", lost=lost, fix="declare the function around them with @reenact.tool")
+    yield from _draw_reasons(run)
+    yield from unit_reasons(run)
 
 
 def _redacted(run: Run) -> int:
@@ -188,8 +210,48 @@ def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitI
     environment = run.surroundings.get("environment")
     yield _either("settings", bool(environment), True, "", "name them in REENACT_KEEP_ENV")
     seed = run.surroundings.get("hash_seed")
-    yield _either("hash seed", seed not in (None, "random"), True, str(seed or ""), "set PYTHONHASHSEED=0")
+    fix = "set PYTHONHASHSEED=0, or record with `reenact run -- …`, which sets one"
+    yield _either("hash seed", seed not in (None, "random"), True, str(seed or ""), fix)
+    yield _clock_kit(run)
     yield _either("entry point", bool(run.entry), True, _argv(run.entry), _RECORD)
+    yield from unit_kit(run)
+
+
+def _clock_kit(run: Run) -> KitItem:
+    """Say whether clock and chance are there: a root says so even where nothing was drawn."""
+    said = run.root.span.attributes.get("reenact.tape") if run.root is not None else None
+    told = parsed_or_none(said) if isinstance(said, str) else None
+    if not isinstance(told, dict):
+        return KitItem(name="clock and chance", state="missing", fix=_RECORD)
+    untaped = told.get("untaped")
+    if not isinstance(untaped, dict) or not untaped:
+        return KitItem(name="clock and chance", state="present")
+    detail = "; ".join(f"{source}: {why}" for source, why in untaped.items())
+    return KitItem(name="clock and chance", state="partial", detail=detail, fix="use Python 3.11, 3.12 or 3.13")
+
+
+def _draw_reasons(run: Run) -> Iterator[Reason]:
+    """Name draws of clock and chance that were not kept, or that redaction changed."""
+    lost = redacted = forgotten = 0
+    for node in run.nodes:
+        said = [value for name in _DRAWS if isinstance(value := node.span.attributes.get(name), str)]
+        lost += sum(int(count) for text in said for count in _LOST.findall(text))
+        redacted += sum(text.count(_MARK) for text in said)
+        many = node.span.attributes.get("reenact.draws.forgotten")
+        forgotten += many if isinstance(many, int) else 0
+    field, fix = "clock and chance", "draw less often between two calls"
+    if lost:
+        yield Reason(call="run", field=field, lost=f"{lost} draws past the first 10,000 of a loop", fix=fix)
+    if forgotten:
+        said_lost = f"the draws of {forgotten} tasks or threads that made no call"
+        yield Reason(call="run", field=field, lost=said_lost, fix="open a run for each unit of work")
+    if redacted:
+        fix = "draw no value that looks like a credential, or configure the redaction"
+        yield Reason(call="run", field=field, lost=f"{redacted} drawn values were redacted", fix=fix)
+
+
+_DRAWS = ("reenact.draws", "reenact.draws.before", "reenact.draws.rest")
+_LOST = re.compile(r'\{"lost":\s*(\d+)\}')
 
 
 def _chunks(node: Node) -> int:
@@ -223,5 +285,5 @@ def facts(nodes: Iterable[Node]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for node in nodes:
         if not node.span.attributes.get("reenact.run.root"):
-            counts[node.kind.lower()] = counts.get(node.kind.lower(), 0) + 1
+            counts[node.call.word] = counts.get(node.call.word, 0) + 1
     return counts

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial, wraps
 from typing import Any, TypeVar, cast, overload
 
-from reenact.boundary import door, lanes
+from reenact.boundary import door, found, lanes, state
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.contracts.doorman import Passage
+from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import typed
 from reenact.values.call import (
     STRUCTURE,
@@ -30,19 +32,27 @@ from reenact.values.call import (
     StreamEnd,
     Value,
 )
-from reenact.values.json import Json
+from reenact.values.found import CHANGED, FOUND, HELD, STATE
+from reenact.values.json import Json, compact
 
+_log = logging.getLogger("reenact")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Function:
     """What is known of a decorated function before it is called."""
 
-    __slots__ = ("attributes", "kind", "name", "owner", "signature", "spelling")
+    __slots__ = ("attributes", "fn", "kind", "name", "offered", "owner", "signature", "spelling")
 
     def __init__(
-        self, kind: CallKind, fn: Callable[..., Any], name: str | None, attributes: Mapping[str, Json]
+        self,
+        kind: CallKind,
+        fn: Callable[..., Any],
+        name: str | None,
+        attributes: Mapping[str, Json],
+        offered: Callable[[str], bool] | None = None,
     ) -> None:
+        self.fn, self.offered = fn, offered
         named = _named(fn)
         qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
         self.kind = kind
@@ -60,12 +70,12 @@ class _Function:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Take down one call."""
-        arguments = self._bound(args, kwargs)
+        arguments = self.bound(args, kwargs)
         asked = {name: typed.encode(value) for name, value in arguments.items() if name != self.owner}
         request = FunctionCall(function=self.spelling, arguments=asked)
         return Call(kind=self.kind, name=self.name, request=request, attributes=self.attributes)
 
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Give each parameter its argument. Those that do not fit are given as they came.
 
         The function may complain of them, or take them all the same: a decorator under ours may hand in the rest.
@@ -82,11 +92,51 @@ class _Function:
     def open(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage | None:
         """Ask the doorman in charge, or give None where the call goes straight through."""
         doorman = door.doorman()
-        return None if doorman is None else doorman.open(self.call(args, kwargs))
+        if doorman is None or (self.offered is not None and not self.offered(self.name)):
+            return None
+        return doorman.open(self.call(args, kwargs))
+
+    def watched(
+        self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> AbstractContextManager[object]:
+        """Surround the real call of a tool that was found, and tell what state it could reach and what changed."""
+        if self.offered is None:
+            return _UNWATCHED
+        return _Watched(self, passage, args, kwargs)
 
     def lane(self) -> lanes.Lane:
         """Give the lane on which the body runs; what an answered body would have spawned must not shift the numbers."""
         return lanes.current() if self.kind in STRUCTURE else lanes.current().spawn(f"{self.name}()")
+
+
+_UNWATCHED = nullcontext()
+
+
+class _Watched:
+    """Takes the fingerprints of what a found tool can reach, before it runs and after."""
+
+    def __init__(self, known: _Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._known, self._passage = known, passage
+        self._arguments = known.bound(args, kwargs)
+        self._before: state.Reached | None = None
+
+    def __enter__(self) -> None:
+        self._before = self._reached()
+
+    def __exit__(self, *_: object) -> None:
+        before, after = self._before, self._reached()
+        if before is None or after is None:
+            self._passage.annotate({HELD: compact(["state that could not be looked at"])})
+            return
+        said = {STATE: [*after.state], CHANGED: before.changed(after), HELD: [*after.held]}
+        self._passage.annotate({name: compact([*listed]) for name, listed in said.items() if listed})
+
+    def _reached(self) -> state.Reached | None:
+        try:
+            return state.reached(self._known.fn, self._arguments)
+        except Exception:  # our failure is never the agent's: what is not known is taken for the worst
+            _log.debug("reenact could not look at the state of %s", self._known.spelling, exc_info=True)
+            return None
 
 
 def _named(fn: Callable[..., Any]) -> Any:
@@ -97,14 +147,22 @@ def _named(fn: Callable[..., Any]) -> Any:
 
 
 def boundary(
-    kind: CallKind, fn: Callable[..., Any], *, name: str | None = None, attributes: Mapping[str, Json] | None = None
+    kind: CallKind,
+    fn: Callable[..., Any],
+    *,
+    name: str | None = None,
+    attributes: Mapping[str, Json] | None = None,
+    offered: Callable[[str], bool] | None = None,
 ) -> Callable[..., Any]:
-    """Make `fn` a boundary of `kind`: the same function, of the same colour, with a doorman before it."""
+    """Make `fn` a boundary of `kind`: the same function, of the same colour, with a doorman before it.
+
+    A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now.
+    """
     method = cast("Any", fn)
     for wraps_methods in (classmethod, staticmethod):
         if isinstance(fn, wraps_methods):
             return cast("Any", wraps_methods)(boundary(kind, method.__func__, name=name, attributes=attributes))
-    known = _Function(kind, fn, name, attributes or {})
+    known = _Function(kind, fn, name, attributes or {}, offered)
     coloured = _coloured(fn)
     if inspect.isasyncgenfunction(coloured):
         wrapper = _async_generator(fn, known)
@@ -114,7 +172,10 @@ def boundary(
         wrapper = _generator(fn, known)
     else:
         wrapper = _plain(fn, known)
-    return wraps(fn)(wrapper)
+    made = wraps(fn)(wrapper)
+    if offered is None:
+        found.declared.add(made)
+    return made
 
 
 def _coloured(fn: Any) -> Any:
@@ -132,11 +193,13 @@ def _plain(fn: Callable[..., Any], known: _Function) -> Callable[..., Any]:
             passage.wait(passage.end_order)
             return _give(passage)
         try:
-            with passage.crossing(), lanes.on(lane):
+            passage.ready()
+            with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
                 result = fn(*args, **kwargs)
         except BaseException as error:
-            passage.raised(error)
+            _fail(passage, error)
             raise
+        passage.wait(passage.end_order)
         return _tell(passage, result)
 
     return wrapper
@@ -152,14 +215,33 @@ def _coroutine(fn: Callable[..., Any], known: _Function) -> Callable[..., Any]:
             await _until_released(passage, passage.answer)
             return _give(passage)
         try:
-            with passage.crossing(), lanes.on(lane):
+            await passage.ready_async()
+            with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
                 result = await fn(*args, **kwargs)
+            await passage.wait_async(passage.end_order)
         except BaseException as error:
-            passage.raised(error)
+            await _fail_async(passage, error)
             raise
         return _tell(passage, result)
 
     return wrapper
+
+
+def _fail(passage: Passage, error: BaseException) -> None:
+    """Tell that the body raised; a tool that ran again in a replay fails when it failed."""
+    try:
+        if isinstance(error, Exception):
+            passage.wait(passage.end_order)
+    finally:
+        passage.raised(error)
+
+
+async def _fail_async(passage: Passage, error: BaseException) -> None:
+    try:
+        if isinstance(error, Exception):
+            await passage.wait_async(passage.end_order)
+    finally:
+        passage.raised(error)
 
 
 async def _until_released(passage: Passage, answer: Outcome) -> None:
@@ -203,8 +285,11 @@ def _hydrate(passage: Passage, json: Json) -> Any:
 class _Stepping:
     """What is told of a generator that runs, step by step. Its context is ours only while it runs."""
 
-    def __init__(self, passage: Passage | None, lane: lanes.Lane | None) -> None:
-        self._passage, self._lane = passage, lane
+    def __init__(
+        self, passage: Passage | None, lane: lanes.Lane | None, watched: AbstractContextManager[object]
+    ) -> None:
+        self._passage, self._lane, self._watched = passage, lane, watched
+        watched.__enter__()
 
     @contextmanager
     def inside(self) -> Generator[None]:
@@ -222,6 +307,7 @@ class _Stepping:
 
     def ended(self, end: StreamEnd, error: BaseException | None = None, result: object = None) -> None:
         """Tell how it ended, and what it returned."""
+        self._watched.__exit__(None, None, None)
         if self._passage is not None:
             self._passage.ended(end, error, typed.encode(result))
 
@@ -235,7 +321,8 @@ def _generator(fn: Callable[..., Any], known: _Function) -> Callable[..., Any]:
         lane = known.lane()
         if passage.answer is not None:
             return (yield from _replayed(passage, _stream_of(passage)))
-        return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane)))
+        watched = known.watched(passage, args, kwargs)
+        return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane, watched)))
 
     return wrapper
 
@@ -321,9 +408,10 @@ def _async_generator(fn: Callable[..., Any], known: _Function) -> Callable[..., 
         lane = known.lane() if passage is not None else None
         if passage is not None and passage.answer is not None:
             steps: AsyncGenerator[Any, Any] = _replayed_async(passage, _stream_of(passage))
-            stepping = _Stepping(None, None)
+            stepping = _Stepping(None, None, _UNWATCHED)
         else:
-            steps, stepping = fn(*args, **kwargs), _Stepping(passage, lane)
+            watched = _UNWATCHED if passage is None else known.watched(passage, args, kwargs)
+            steps, stepping = fn(*args, **kwargs), _Stepping(passage, lane, watched)
         step: Callable[[], Any] = partial(anext, steps)
         try:
             while True:
@@ -405,3 +493,15 @@ retriever = Decorator(CallKind.RETRIEVER)
 llm = Decorator(CallKind.LLM)
 agent = Decorator(CallKind.AGENT)
 chain = Decorator(CallKind.CHAIN)
+
+
+def _found(target: Any, name: str, offered: Callable[[str], bool]) -> Callable[..., Any]:
+    """Make a tool that was found a boundary, like a declared one but for what its span says of it."""
+    return boundary(CallKind.TOOL, target, name=name, attributes={FOUND: True}, offered=offered)
+
+
+def _install(patches: PatchSet) -> None:
+    patches.when_undone(found.install(_found))
+
+
+INTEGRATION = Integration(name="found_tools", libraries=(), install=_install)

@@ -15,7 +15,7 @@ from functools import cache, lru_cache, wraps
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from reenact.boundary import door, lanes
+from reenact.boundary import door, lanes, offers, plain_http
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.contracts.doorman import Passage
@@ -24,7 +24,7 @@ from reenact.contracts.shape import Shape
 from reenact.discover import members
 from reenact.values import typed
 from reenact.values.call import Body, Call, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
-from reenact.values.json import Json
+from reenact.values.json import Json, parsed_or_none
 
 _log = logging.getLogger("reenact")
 _KEPT_HEADERS = frozenset(
@@ -43,9 +43,8 @@ _KEPT_HEADERS = frozenset(
         "server-timing",
     ]
 )
-_DONE = b"[DONE]"
-"""What OpenAI's streams end with; the SDK reads no further."""
-_TAIL = 32
+_TAIL = 256
+"""Bytes of a stream that hold its last event, padded as providers pad it."""
 _RETRIES = len("x-stainless-retry-count")
 _NO_MORE: dict[str, Json] = {}
 """One for all calls: nobody adds to it."""
@@ -76,9 +75,11 @@ def _read_call(request: Any) -> Call | None:
         content = request.content
     except Exception:
         return None
-    asked = HttpRequest(
-        shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers)
-    )
+    for held in shape.needs:
+        if held not in content:
+            return None
+    offers.hear(content)
+    asked = HttpRequest(shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers))
     return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NO_MORE)
 
 
@@ -88,6 +89,12 @@ def _attempt(headers: Any) -> int:
         if len(name) == _RETRIES and name.lower() == b"x-stainless-retry-count":
             return int(value) if value.isdigit() else 0
     return 0
+
+
+def _ends(request: Any) -> tuple[bytes, ...]:
+    """Give what the streams of a request's API end with; nothing more is to come then."""
+    shape = _shape_at(str(request.url))
+    return () if shape is None else shape.stream_ends
 
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
@@ -128,7 +135,8 @@ def _send(library: _Library) -> Callable[[Any], Any]:
         def send(self: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
             passage = _enter(self, request)
             if passage is None:
-                return original(self, request, stream=stream, **kwargs)
+                with plain_http.reading_whole(whole=not stream):
+                    return original(self, request, stream=stream, **kwargs)
             if passage.answer is not None:
                 return _replay(library, self, request, passage, stream=stream)
             try:
@@ -141,7 +149,7 @@ def _send(library: _Library) -> Callable[[Any], Any]:
                 _tell_reply(passage, response)
                 return response
             passage.head(response.status_code, _kept(response.headers))
-            response.stream = library.tee(response.stream, passage, decoder_for(response.headers))
+            response.stream = library.tee(response.stream, passage, decoder_for(response.headers), _ends(request))
             return response
 
         return send
@@ -155,7 +163,8 @@ def _send_async(library: _Library) -> Callable[[Any], Any]:
         async def send(self: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
             passage = _enter(self, request)
             if passage is None:
-                return await original(self, request, stream=stream, **kwargs)
+                with plain_http.reading_whole(whole=not stream):
+                    return await original(self, request, stream=stream, **kwargs)
             if passage.answer is not None:
                 return await _replay_async(library, self, request, passage, stream=stream)
             try:
@@ -168,7 +177,7 @@ def _send_async(library: _Library) -> Callable[[Any], Any]:
                 _tell_reply(passage, response)
                 return response
             passage.head(response.status_code, _kept(response.headers))
-            response.stream = library.tee_async(response.stream, passage, decoder_for(response.headers))
+            response.stream = library.tee_async(response.stream, passage, decoder_for(response.headers), _ends(request))
             return response
 
         return send
@@ -185,7 +194,7 @@ def _replay(library: _Library, client: Any, request: Any, passage: Passage, *, s
     except BaseException as error:
         passage.raised(error)
         raise
-    response = _rebuild(library, client, request, passage, library.recorded)
+    response = _rebuild(library, client, request, passage, library.recorded, stream=stream)
     for hook in client.event_hooks["response"]:
         hook(response)
     if isinstance(answer, Streamed) and not stream:
@@ -204,7 +213,7 @@ async def _replay_async(library: _Library, client: Any, request: Any, passage: P
     except BaseException as error:
         passage.raised(error)
         raise
-    response = _rebuild(library, client, request, passage, library.recorded_async)
+    response = _rebuild(library, client, request, passage, library.recorded_async, stream=stream)
     for hook in client.event_hooks["response"]:
         await hook(response)
     if isinstance(answer, Streamed) and not stream:
@@ -212,12 +221,16 @@ async def _replay_async(library: _Library, client: Any, request: Any, passage: P
     return response
 
 
-def _rebuild(library: _Library, client: Any, request: Any, passage: Passage, stream_class: type[Any]) -> Any:
+def _rebuild(
+    library: _Library, client: Any, request: Any, passage: Passage, stream_class: type[Any], *, stream: bool
+) -> Any:
     """Make the library's own response object, or raise the library's own error, from what was recorded."""
     build = library.module.Response
     extensions = {"http_version": b"HTTP/1.1"}
     match passage.answer:
         case Returned(payload=HttpReply(status=status, headers=headers, body=body)):
+            if stream and status < 300 and _asks_for_stream(request):  # we record a stream; others fold it
+                headers, body = _unfolded(request, passage, body)
             response = build(status, headers=list(headers), content=body.data, request=request, extensions=extensions)
             passage.closed(passage.answer)
         case Streamed(status=status, headers=headers) as answer:
@@ -235,6 +248,20 @@ def _rebuild(library: _Library, client: Any, request: Any, passage: Passage, str
     return response
 
 
+def _asks_for_stream(request: Any) -> bool:
+    shape = _shape_at(str(request.url))
+    return shape is not None and shape.is_stream(parsed_or_none(request.content))
+
+
+def _unfolded(request: Any, passage: Passage, body: Body) -> tuple[tuple[tuple[str, str], ...], Body]:
+    """Give the stream that says what a whole reply says, or raise a miss where none can be made."""
+    shape = _shape_at(str(request.url))
+    reply = parsed_or_none(body.data)
+    if shape is None or shape.unfold is None or not isinstance(reply, dict):
+        raise passage.miss("the recording holds a whole reply, and not the stream that was asked for")
+    return (("content-type", "text/event-stream; charset=utf-8"),), Body(shape.unfold(reply))
+
+
 def _with_request(error: BaseException, request: Any) -> BaseException:
     if hasattr(type(error), "request"):
         error.request = request  # type: ignore[attr-defined]
@@ -246,8 +273,8 @@ class _Teeing:
 
     library: ClassVar[Any]
 
-    def __init__(self, stream: Any, passage: Passage, decoder: Decoder) -> None:
-        self._stream, self._passage, self._decoder = stream, passage, decoder
+    def __init__(self, stream: Any, passage: Passage, decoder: Decoder, ends: tuple[bytes, ...]) -> None:
+        self._stream, self._passage, self._decoder, self._ends = stream, passage, decoder, ends
         self._tail = b""
         self._open = True
 
@@ -269,8 +296,8 @@ class _Teeing:
         if not self._open:
             return
         self._open = False
-        if end is StreamEnd.ABANDONED and _DONE in self._tail:
-            end = StreamEnd.FINISHED  # the SDK stops reading here; nothing was left to come
+        if end is StreamEnd.ABANDONED and any(last in self._tail for last in self._ends):
+            end = StreamEnd.FINISHED  # the SDK or the agent stops reading here; nothing was left to come
         self._passage.ended(end, error)
 
     def __del__(self) -> None:
@@ -349,7 +376,8 @@ class _Recorded:
     def _closed(self) -> None:
         """Hear that the agent wants no more."""
         whole = self._answer.end is StreamEnd.FINISHED and not self._left
-        self._end(StreamEnd.FINISHED if whole or _DONE in self._tail else StreamEnd.ABANDONED)
+        whole = whole or any(last in self._tail for last in _ends(self._request))
+        self._end(StreamEnd.FINISHED if whole else StreamEnd.ABANDONED)
 
     def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
         if self._open:

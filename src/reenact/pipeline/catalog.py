@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
-from reenact.boundary.reading import asked
+from reenact.boundary.reading import answered, asked
+from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.graph.verdict import facts, judge
 from reenact.report.times import instant
-from reenact.stores.directory import DirectoryStore, Entry
+from reenact.stores.directory import DirectoryStore, Entry, IndexDamagedError
 from reenact.values.call import CallKind, FunctionCall, Raised
-from reenact.values.json import Json, compact
+from reenact.values.finding import Filters, ToolUse, argument_pairs
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.message import ToolCall
 from reenact.values.run import Node, Run
 from reenact.values.span import STATUS_ERROR
+
+_BATCH = 200
+_CLOCK_NS = 2 * 10**9
+"""How far the clock of a file system may lie behind ours."""
 
 
 def status(run: Run) -> str:
@@ -39,12 +48,17 @@ def summary(run: Run, *, source: str = "") -> dict[str, Json]:
         "session": run.session,
         "user": run.user,
         "tenant": run.tenant,
-        "models": [*sorted({name for node in run.nodes if (name := _model(node))})],
+        "models": [*models(run)],
         "tools": [*sorted({node.call.name for node in run.nodes if node.kind is CallKind.TOOL})],
         "source": source or run.source,
         "replay_of": replay_of(run),
     }
     return said
+
+
+def models(run: Run) -> tuple[str, ...]:
+    """Give the names of the models that a run asked, sorted."""
+    return tuple(sorted({name for node in run.nodes if (name := _model(node))}))
 
 
 def _model(node: Node) -> str | None:
@@ -54,23 +68,19 @@ def _model(node: Node) -> str | None:
 
 def replay_of(run: Run) -> str | None:
     """Give the id of the run that this one replays."""
-    value = run.root.span.attributes.get("reenact.replay.of") if run.root else None
+    told = (run.root,) if run.root else run.nodes  # of a run that goes on only its children may have ended
+    value = next((of for node in told if (of := node.span.attributes.get("reenact.replay.of"))), None)
     return str(value) if value else None
 
 
 def entry(run: Run) -> Entry:
-    """Make the store's index entry for a run: its summary, and each tool call's arguments for `--arg`."""
+    """Make the store's index entry for a run."""
     said = summary(run)
-    said["arguments"] = [
-        [node.call.name, node.call.request.arguments]
-        for node in run.nodes
-        if node.kind is CallKind.TOOL and isinstance(node.call.request, FunctionCall)
-    ]
     return Entry(
         id=run.id,
         name=run.name,
         started=run.started_ns,
-        ended=run.ended_ns,
+        ended=max(run.started_ns, run.ended_ns),
         status=status(run),
         session=run.session,
         user=run.user,
@@ -78,15 +88,111 @@ def entry(run: Run) -> Entry:
         recording=run.recording,
         replay_of=replay_of(run),
         summary=compact(said),
+        models=models(run),
+        uses=tuple(uses(run)),
     )
 
 
-def index(store: DirectoryStore, trace_ids: Iterable[str]) -> list[Run]:
-    """Rebuild the runs of these traces and note them in the store's index."""
-    runs = [run for trace_id in trace_ids for run in build(store.spans(trace_id), source="store")]
-    if runs:
-        store.index([entry(run) for run in runs])
+def uses(run: Run) -> Iterator[ToolUse]:
+    """Give the tool calls of a run, as they are searched for.
+
+    What a model asked for counts where the recording holds no call of it: an emitter that kept model calls alone, a
+    tool that the program dispatched by itself.
+    """
+    done = set[str]()
+    for node in run.nodes:
+        if node.kind is CallKind.TOOL and isinstance(node.call.request, FunctionCall):
+            if node.tool_call_id:
+                done.add(node.tool_call_id)
+            yield ToolUse(id=node.id, tool=node.call.name, arguments=argument_pairs(node.call.request.arguments))
+    for node in run.nodes:
+        if node.kind is CallKind.LLM and (reply := answered(node)) is not None:
+            asked_for = (part for message in reply.messages for part in message.parts if isinstance(part, ToolCall))
+            for number, part in enumerate(asked_for):
+                if part.id not in done:
+                    pairs = argument_pairs(parsed_or_none(part.arguments))
+                    yield ToolUse(id=f"{node.id}.{number}", tool=part.name, arguments=pairs)
+
+
+def fits(run: Run, filters: Filters) -> bool:
+    """Tell whether a run fits all that was asked for but the text; the same as asking the store's index."""
+    if filters.window is not None:
+        first, last = filters.window
+        if run.started_ns > last or max(run.started_ns, run.ended_ns) < first:
+            return False
+    for name, value in (("user", run.user), ("session", run.session), ("tenant", run.tenant)):
+        if getattr(filters, name) not in (None, value):
+            return False
+    if filters.status not in (None, status(run)) or (not filters.replays and replay_of(run) is not None):
+        return False
+    if filters.model is not None and not any(filters.model in name for name in models(run)):
+        return False
+    if filters.tool is None and not filters.arguments:
+        return True
+    return any(use.fits(filters) for use in uses(run))
+
+
+def index(store: DirectoryStore, trace_ids: Iterable[str], say: Callable[[str], None] | None = None) -> list[Run]:
+    """Rebuild the runs of these traces and note them in the store's index; one that is damaged is made again, and said.
+
+    Raises `InputError` for a damaged trace, `IndexUnusableError` for an index that cannot be written now.
+    """
+    runs = [run for trace_id in trace_ids for run in runs_of(store, trace_id)]
+    if not runs:
+        return runs
+    entries = [entry(run) for run in runs]
+    try:
+        store.index(entries)
+    except IndexDamagedError as error:
+        mended(store, error, say)
+        store.index(entries)
     return runs
+
+
+def runs_of(store: DirectoryStore, trace_id: str) -> list[Run]:
+    """Rebuild the runs of a trace, less those that hold processes and nothing that any of them did.
+
+    The master of a service is one: it starts workers, and their units of work are runs of their own.
+    """
+    runs = build(store.spans(trace_id), source="store")
+    return [run for run in runs if not all(node.span.attributes.get("reenact.process.root") for node in run.nodes)]
+
+
+def mended(store: DirectoryStore, damage: IndexDamagedError, say: Callable[[str], None] | None = None) -> None:
+    """Make a damaged index again and say so. A damaged trace is left out, and told when it is asked for."""
+    if say is not None:
+        say(f"{damage.place}: {damage.problem}; it is made again from the traces")
+    with suppress(InputError):
+        index_anew(store)
+
+
+def index_anew(store: DirectoryStore, progress: Callable[[int, int], None] | None = None) -> None:
+    """Make the index again from the traces. Raises `InputError` where one is damaged, when the rest is done.
+
+    `progress` is told how many of how many traces are done. Traces that come in meanwhile are noted at the end.
+    """
+    damaged: list[InputError] = []
+    began = time.time_ns() - _CLOCK_NS
+
+    def entries(trace_ids: Iterable[str]) -> list[Entry]:
+        found: list[Entry] = []
+        for trace_id in trace_ids:
+            try:
+                found += [entry(run) for run in runs_of(store, trace_id)]
+            except InputError as error:
+                damaged.append(error)
+        return found
+
+    with store.index_anew() as note:
+        known = sorted(store.trace_ids())
+        for start in range(0, len(known), _BATCH):
+            note(entries(known[start : start + _BATCH]))
+            if progress is not None:
+                progress(min(start + _BATCH, len(known)), len(known))
+    if late := store.changed_since(began):
+        store.index(entries(late))
+    if damaged:
+        raise damaged[0]
 
 
 def died(run: Run) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,12 +16,16 @@ from reenact.export.fanout import FanOut
 from reenact.export.sender import Sender
 from reenact.formats.journal import FORMAT, Reader
 from reenact.graph.build import interpret
-from reenact.pipeline.catalog import index
-from reenact.stores.directory import DirectoryStore
+from reenact.pipeline.catalog import index, index_anew, mended, runs_of
+from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
+from reenact.values.unit import INBOUND
 
 _EXIT_CODE = "process.exit.code"
+_MOST_BUILT = 1000
+_AT_ONCE = 100
+"""Traces that are noted in one transaction."""
 
 
 def flattened(span: SpanRecord) -> SpanRecord:
@@ -38,6 +42,8 @@ class Tail:
 
     path: Path
     reader: Reader = field(init=False)
+    over: bool = False
+    """What was still open when its writer went has been given."""
     _offset: int = 0
 
     def __post_init__(self) -> None:
@@ -95,6 +101,12 @@ class Drain:
         self._roots: dict[int, SpanRecord] = {}
         """The root that ended last, by process."""
         self._tails: dict[Path, Tail] = {}
+        self._due: dict[str, None] = {}
+        """Traces that grew since they were noted in the index."""
+        self._built: dict[str, Run] = {}
+        """Runs as they were noted last, of the traces that did not grow since; the newest ones."""
+        self._failed: InputError | None = None
+        """Why a trace is not in the index."""
         self._fan_out = FanOut(backends) if backends else None
         self.reports: list[Report] = []
         self.done = Drained()
@@ -102,14 +114,19 @@ class Drain:
     def poll(self, exit_codes: Mapping[int, int] | None = None) -> None:
         """Carry what ended since, and close the journals whose writers are gone."""
         prefix = f"{self._recording}-" if self._recording else ""
-        for path in sorted(self._store.journals.glob(f"{prefix}*{FORMAT.suffix}")):
+        paths = sorted(self._store.journals.glob(f"{prefix}*{FORMAT.suffix}"))
+        going_on = set[str]() if self._living else {_recording_of(path) for path in paths if Tail(path).is_written()}
+        for path in paths:
+            if _recording_of(path) in going_on:  # who lives on will carry it, what its children left included
+                continue
             tail = self._tails.setdefault(path, Tail(path))
             written = tail.is_written()  # asked first: what it wrote before it went is read below
             if written and not self._living:
                 continue
             try:
                 spans = tail.poll()
-                if not written:
+                if not written and not tail.over:
+                    tail.over = True
                     unfinished = list(tail.reader.unfinished())
                     self.done.unfinished += len(unfinished)
                     spans += unfinished
@@ -121,7 +138,7 @@ class Drain:
             except BaseException:
                 del self._tails[path]  # read again from its beginning next time: what is stored twice is folded
                 raise
-            if not written:
+            if not written and self._note(list(self._due)):  # noted first: what is in no journal has to be in the index
                 self._close(path, tail.reader)
 
     def _close(self, path: Path, reader: Reader) -> None:
@@ -143,7 +160,8 @@ class Drain:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
         for span in spans:
             pid = span.resource.attributes.get("process.pid")
-            if span.attributes.get("reenact.run.root") and isinstance(pid, int):
+            came_in = INBOUND in span.attributes  # how the server ended says nothing of a request
+            if span.attributes.get("reenact.run.root") and isinstance(pid, int) and not came_in:
                 self._roots[pid] = span
         last = {self._roots[pid].span_id: pid for pid in self._roots.keys() & exit_codes.keys()}
         noted: list[SpanRecord] = []
@@ -156,11 +174,14 @@ class Drain:
     def _carry(self, spans: list[SpanRecord], *, written: bool) -> None:
         if not spans:
             return
-        self.done.traces.update(dict.fromkeys(self._store.append(spans)))
+        traces = dict.fromkeys(self._store.append(spans))
+        self.done.traces.update(traces)
+        self._due.update(traces)
+        for trace_id in traces.keys() & self._built.keys():
+            del self._built[trace_id]
         self.done.spans += len(spans)
         if written:  # a process that lives on: its finished runs can be found meanwhile
-            with suppress(InputError):  # told at the end, when they are noted again
-                index(self._store, {span.trace_id: None for span in spans if span.attributes.get("reenact.run.root")})
+            self._note([span.trace_id for span in spans if span.attributes.get("reenact.run.root")])
         if self._fan_out is None:
             return
         try:
@@ -168,14 +189,51 @@ class Drain:
         except Exception as error:  # noqa: BLE001 - they are in the store, and are not stored again for this
             self._report(f"exporting failed: {error!r}; `reenact export RUN --to URL` sends them again")
 
+    def _note(self, traces: Sequence[str]) -> bool:
+        """Note runs in the index. False where it cannot be written now; they stay due, and so does their journal."""
+        wanted = list(dict.fromkeys(traces))
+        for start in range(0, len(wanted), _AT_ONCE):
+            batch = wanted[start : start + _AT_ONCE]
+            try:
+                runs = index(self._store, batch, self._report)
+            except IndexUnusableError as error:
+                self._failed = error
+                return False
+            except InputError as error:
+                if len(batch) > 1:
+                    noted = [self._note([trace_id]) for trace_id in batch]
+                    if not all(noted):
+                        return False
+                    continue
+                self._failed = error  # a damaged trace, told at the end, when everything else is done
+            else:
+                self._built.update({run.id: run for run in runs})
+            for trace_id in batch:
+                self._due.pop(trace_id, None)
+        while len(self._built) > _MOST_BUILT:
+            del self._built[next(iter(self._built))]
+        return True
+
     def finish(self, exit_codes: Mapping[int, int] | None = None) -> list[Run]:
-        """Carry the rest, and give the runs that came in, noted in the index."""
+        """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not."""
+        self._failed = None
         self.poll(exit_codes)
         for pid, code in (exit_codes or {}).items():
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
-                self._store.append([_ended(root, code)])
-        return index(self._store, self.done.traces)
+                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+        self._note(list(self._due))
+        if self._failed is not None:
+            raise self._failed
+        return [run for trace_id in self.done.traces for run in self._runs(trace_id)]
+
+    def _runs(self, trace_id: str) -> list[Run]:
+        known = self._built.get(trace_id)
+        return [known] if known is not None else runs_of(self._store, trace_id)
+
+
+def _recording_of(path: Path) -> str:
+    return path.stem.partition("-")[0]
 
 
 def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
@@ -186,21 +244,18 @@ def leftovers(store: DirectoryStore) -> list[Run]:
     """Carry the journals of processes that are gone, as every command does first; make a missing index again."""
     runs: list[Run] = []
     if store.journals.is_dir() and any(store.journals.glob(f"*{FORMAT.suffix}")):
-        runs = Drain(store, living=False).finish()
-    if not store.indexed:
-        with suppress(InputError):  # a damaged trace is told when it is asked for
+        runs = Drain(store, living=False, report=say).finish()
+    try:
+        if not store.indexed:
             index_anew(store)
+        store.probe_index()
+    except IndexDamagedError as error:
+        mended(store, error, say)
+    except InputError:
+        pass  # a damaged trace is told when it is asked for
     return runs
 
 
-def index_anew(store: DirectoryStore) -> None:
-    """Make the index again from the traces. Raises `InputError` where one is damaged, when the rest is done."""
-    store.forget_index()
-    damaged: list[InputError] = []
-    for trace_id in store.trace_ids():
-        try:
-            index(store, [trace_id])
-        except InputError as error:
-            damaged.append(error)
-    if damaged:
-        raise damaged[0]
+def say(line: str) -> None:
+    """Tell the user on stderr."""
+    sys.stderr.write(f"reenact: {line}\n")

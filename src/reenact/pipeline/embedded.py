@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,7 +22,8 @@ from reenact.pipeline.joining import InProcess
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.sources import Found
 from reenact.replay.ledger import Ledger
-from reenact.replay.policy import Policy, Source
+from reenact.replay.ledger import read as read_ledger
+from reenact.replay.policy import Policy, Source, Writes
 from reenact.report.replay import first_line
 from reenact.values.run import Run
 
@@ -100,12 +103,14 @@ class Outcome:
 
 
 @contextmanager
-def replaying(found: Found, models: str, tools: str, store: Path) -> Generator[Outcome]:
+def replaying(found: Found, models: str, tools: str, store: Path, *, writes: str = "refuse") -> Generator[Outcome]:
     """Answer this process's calls from a recording until the block ends; what is thrown to stop the agent ends here."""
-    outcome, ledger = Outcome(), Ledger()
+    scratch = tempfile.mkdtemp(prefix="reenact-")
+    kept = Path(scratch) / "ledger.jsonl"  # on disk, since forked children write to it too
+    outcome, ledger = Outcome(), Ledger(kept)
     ledger.note("joined", pid=os.getpid())
     ledger.note("guard", enforced=False, how="audit hook only")
-    policy = Policy(models=Source(models), tools=Source(tools))
+    policy = Policy(models=Source(models), tools=Source(tools), writes=Writes(writes))
     within = InProcess((found.run, *found.siblings), found.run, ledger, policy, store)
     try:
         yield outcome
@@ -119,8 +124,10 @@ def replaying(found: Found, models: str, tools: str, store: Path) -> Generator[O
         runs = Drain(within.recording.store, recording=within.recording.id).finish()
         own = max(runs, key=lambda run: len(run.nodes), default=None)
         outcome.result = judge_replay(
-            found.run, found.siblings, own, ledger.entries, exit_code=None, recorded_exit=None
+            found.run, found.siblings, own, read_ledger(kept), exit_code=None, recorded_exit=None
         )
+        ledger.close()
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def accuse(outcome: Outcome) -> None:

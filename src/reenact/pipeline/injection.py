@@ -17,17 +17,11 @@ from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.export.delivery import Report
 from reenact.pipeline.drain import Drain
+from reenact.pipeline.family import injected
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 
 _POLL_S = 1.0
-
-
-def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:
-    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it."""
-    hook = str(Path(__file__).parents[1] / "bootstrap")
-    path = [hook, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != hook)]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), **further}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +47,7 @@ def record(
     recording = os.urandom(8).hex()
     named = {f"REENACT_{name.upper()}": value for name, value in identity.items()}
     environ = injected(
-        os.environ,
+        {"PYTHONHASHSEED": _hash_seed(), **os.environ},
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
         REENACT_SALT=os.urandom(16).hex(),
@@ -81,20 +75,38 @@ def record(
     )
 
 
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_OF_TERMINALS = (signal.SIGINT, signal.SIGQUIT)
+
+
+def _hash_seed() -> str:
+    """Draw the seed by which strings are hashed, and so the order of sets: it is drawn anyway, and cannot be read."""
+    return str(int.from_bytes(os.urandom(4)))
+
+
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the program, passing on what is sent to us; an interrupt from the terminal it gets by itself."""
+    """Wait for the program, passing on what is sent to us; what a key of the terminal sends it gets by itself."""
 
     def forward(number: int, _frame: object) -> None:
+        if number in _OF_TERMINALS and _has_the_terminal():
+            return
         with suppress(ProcessLookupError):
             process.send_signal(number)
 
-    before = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGHUP)}
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.signal(number, forward) for number in (*_PASSED_ON, *_OF_TERMINALS)}
     try:
         return process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _has_the_terminal() -> bool:
+    """Tell whether this process and what it started are in the foreground of a terminal."""
+    for descriptor in range(3):
+        with suppress(OSError):
+            return os.tcgetpgrp(descriptor) == os.getpgrp()
+    return False
 
 
 def _carry(drain: Drain, over: threading.Event, say: Callable[[str], None]) -> None:

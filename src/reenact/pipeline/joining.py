@@ -13,18 +13,21 @@ from typing import Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
+from reenact.boundary import children
 from reenact.graph.build import build
 from reenact.pipeline import recording
 from reenact.pipeline.recording import Recording, Setup
 from reenact.read.open import open_spans
 from reenact.replay import guard
+from reenact.replay.draws import Draws
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
-from reenact.replay.policy import Policy, Source
+from reenact.replay.policy import Policy, Source, Writes
 from reenact.replay.replayer import Replayer
 from reenact.replay.stubs import Stubs, process_of
-from reenact.values.lenient import as_list
-from reenact.values.run import Run
+from reenact.values.json import parsed_or_none
+from reenact.values.lenient import as_list, as_object
+from reenact.values.run import Node, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,7 @@ class Plan:
     models: str
     tools: str
     store: str
+    writes: str = "refuse"
 
     def write(self, path: Path) -> None:
         """Write the plan down."""
@@ -64,7 +68,9 @@ class InProcess:
     ) -> None:
         self.ledger = ledger
         self._process = _process(selected) if process is None else process
+        runs = tuple(runs)
         self.stubs = Stubs(runs)
+        self._draws = Draws(runs, selected, ledger, lambda: self._process)
         self._stack = ExitStack()
         setup = Setup(
             store=store,
@@ -72,14 +78,19 @@ class InProcess:
             root={"reenact.replay.of": selected.id},
             links=_links(selected),
             doorman=self._doorman(policy),
+            answers=self._draws,
+            taped=self._draws.is_taped,
+            generators=self._draws.generators,
         )
         self.recording: Recording = recording.start(setup)
         self._stack.callback(recording.stop, self.recording)
-        self._stack.enter_context(guard.shut(ledger))
+        self._stack.enter_context(guard.shut(ledger, policy.writes))
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
             replayer = Replayer(self.stubs, recorder, engine, self.ledger, policy, self._process)
+            replayer.crossed = self._draws.crossed
+            self._draws.process = lambda: replayer.process
             self._stack.callback(replayer.close)
             return replayer
 
@@ -102,7 +113,7 @@ def join(path: str) -> None:
     """Make this process a replay, as the plan at `path` says."""
     plan = Plan.read(Path(path))
     ledger = Ledger(Path(plan.ledger))
-    policy = Policy(models=Source(plan.models), tools=Source(plan.tools))
+    policy = Policy(models=Source(plan.models), tools=Source(plan.tools), writes=Writes(plan.writes))
     if policy.closed:
         how = guard.enter_empty_network() if not os.environ.get("REENACT_GUARDED") else os.environ["REENACT_GUARDED"]
         if how:
@@ -110,18 +121,37 @@ def join(path: str) -> None:
         ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
     runs = build(open_spans(Path(plan.spans)))
     selected = next(run for run in runs if run.id == plan.run)
-    process = _played(runs, selected, Path(plan.ledger))
+    descent = children.read(os.environ.get(children.VARIABLE, ""))
+    process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     InProcess(runs, selected, ledger, policy, Path(plan.store), process)
     ledger.note("joined", pid=os.getpid(), process=process)
+
+
+def _on_lane(runs: Sequence[Run], lane: str) -> list[Node]:
+    """Give what stands for a recorded process on `lane`, oldest first."""
+    roots = [node for run in runs for node in run.nodes if node.span.attributes.get("reenact.process.root") is True]
+    return [node for node in roots if node.lane == lane and node.parent is not None]
+
+
+def _words(node: Node) -> list[str]:
+    entry = parsed_or_none(str(node.span.attributes.get("reenact.entry") or ""))
+    return [str(word) for word in as_list(as_object(entry).get("argv"))[1:]]
 
 
 def _process(run: Run) -> str:
     return process_of(run.nodes[0]) if run.nodes else ""
 
 
-def _played(runs: Sequence[Run], selected: Run, ledger: Path) -> str:
-    """Say which recorded process this one is again: the first the selected run's, a child the one started alike."""
+def _played(runs: Sequence[Run], selected: Run, ledger: Path, lane: str) -> str:
+    """Say which recorded process this one is again: the first the selected run's, a child the one on the same lane.
+
+    Where several stood there, or the recording names no lane, it is one that was started alike.
+    """
     taken = {entry.get("process") for entry in read_ledger(ledger) if entry["t"] == "joined"}
+    if lane and (found := _on_lane(runs, lane)):
+        free = [node for node in found if process_of(node) not in taken] or found
+        alike = [node for node in free if _words(node) == sys.orig_argv[1:]]
+        return process_of((alike or free)[0])
     if not taken:
         return _process(selected)
     alike = (run for run in runs if as_list(run.entry.get("argv"))[1:] == sys.orig_argv[1:])

@@ -17,13 +17,14 @@ from typing import Any
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link
 
-from reenact.boundary import door, lanes
+from reenact.boundary import children, door, inbound, lanes, tape
 from reenact.boundary.patching import Patches
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
 from reenact.dialects.openinference import DIALECT
 from reenact.discover import members
 from reenact.errors import ReplayStopped
+from reenact.pipeline.family import Family
 from reenact.record import pipe, surroundings
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projection, application_provider
@@ -56,6 +57,12 @@ class Setup:
     links: tuple[Link, ...] = ()
     doorman: Callable[[Recorder, Engine], Doorman] | None = None
     """Makes the doorman to put in charge; the recorder itself by default."""
+    answers: tape.Answers | None = None
+    """Gives recorded draws of the clock and of chance back."""
+    taped: bool = True
+    """Draws are taken down."""
+    generators: Mapping[str, str] | None = None
+    """Modes of the shared random generators (`boundary.tape`); None where the program may have seeded them already."""
     application: TracerProvider | Any | None = None
     """The application's provider to project to; looked up by default."""
 
@@ -66,6 +73,8 @@ class _Boundaries:
     def __init__(self) -> None:
         self._patches = Patches()
         self._users = 0
+        self._carried: list[Callable[[], None]] = []
+        """What ends the carrying of our context variables to threads and pools."""
 
     def cut(self) -> None:
         """Put ourselves before every boundary."""
@@ -74,6 +83,7 @@ class _Boundaries:
             return
         self._patches = Patches()
         lanes.install(self._patches)
+        self._carried += [inbound.carry(), Runs.carry()]
         for integration in members("integrations", Integration):
             integration.install(self._patches)
         self._patches.replace(sys, "excepthook", _hook)
@@ -84,6 +94,8 @@ class _Boundaries:
         self._users -= 1
         if self._users == 0:
             self._patches.undo()
+            while self._carried:
+                self._carried.pop()()
 
 
 def _hook(original: Any) -> Any:
@@ -131,11 +143,22 @@ class Recording:
         self._setup, self._environ = setup, environ
         self._error: ExceptionRecord | None = None
         self._started = self._stopped = False
-        self._suppressed = door.suppressed()
+        self._suppressed, self._unrecorded = door.suppressed(), door.unrecorded()
         self._shown: Projection | None = None
         self._around: dict[str, str] = {}
+        self.taped = setup.taped and environ.get("REENACT_TAPE", "").lower() != "off"
+        self.answers = setup.answers
+        self.modes = tape.Modes(_unknown() if setup.generators is None else setup.generators)
         self.recorder = self._recorder(setup)
         self.doorman: Doorman = setup.doorman(self.recorder, self.engine) if setup.doorman else self.recorder
+        self._family = Family(
+            self.runs,
+            self._inherited(),
+            replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]
+            renew=self.engine.renew,
+            died_of=self.died_of,
+            close=lambda: self.runs.leave(self._error),
+        )
 
     @staticmethod
     def _default_identity(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
@@ -153,6 +176,7 @@ class Recording:
             links=setup.links,
             version=VERSION,
         )
+        self.runs.below = setup.root
         return Recorder(
             self._spans,
             self.journal,
@@ -186,6 +210,21 @@ class Recording:
             **self._setup.root,
         }
 
+    def _inherited(self) -> dict[str, str]:
+        """Give the variables by which child programs record themselves or join the replay."""
+        told = {key: value for key, value in self._environ.items() if key.startswith("REENACT_")}
+        if "REENACT_REPLAY" in told or "REENACT_RECORD" in told:
+            return {key: value for key, value in told.items() if key != children.VARIABLE}
+        if self.strict:
+            return {}  # the plan is in the memory of this process
+        own = {
+            "REENACT_RECORD": "1",
+            "REENACT_RECORDING": self.id,
+            "REENACT_STORE": str(self.store.folder.absolute()),
+            "REENACT_SALT": self.engine.salt,
+        }
+        return {**told, **{key: value for key, value in own.items() if value}}
+
     def start(self) -> Recording:
         """Cut every boundary and take charge."""
         self._started = True
@@ -194,7 +233,11 @@ class Recording:
         self._undo = lanes.finish_with(self.recorder)
         _boundaries.cut()
         _take_charge()
+        children.install(self._family)
         atexit.register(self.stop)
+        if (descent := children.read(self._environ.get(children.VARIABLE, ""))) is not None:
+            os.environ.pop(children.VARIABLE, None)  # a child's child hangs below the child
+            self._family.take_in(descent, eager=True)
         return self
 
     @property
@@ -220,6 +263,7 @@ class Recording:
             atexit.unregister(self.stop)
             _current.remove(self)
             _take_charge()
+            children.remove(self._family)
             _boundaries.give_back()
             self._undo()
         self.runs.close(self._error)
@@ -229,11 +273,18 @@ class Recording:
         return {
             REPLACED: sum(self.engine.replaced.values()),
             "reenact.suppressed": door.suppressed() - self._suppressed,
+            "reenact.unrecorded": door.unrecorded() - self._unrecorded,
             "reenact.dropped": self.journal.dropped,
         }
 
 
 _boundaries = _Boundaries()
+
+
+def _unknown() -> dict[str, str]:
+    """Name the shared generators that were there before us, and may have been seeded."""
+    modules = {"random": "random", "numpy": "numpy.random"}
+    return {generator: tape.UNKNOWN for generator, module in modules.items() if module in sys.modules}
 
 
 def _here() -> Path:
@@ -256,6 +307,10 @@ def _take_charge() -> None:
     """Put the innermost recording's doorman at the door."""
     innermost = current()
     door.install(innermost.doorman if innermost else None, strict=innermost.strict if innermost else False)
+    if innermost is None:
+        tape.install(on=False)
+    else:
+        tape.install(on=innermost.taped, answers=innermost.answers, modes=innermost.modes)
 
 
 def start(setup: Setup, environ: Mapping[str, str] | None = None) -> Recording:

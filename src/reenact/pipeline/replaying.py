@@ -13,22 +13,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from reenact.boundary.reading import shape_of
 from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
 from reenact.pipeline.drain import Drain
-from reenact.pipeline.injection import injected
+from reenact.pipeline.family import injected
 from reenact.pipeline.joining import Plan
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.replay import ledger
 from reenact.replay.policy import Policy, Source
 from reenact.stores.directory import DirectoryStore
+from reenact.values import unit
 from reenact.values.call import Unfinished
 from reenact.values.json import Json
+from reenact.values.lenient import as_object, as_text
 from reenact.values.run import Grade, Run
+
+_DELIVERING = "reenact.pipeline.delivering"
+
+
+_ZONES = Path("/usr/share/zoneinfo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +54,16 @@ class Replayed:
     """How many calls that went live were added to the recording."""
 
 
-def command(found: Found, given: Sequence[str]) -> tuple[list[str], Path]:
-    """Say what to run and where: what was given, else the recorded entry point. Raises `CannotJudge`."""
+def command(found: Found, given: Sequence[str], app: str | None = None) -> tuple[list[str], Path]:
+    """Say what to run and where: what was given, else the recorded entry point. Raises `CannotJudge`.
+
+    A request that came in is delivered again, to `app` where it is given.
+    """
     if given:
         return list(given), Path.cwd()
     entry = found.run.entry
+    if unit.request_of(found.run) is not None or unit.job_of(found.run) is not None:
+        return _delivery(entry, app)
     argv = entry.get("argv")
     if not isinstance(argv, list) or not argv:
         hint = "name the program: `reenact replay RUN -- python your_agent.py`"
@@ -60,6 +73,12 @@ def command(found: Found, given: Sequence[str]) -> tuple[list[str], Path]:
     words[0] = executable if executable and Path(executable).exists() else sys.executable
     cwd = Path(str(entry.get("cwd") or "."))
     return words, cwd if cwd.is_dir() else Path.cwd()
+
+
+def _delivery(entry: Mapping[str, Json], app: str | None) -> tuple[list[str], Path]:
+    executable, cwd = str(entry.get("executable") or ""), Path(str(entry.get("cwd") or "."))
+    words = [executable if executable and Path(executable).exists() else sys.executable, "-m", _DELIVERING]
+    return [*words, *(["--app", app] if app else [])], cwd if cwd.is_dir() else Path.cwd()
 
 
 def check_judgeable(found: Found) -> None:
@@ -110,19 +129,26 @@ def _replay(
         ledger=str(scratch / "ledger.jsonl"),
         models=policy.models.value,
         tools=policy.tools.value,
+        writes=policy.writes.value,
         store=str(store.folder),
     )
     plan.write(scratch / "plan.json")
     recording = os.urandom(8).hex()
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
     environ |= {name: value for name, value in _environment(found.run).items() if name not in environ}
+    environ |= _order_and_zone(found.run)
     environ.pop("REENACT_RECORD", None)
     code = _run(argv, cwd, environ, stdout)
     entries = ledger.read(Path(plan.ledger))
     runs = Drain(store, recording=recording).finish(exit_codes={})
-    own = _own(runs)
+    own = _own(runs, found)
     result = judge_replay(
-        found.run, found.siblings, own, entries, exit_code=code, recorded_exit=_recorded_exit(found.run)
+        found.run,
+        () if unit.inbound(found.run) is not None else found.siblings,  # its process's start-up is owed to nobody
+        own,
+        entries,
+        exit_code=code,
+        recorded_exit=_recorded_exit(found.run),
     )
     return Replayed(
         result=result,
@@ -148,15 +174,42 @@ def _environment(run: Run) -> dict[str, str]:
     """Give the recorded settings. A credential is its token: inert, and the same in every prompt."""
     kept = run.surroundings.get("environment")
     recorded = {name: str(value) for name, value in kept.items()} if isinstance(kept, dict) else {}
-    inert = {"OPENAI_API_KEY": "reenact-inert"}
-    return inert | recorded
+    return dict.fromkeys(_credentials(run), "reenact-inert") | recorded
 
 
-def _own(runs: Sequence[Run]) -> Run | None:
-    return max(runs, key=lambda run: len(run.nodes), default=None)
+def _credentials(run: Run) -> Sequence[str]:
+    """Name the keys that the SDKs of the recorded calls insist on. Others stay unset: an agent may choose by them."""
+    shapes = (shape_of(node) for node in run.nodes)
+    return [name for shape in shapes if shape is not None for name in shape.credentials] or ["OPENAI_API_KEY"]
+
+
+def _order_and_zone(run: Run) -> dict[str, str]:
+    """Give the recorded order of sets and the recorded time zone, whatever is set here."""
+    settings: dict[str, str] = {}
+    seed = as_text(run.surroundings.get("hash_seed"))
+    if seed.isdigit():
+        settings["PYTHONHASHSEED"] = seed
+    recorded = as_object(run.surroundings.get("environment")).get("TZ")
+    zone = as_object(run.surroundings.get("zone"))
+    name, rule = as_text(zone.get("name")), as_text(zone.get("rule"))
+    if isinstance(recorded, str):
+        settings["TZ"] = recorded
+    elif name and (not rule or (_ZONES / name).is_file()):
+        settings["TZ"] = name
+    elif rule:
+        settings["TZ"] = rule
+    return settings
+
+
+def _own(runs: Sequence[Run], found: Found) -> Run | None:
+    """Pick the replay's own run: the one that came in, as the recorded one did, else the one with most calls."""
+    came_in = unit.inbound(found.run) is not None
+    return max(runs, key=lambda run: (came_in and unit.inbound(run) is not None, len(run.nodes)), default=None)
 
 
 def _recorded_exit(run: Run) -> int | None:
+    if unit.inbound(run) is not None:
+        return None  # its process went on
     code = run.root.span.attributes.get("process.exit.code") if run.root else None
     return code if isinstance(code, int) else None
 

@@ -12,7 +12,9 @@ from reenact.pipeline.catalog import replay_of
 from reenact.pipeline.drain import leftovers
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
+from reenact.values import unit
 from reenact.values.run import Run
+from reenact.values.span import SpanRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +57,44 @@ def _is_path(selector: str) -> bool:
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:
     run = _only(build(store.spans(trace_id), source="store"), trace_id)
     others: list[Run] = []
+    if unit.inbound(run) is not None:  # what came in is replayed alone
+        return Found(run=run, siblings=_around(run, _process_in(store, run)), source=str(store.folder))
     if run.recording and replay_of(run) is None:
         entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
         others = [_only(build(store.spans(entry.id), source="store"), entry.id) for entry in entries]
     return Found(run=run, siblings=tuple(others), source=str(store.folder))
+
+
+def _process_in(store: DirectoryStore, run: Run) -> list[Run]:
+    trace_id = unit.around(run)
+    try:
+        return build(store.spans(trace_id), source="store") if trace_id else []
+    except InputError:  # it has been deleted
+        return []
+
+
+def _around(run: Run, others: Iterable[Run]) -> tuple[Run, ...]:
+    """Give what the process had called outside of every unit before `run` came in: its start-up, made in a replay too.
+
+    In no order: not all of it is made again, and nothing may wait for what is not.
+    """
+    found: list[Run] = []
+    for other in others:
+        if other.id == unit.around(run):
+            before = [node for node in other.nodes if node is other.root or node.span.end_ns <= run.started_ns]
+            nodes = tuple(replace(node, span=_unordered(node.span)) for node in before[:_MOST_AROUND])
+            found.append(replace(other, nodes=nodes))
+    return tuple(found)
+
+
+def _unordered(span: SpanRecord) -> SpanRecord:
+    kept = {name: value for name, value in span.attributes.items() if name not in _ORDERS}
+    return replace(span, attributes=kept)
+
+
+_MOST_AROUND = 1000
+"""So many calls of the process are looked at: those of its start-up come first."""
+_ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends"})
 
 
 def _of_the_first_process(found: Found) -> Found:
@@ -91,13 +127,17 @@ def runs_in(path: Path) -> list[Run]:
 
 def _in_file(path: Path, wanted: str) -> Found:
     runs = runs_in(path)
+    around = {unit.around(run) for run in runs}
     fitting = [run for run in runs if run.id.startswith(wanted.lower())] if wanted else _recorded(runs)
+    fitting = [run for run in fitting if run.id not in around] or fitting
     if not fitting:
         raise InputError(str(path), f"holds no run {wanted!r}", hint=_names(path, runs))
     if len(fitting) > 1:
         raise UsageError(f"{path} holds {len(fitting)} runs, name one", hint=_names(path, fitting))
     run = fitting[0]
     siblings = [other for other in runs if other is not run and run.recording and other.recording == run.recording]
+    if unit.inbound(run) is not None:
+        return Found(run=run, siblings=_around(run, siblings), source=str(path))
     return Found(run=run, siblings=tuple(siblings), source=str(path))
 
 

@@ -29,6 +29,7 @@ class JournalProcessor(SpanProcessor):
 
     def __init__(self, folder: Path, name: str, resource: dict[str, Any], scope: str, version: str) -> None:
         self.path = folder / f"{name}{journal.FORMAT.suffix}"
+        self._recording = name.partition("-")[0]
         self._header = journal.header(resource, scope, version)
         self._fd: int | None = None
         self._lock = threading.Lock()
@@ -48,9 +49,11 @@ class JournalProcessor(SpanProcessor):
             self._fd = None
         self._torn = b""
         pids = {"process.pid": os.getpid(), "process.parent_pid": os.getppid()}
-        own = {"reenact.process.id": os.urandom(8).hex(), **pids}
+        process = os.urandom(8).hex()
+        own = {"reenact.process.id": process, "service.instance.id": process, **pids}
         self._header = {**self._header, "resource": {**self._header["resource"], **own}}
-        self.path = self.path.with_name(f"{self.path.stem}-{os.getpid()}{journal.FORMAT.suffix}")
+        self._started.clear()  # those spans are the parent's to end
+        self.path = self.path.with_name(f"{self._recording}-{process}{journal.FORMAT.suffix}")
 
     def _open(self) -> int:
         self.path.parent.mkdir(parents=True, exist_ok=True)

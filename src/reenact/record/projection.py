@@ -17,11 +17,13 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import Status, StatusCode
 
+from reenact.boundary import door
 from reenact.contracts.dialect import Dialect
 from reenact.contracts.redactor import Redactor
 from reenact.record.pipe import UrandomIds
 from reenact.record.shield import shielded
-from reenact.values.call import Call, HttpRequest, Outcome
+from reenact.values.call import Call, FunctionCall, HttpRequest, Outcome
+from reenact.values.found import FOUND
 
 _NONE_NAMED = OTEL_PYTHON_TRACER_PROVIDER not in os.environ
 """The environment names no provider that the first use of OpenTelemetry would make."""
@@ -30,12 +32,16 @@ _NONE_NAMED = OTEL_PYTHON_TRACER_PROVIDER not in os.environ
 class Projected:
     """One call's span on the application's provider."""
 
-    def __init__(self, owner: Projection, span: trace.Span, attributes: Mapping[str, Any]) -> None:
-        self._owner, self._span, self._attributes = owner, span, attributes
+    def __init__(self, owner: Projection, span: trace.Span, attributes: Mapping[str, Any], *, declared: bool) -> None:
+        self._owner, self._span, self._attributes, self._declared = owner, span, attributes, declared
 
     def attach(self) -> object:
-        """Make it the application's current span; one that a sampler dropped would take the application's own along."""
-        if not self._span.is_recording():
+        """Make it the application's current span, where its code asked for that with a decorator of ours.
+
+        Elsewhere every other span keeps the parent that it has without us. One that a sampler dropped would take the
+        application's own along.
+        """
+        if not self._declared or not self._span.is_recording():
             return None
         return otel_context.attach(trace.set_span_in_context(self._span))
 
@@ -75,12 +81,15 @@ class Projection:
         self.dialect, self.redactor = dialect, redactor
 
     @shielded
-    def begin(self, call: Call, attributes: Mapping[str, Any], span_id: int) -> Projected:
-        """Begin the projection of the call whose own span is `span_id`."""
+    def begin(self, call: Call, attributes: Mapping[str, Any], span_id: int) -> Projected | None:
+        """Begin the projection of the call whose own span is `span_id`; None where nothing is to be shown."""
+        if door.is_quiet():
+            return None
         kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
         shown = {"openinference.span.kind": call.kind.value, "reenact.projection.of": format(span_id, "016x")}
         span = self._tracer.start_span(call.name, kind=kind, attributes=shown)
-        return Projected(self, span, {**attributes, **shown})
+        declared = isinstance(call.request, FunctionCall) and FOUND not in call.attributes
+        return Projected(self, span, {**attributes, **shown}, declared=declared)
 
 
 def application_provider(own: trace.TracerProvider) -> trace.TracerProvider | None:

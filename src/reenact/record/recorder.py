@@ -21,6 +21,7 @@ from reenact.boundary import lanes, place
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Dialect
 from reenact.contracts.redactor import Redactor
+from reenact.record import draws, touches
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
@@ -38,6 +39,7 @@ from reenact.values.call import (
     Streamed,
     StreamEnd,
 )
+from reenact.values.found import FOUND, TOUCHED
 from reenact.values.json import Json, compact, parse
 
 _FIRST_ERROR_STATUS = 400
@@ -59,7 +61,7 @@ class SpanPassage:
 
     def __init__(self, recorder: Recorder, call: Call, span: CallSpan, parent: Place) -> None:
         self._recorder, self.call, self.span = recorder, call, span
-        self.place = Place(parent.trace_id, span.span_id, root=parent.root)
+        self.place = Place(parent.trace_id, span.span_id, root=parent.root, whole=parent.whole or call.is_whole)
         self._started = time.perf_counter_ns()
         self._chunks: list[Chunk] = []
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
@@ -78,6 +80,12 @@ class SpanPassage:
                 yield
             finally:
                 projected.detach(attached)
+
+    def ready(self) -> None:
+        """Let it begin at once."""
+
+    async def ready_async(self) -> None:
+        """Let it begin at once."""
 
     def wait(self, order: int | None) -> None:
         """Let it through at once: while recording, the world sets the pace."""
@@ -142,6 +150,8 @@ class SpanPassage:
         order = self._recorder.next_order()
         attributes: dict[str, Any] = self._recorder.dialect.encode_outcome(self.call, outcome)
         attributes["reenact.order.end"] = order
+        if touches.any_open() and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
+            attributes[TOUCHED] = compact([*touched])
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)
@@ -210,6 +220,9 @@ class Recorder:
         self._spans, self._journal, self._redactor, self.dialect = spans, journal, redactor, dialect
         self._runs, self.next_order, self._projection = runs, next_order, projection
 
+    holds = False
+    """Ends of pool jobs are numbered as they come."""
+
     def may_end(self, lane: lanes.Lane) -> None:
         """Let every pool job end when it will."""
 
@@ -230,6 +243,8 @@ class Recorder:
         lane.used, lane.root = True, parent.root
         attributes["reenact.lane"] = lane.path
         attributes["reenact.order.start"] = self.next_order()
+        if lane.drawn:
+            attributes[draws.NAME] = draws.taken(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
         if held := from_context():
@@ -237,6 +252,10 @@ class Recorder:
         kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
         span = self._spans.start(call.name, parent, kind, attributes, shared)
         passage = SpanPassage(self, call, span, parent)
+        if FOUND in call.attributes:
+            touches.begin(span.span_id)
+        elif touches.any_open() and call.is_structure:
+            touches.inherit(span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage

@@ -1,7 +1,8 @@
-"""What a run is: a script's execution, or one unit of work inside it (`with reenact.run(...)`).
+"""What a run is: a script's execution, or one unit of work in it (`with reenact.run(...)`, a request that comes in).
 
 Each run is one trace with one root. The process's own root is made only when a call happens outside every unit, so
-that a script with one `with reenact.run` is one run. All runs of one recording share `reenact.recording.id`.
+that a script with one `with reenact.run` is one run; that of a unit that came in, when a call happens inside it. All
+runs of one recording share `reenact.recording.id`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,13 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from reenact.boundary import lanes, place
+from reenact.boundary import inbound, lanes, place
+from reenact.boundary.children import Descent
+from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
+from reenact.record import draws
 from reenact.record.shield import shielded
+from reenact.record.surroundings import entry_point
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
@@ -37,7 +43,12 @@ _CONTEXT_KEYS = (
 )
 """What OpenInference's `using_session`, `using_user`, … put into the OpenTelemetry context."""
 
+_IDENTITY_KEYS = ("user.id", "session.id", "reenact.tenant")
+
+_SERVER_ERROR = 500
 REPLACED = "reenact.redaction.count"
+AROUND = "reenact.inbound.process"
+"""Under which name a unit that came in tells the run of the process around it, whose start-up calls a replay needs."""
 _REMEMBERED = 10_000
 
 
@@ -56,13 +67,32 @@ class Run:
         self.place = Place(trace_id=context.trace_id, span_id=context.span_id, root=context.span_id)
         self.lane_ends: dict[str, Json] = {}
         """When the pool jobs that crossed its boundaries were resolved: lane to order number and nanoseconds."""
+        self.children: dict[str, Json] = {}
+        """How child processes ended that did not end well: lane to exit code, and when where this process killed it."""
         self.facts: Mapping[str, int] = {}
         """Counts of the recording when the run began."""
+        self.reel = lanes.current().reel
+        """What its lanes draw of the clock and of chance."""
+        self.came_in = False
+        """It is a unit of work that came in from outside; what is called outside of it is never its own."""
 
     @property
     def id(self) -> str:
         """The run's id: its trace id, 32 hexadecimal digits."""
         return format(self.place.trace_id, "032x")
+
+
+class _Job:
+    """A job that another process handed to this one. Its span begins with its first call."""
+
+    __slots__ = ("descent", "run")
+
+    def __init__(self, descent: Descent) -> None:
+        self.descent = descent
+        self.run: Run | None = None
+
+
+_JOB: ContextVar[_Job | None] = ContextVar("reenact_job", default=None)
 
 
 class Runs:
@@ -79,6 +109,8 @@ class Runs:
         links: tuple[Link, ...] = (),
         version: str = "",
     ) -> None:
+        self.below: Mapping[str, Any] = {}
+        """Further attributes of what stands for a child process."""
         self._tracer = provider.get_tracer("reenact", version)
         self._root_attributes, self._counts, self._links = root_attributes, counts, links
         self._next_order, self._identity = next_order, dict(identity or {})
@@ -87,29 +119,153 @@ class Runs:
         self._joined: dict[int, None] = {}
         """Traces of the application's that hold a run of ours."""
         self._process: Run | None = None
+        self._copied_from: str | None = None
+        """The run of the process that this one was forked off."""
+        self._descent: Descent | None = None
+        """Where this process hangs in the run of the one that started it."""
         self._lock = threading.Lock()
 
     def parent(self) -> Place:
-        """Give the run of a call that is seen outside every context of ours: the only open one, else the process's."""
+        """Give the run of a call that hangs below no other.
+
+        It is that of the unit that came in; outside every context of ours the only open one, else the process's.
+        """
+        if (job := _JOB.get()) is not None:
+            return self._of_job(job).place
+        unit = inbound.current()
+        if unit is not None and (root := unit.place(self, self._begin_inbound)) is not None:
+            return root
         process = self._process
         if process is None:
-            units = tuple(self._open.values())
+            units = [run for run in tuple(self._open.values()) if not run.came_in]
             process = units[0] if len(units) == 1 else self.process()
         return process.place
+
+    @shielded
+    def _begin_inbound(self, unit: Inbound) -> tuple[Place, inbound.End] | None:
+        return self._inbound(unit, unit.name, {})
+
+    def _inbound(self, unit: Inbound, name: str, identity: Mapping[str, Any]) -> tuple[Place, inbound.End]:
+        """Begin the run of a unit that came in."""
+        asked = dict(unit.asked())
+        known = {key: asked.pop(key) for key in _IDENTITY_KEYS if key in asked}
+        if (around := self._process.id if self._process is not None else self._copied_from) is not None:
+            asked[AROUND] = around
+        with lanes.on(unit.lane):
+            run = self._begin(name, "AGENT", {**self._identity, **known, **identity, **from_context()}, facts=asked)
+
+        def end(answered: Answered, error: BaseException | None) -> None:
+            self._end_inbound(run, answered, error)
+
+        return run.place, end
+
+    @shielded
+    def _end_inbound(self, run: Run, answered: Answered, error: BaseException | None) -> None:
+        self.end(run, typed.encode_exception(error) if error is not None else None, answered())
 
     def process(self) -> Run:
         """Give the run of the process itself, opened at first need."""
         with self._lock:
             if self._process is None:
-                name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in {"", "-c"} else "python"
-                self._process = self._begin(name, "CHAIN", self._identity)
+                self._process = self._begin_process()
             return self._process
+
+    def _begin_process(self) -> Run:
+        if self._descent is not None:
+            return self._begin_below(self._descent, {"reenact.entry": compact(entry_point())})
+        name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in {"", "-c"} else "python"
+        return self._begin(name, "CHAIN", self._identity, further={"reenact.process.root": True})
+
+    def take_in(self, descent: Descent, *, eager: bool) -> None:
+        """Hang this process below the run that `descent` names, at once if `eager`, else with its first call."""
+        self._descent = descent
+        self._identity = {**self._identity, **descent.identity}
+        if eager:
+            self.process()
+
+    def forked(self) -> None:
+        """Forget, in a copy of a process, the runs that are the original's to close."""
+        self._lock = threading.Lock()
+        self._open.clear()
+        self._copied_from = self._process.id if self._process is not None else self._copied_from
+        self._process = self._descent = None
+
+    def is_process(self, where: Place) -> bool:
+        """Tell whether a place is that of the process itself, outside every unit of work and call."""
+        return self._process is not None and self._process.place.span_id == where.span_id
+
+    @property
+    def within(self) -> bool:
+        """Whether this process was started inside a unit of work or a call."""
+        return self._descent is not None and self._descent.within
+
+    def _begin_below(self, descent: Descent, facts: Mapping[str, Any]) -> Run:
+        """Begin what stands for a process, or a job in one, in the run of another process."""
+        attributes: dict[str, Any] = {
+            "openinference.span.kind": "CHAIN",
+            "reenact.schema_version": "1",
+            "reenact.process.root": True,
+            "reenact.lane": descent.lane,
+            "reenact.order.start": self._next_order(),
+            **draws.opening(),
+            **facts,
+            **descent.identity,
+        }
+        counts = self._counts()
+        attributes |= self.below
+        above = SpanContext(descent.trace_id, descent.span_id, is_remote=True, trace_flags=TraceFlags(1))
+        context = set_span_in_context(NonRecordingSpan(above), otel_context.Context())
+        said = {key: value for key, value in attributes.items() if value is not None}
+        span = self._tracer.start_span(descent.name, context, SpanKind.INTERNAL, said)
+        run = Run(span, descent.identity)  # type: ignore[arg-type]
+        run.facts = counts
+        self._open[run.place.root] = run
+        return run
+
+    def _of_job(self, job: _Job) -> Run:
+        with self._lock:
+            if job.run is None:
+                job.run = self._begin_below(job.descent, {})
+            return job.run
+
+    @contextmanager
+    def job(self, descent: Descent) -> Generator[None]:
+        """Surround a job that another process handed to this one: what it calls hangs where it was submitted."""
+        job = _Job(descent)
+        before, stood = _JOB.get(), place.move(None)
+        _JOB.set(job)
+        error: BaseException | None = None
+        try:
+            yield
+        except BaseException as failure:
+            error = failure
+            raise
+        finally:
+            _JOB.set(before)
+            place.move(stood)
+            if job.run is None and lanes.current().reel.drew:  # it called nobody, and drew of the clock or of chance
+                shielded(self._of_job)(job)
+            if job.run is not None:
+                self.end(job.run, typed.encode_exception(error) if error is not None else None)
+
+    @staticmethod
+    def carry() -> Callable[[], None]:
+        """Have jobs go along to threads and pools; gives a function that stops it."""
+        return lanes.carry(_JOB)
 
     def with_root(self, root: int) -> Run | None:
         """Give the open run whose root span has this id."""
         return self._open.get(root)
 
-    def _begin(self, name: str, kind: str, identity: Mapping[str, Any], value: Json = None) -> Run:
+    def _begin(
+        self,
+        name: str,
+        kind: str,
+        identity: Mapping[str, Any],
+        value: Json = None,
+        facts: Mapping[str, Any] | None = None,
+        further: Mapping[str, Any] | None = None,
+    ) -> Run:
         counts = self._counts()
         attributes: dict[str, Any] = {
             "openinference.span.kind": kind,
@@ -118,26 +274,31 @@ class Runs:
             "reenact.lane": lanes.current().path,
             "reenact.order.start": self._next_order(),
             **self._root_attributes(),
+            **draws.opening(),
             **identity,
+            **({} if facts is None else {**facts, **draws.of_process()}),
+            **(further or {}),
         }
         if value is not None:
             attributes |= {"input.value": compact(value), "input.mime_type": "application/json"}
-        context, links = self._within_the_application()
+        context, links = self._within_the_application(alone=facts is not None)
         span = self._tracer.start_span(name, context, SpanKind.INTERNAL, attributes, links)
         run = Run(span, identity)  # type: ignore[arg-type]
-        run.facts = counts
+        run.facts, run.came_in = counts, facts is not None
         self._open[run.place.root] = run
         return run
 
-    def _within_the_application(self) -> tuple[otel_context.Context, tuple[Link, ...]]:
+    def _within_the_application(self, *, alone: bool) -> tuple[otel_context.Context, tuple[Link, ...]]:
         """Give the context whose current span a root hangs under, the application's or an empty one, and links.
 
-        One trace holds one run: a further run in the same trace of the application's only points there.
+        One trace holds one run: a further run in the same trace of the application's only points there. So does one
+        that is to be `alone`, unless the trace began with it: another process may serve another request of the trace.
         """
-        current = trace.get_current_span().get_span_context()
+        span = trace.get_current_span()
+        current = span.get_span_context()
         if not current.is_valid or place.current() is not None:
             return otel_context.Context(), self._links
-        if current.trace_id in self._joined:
+        if current.trace_id in self._joined or (alone and getattr(span, "parent", None) is not None):
             return otel_context.Context(), (*self._links, Link(current, {"reenact.link": "application"}))
         self._joined[current.trace_id] = None
         if len(self._joined) > _REMEMBERED:
@@ -147,11 +308,18 @@ class Runs:
 
     @contextmanager
     def unit(self, name: str, identity: Mapping[str, Any], value: Json = None) -> Generator[Run | None]:
-        """Open a run for one unit of work."""
+        """Open a run for one unit of work. Inside one that came in, it is that one, which gets name and identity."""
+        unit = inbound.current()
+        if unit is not None and not unit.ended:
+            yield from self._within(unit, name, identity, value)
+            return
+        lane = lanes.current()
+        reel = lane.reel
         run = self._begin_unit(name, identity, value)
         if run is None:
             yield None
             return
+        run.reel = lane.reel = reel.begin_unit(lane.path)
         before = place.move(run.place)
         try:
             yield run
@@ -162,20 +330,49 @@ class Runs:
             self.end(run)
         finally:
             place.move(before)
+            lane.reel = reel
+
+    def _within(self, unit: Inbound, name: str, identity: Mapping[str, Any], value: Json) -> Generator[Run | None]:
+        """Stand in the run of the unit that came in. It ends with the unit, not with this block."""
+        facts = {"metadata": compact({"input": value})} if value is not None else {}
+        root = unit.place(self, shielded(lambda unit: self._inbound(unit, name, {**identity, **facts})))
+        run = self._open.get(root.root) if root is not None else None
+        before = place.current()
+        place.move(before or root)
+        try:
+            yield run
+        finally:
+            place.move(before)
 
     @shielded
     def _begin_unit(self, name: str, identity: Mapping[str, Any], value: Json) -> Run | None:
-        return self._begin(name, "AGENT", {**self._identity, **identity, **from_context()}, value)
+        if self.within and _JOB.get() is None:  # it is part of what this process was started for
+            above, known = self.process().place, {**self._identity, **identity, **from_context()}
+            facts = {} if value is None else {"input.value": compact(value), "input.mime_type": "application/json"}
+            descent = Descent(
+                trace_id=above.trace_id,
+                span_id=above.span_id,
+                lane=lanes.current().path,
+                name=name,
+                identity=known,
+                within=True,
+            )
+            facts |= {"openinference.span.kind": "AGENT", "reenact.process.root": None, **draws.before(lanes.current())}
+            return self._begin_below(descent, facts)
+        known = {**self._identity, **identity, **from_context()}
+        return self._begin(name, "AGENT", known, value, further=draws.before(lanes.current()))
 
     @shielded
-    def end(self, run: Run, error: ExceptionRecord | None = None) -> None:
-        """Close a run, once, with what it died of."""
+    def end(self, run: Run, error: ExceptionRecord | None = None, facts: Mapping[str, Any] | None = None) -> None:
+        """Close a run, once, with what it died of and further facts about it."""
         if self._open.pop(run.place.root, None) is None:
             return
         span = run.span
-        span.set_attributes({"reenact.order.end": self._next_order(), **self._closing(run)})
+        span.set_attributes({"reenact.order.end": self._next_order(), **self._closing(run), **(facts or {})})
         if error is None:
-            span.set_status(Status(StatusCode.OK))
+            answered = int((facts or {}).get("http.response.status_code", 0))
+            failed = Status(StatusCode.ERROR, f"HTTP {answered}") if answered >= _SERVER_ERROR else None
+            span.set_status(failed or Status(StatusCode.OK))
         else:
             span.set_attributes(
                 {"reenact.outcome": "raised", "exception.type": error.qualname, "exception.message": error.message}
@@ -197,6 +394,9 @@ class Runs:
         facts: dict[str, Any] = {name: count for name, count in counted.items() if count or name == REPLACED}
         if run.lane_ends:
             facts["reenact.lane.ends"] = compact(dict(run.lane_ends))
+        facts |= draws.rest(run.reel, run.place.root)
+        if run.children:
+            facts["reenact.children"] = compact(dict(run.children))
         return facts
 
     def close(self, error: ExceptionRecord | None) -> None:
@@ -204,6 +404,11 @@ class Runs:
         for run in tuple(self._open.values()):
             self.end(run, error)
         self._process = None
+
+    def leave(self, error: ExceptionRecord | None) -> None:
+        """Close the run of the process alone: it ends without Python's clean-up."""
+        if self._process is not None:
+            self.end(self._process, error)
 
     def opened(self) -> bool:
         """Tell whether any run was opened and is still open."""

@@ -22,6 +22,7 @@ from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS
 
 _NAMES = 1000
 _urandom: Callable[[int], bytes] = os.urandom
+_time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
 
 class CallSpan:
@@ -40,7 +41,7 @@ class CallSpan:
 
     def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Note that something happened now."""
-        self._events.append((name, time.time_ns(), attributes))
+        self._events.append((name, _time_ns(), attributes))
 
     def end(self, attributes: dict[str, Any], code: StatusCode, message: str = "") -> None:
         """Write down how the call went and what was added since its start. To be called once."""
@@ -72,7 +73,7 @@ class CallSpans:
                 "parent": format(parent.span_id, "016x"),
                 "name": name,
                 "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
-                "ns": time.time_ns(),
+                "ns": _time_ns(),
                 "attributes": {**self._redacted_once(shared), **self._redacted(attributes)},
             }
         )
@@ -92,7 +93,7 @@ class CallSpans:
             "t": "end",
             "span": format(span_id, "016x"),
             "name": name,
-            "ns": time.time_ns(),
+            "ns": _time_ns(),
             "attributes": self._redacted(attributes),
             "status": status,
         }

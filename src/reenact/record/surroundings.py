@@ -14,7 +14,7 @@ from pathlib import Path
 from reenact.values.json import Json
 
 _LIBRARIES = ("reenact", "openai", "anthropic", "httpx", "httpx2", "pydantic", "opentelemetry-sdk")
-_KEPT_VARIABLES = ("TZ", "LANG", "LC_ALL", "PYTHONHASHSEED", "PYTHONUTF8")
+_KEPT_VARIABLES = ("DJANGO_SETTINGS_MODULE", "FLASK_APP", "TZ", "LANG", "LC_ALL", "PYTHONHASHSEED", "PYTHONUTF8")
 _KEPT_PREFIXES = ("OPENAI_", "ANTHROPIC_", "AZURE_OPENAI_")
 _KEPT_SUFFIXES = ("_MODEL", "_BASE_URL", "_ENDPOINT", "_URL")
 
@@ -46,7 +46,22 @@ def surroundings(token: Callable[[str, str], str], names_a_secret: Callable[[str
         "environment": _environment(os.environ, token, names_a_secret),
         "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
         "utc_offset_s": time.localtime().tm_gmtoff,
+        "zone": _zone(Path("/etc/localtime")),
     }
+
+
+def _zone(file: Path) -> dict[str, Json]:
+    """Say which time zone the system keeps, for programs that TZ tells nothing: its name, and its rule today.
+
+    The rule is the last line of the file (RFC 9636, section 3.3), as TZ takes it: it needs no files of zones.
+    """
+    try:
+        name = str(file.resolve()).partition("zoneinfo/")[2]
+        lines = file.read_bytes().rsplit(b"\n", 2)
+    except OSError:  # no such file: the system keeps UTC
+        return {"name": "UTC", "rule": "UTC0"}
+    rule = lines[-2].decode("ascii", "replace") if len(lines) == 3 else ""
+    return {"name": name or None, "rule": rule or None}
 
 
 def _environment(

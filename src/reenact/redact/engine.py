@@ -59,6 +59,11 @@ class Engine:
         self._keys: set[str] = set()
         self._lock = threading.Lock()
 
+    def renew(self) -> None:
+        """Renew the locks, in a forked process: another thread of the original may have held them."""
+        self._lock = threading.Lock()
+        self._unparsed.renew()
+
     @property
     def policy_digest(self) -> str:
         """Name the policy by its rules, not by its key."""

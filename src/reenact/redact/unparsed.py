@@ -35,6 +35,10 @@ class Unparsed:
         self._same = ""
         self._lock = threading.Lock()
 
+    def renew(self) -> None:
+        """Renew the lock, in a forked process."""
+        self._lock = threading.Lock()
+
     def passes(self, text: str) -> bool:
         """Tell that `text` holds nothing to replace; False says nothing."""
         if not self._usable:

@@ -1,6 +1,6 @@
-"""The guard: in a replay no socket is connected and no foreign child process is started.
+"""The guard: in a replay no socket is connected, no foreign child process is started, nothing is written by policy.
 
-An audit hook (PEP 578) names the line that tried; it sees Python's own sockets and processes, not those of C
+An audit hook (PEP 578) names the line that tried; it sees Python's own sockets, processes and files, not those of C
 extensions. Where the platform can enforce it (Linux), the replaying process also enters a network namespace without
 interfaces before the agent starts; the ledger says `enforced` or `not enforced`. The application's own telemetry does
 not leave either, but that is no act of the agent's and is not told.
@@ -16,30 +16,35 @@ import re
 import sys
 import sysconfig
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
-from reenact.boundary import lanes
+from reenact.boundary import lanes, telemetry, touches
 from reenact.errors import SideEffectRefused
+from reenact.replay import writes
 from reenact.replay.ledger import Ledger
+from reenact.replay.policy import Writes
 
-_SOCKETS = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname"}
-_PROCESSES = {"subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"}
-_HARMLESS_PROGRAMS = {"uname", "lsb_release", "ldconfig"}
+_EVENTS = (touches.EVENTS | writes.EVENTS) - {
+    "os.listdir",  # reading changes nothing
+    "os.scandir",
+    "socket.gethostbyaddr",  # a machine asks for its own name
+    "socket.getnameinfo",
+    "os.fork",  # a copy of this process, guard and all
+    "os.forkpty",
+}
+_DECLARE = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
+_OR_ALLOW = f"{_DECLARE}; or let it be written with --writes allow"
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False)
-_state: dict[str, Any] = {"ledger": None, "hooked": False}
+_state: dict[str, Any] = {"ledger": None, "hooked": False, "writes": Writes.REFUSE}
 _CODE = ("stdlib", "platstdlib", "purelib", "platlib")
 _LIBRARIES = tuple({str(Path(sysconfig.get_path(name))) + os.sep for name in _CODE} | {f"{Path(__file__).parents[1]}/"})
-_TELEMETRY = (
-    "opentelemetry.sdk._shared_internal",
-    "opentelemetry.sdk.trace.export",
-    "opentelemetry.sdk._logs._internal.export",
-    "opentelemetry.sdk.metrics._internal.export",
-)
+_DEEPEST = 50
+"""So many generations of processes are looked at."""
 _PYTHON = re.compile(r"python[0-9.]*")
 _ISOLATING = re.compile(r"-[a-zA-Z]*[IES]")
 """Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
@@ -47,7 +52,7 @@ _ISOLATING = re.compile(r"-[a-zA-Z]*[IES]")
 
 @contextmanager
 def allowed() -> Generator[None]:
-    """Let the network through while a call that the policy lets go live runs."""
+    """Let everything through while a call that the policy lets go live runs."""
     before = _allowed.get()
     _allowed.set(True)
     try:
@@ -56,23 +61,30 @@ def allowed() -> Generator[None]:
         _allowed.set(before)
 
 
+def is_allowed() -> bool:
+    """Tell whether the code now running is inside a call that the policy lets go live."""
+    return _allowed.get()
+
+
 @contextmanager
-def shut(ledger: Ledger) -> Generator[None]:
+def shut(ledger: Ledger, policy: Writes = Writes.REFUSE) -> Generator[None]:
     """Keep the guard up. An audit hook cannot be taken away again; outside this block it does nothing."""
     if not _state["hooked"]:
         sys.addaudithook(_hook)
         _state["hooked"] = True
-    before, _state["ledger"] = _state["ledger"], ledger
+    before = _state["ledger"], _state["writes"]
+    _state["ledger"], _state["writes"] = ledger, policy
     stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
-    for name in _TELEMETRY:
+    for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
     try:
-        yield
+        with writes.logs_to_nowhere() if policy is Writes.REFUSE else nullcontext():
+            yield
     finally:
-        for name in _TELEMETRY:
+        for name in telemetry.OPENTELEMETRY:
             logging.getLogger(name).removeFilter(_is_worth_telling)
         stop()
-        _state["ledger"] = before
+        _state["ledger"], _state["writes"] = before
 
 
 class TelemetryHeld(Exception):
@@ -83,45 +95,80 @@ def _is_worth_telling(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], TelemetryHeld))
 
 
-def _is_telemetry() -> bool:
-    """Tell whether one of OpenTelemetry's processors is exporting on this thread."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__") in _TELEMETRY:
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event not in _SOCKETS and event not in _PROCESSES:
+    if event not in _EVENTS:
         return
     ledger: Ledger | None = _state["ledger"]
     if ledger is None or _allowed.get():
         return
-    what = _described(event, args)
-    if what is None:
+    if event in writes.EVENTS:
+        writes.made(event, args)
         return
-    if event in _SOCKETS and _is_telemetry():
-        raise TelemetryHeld(f"{what}: a replay exports nothing")
+    if event == "open" and touches.opens_to_read(args):
+        return
+    touch = touches.described(event, args)
+    if touch is None or touch.kind == "read":
+        return
+    if touch.kind in {"write", "database"}:
+        if _state["writes"] is Writes.REFUSE and not writes.is_spared(event, touch):
+            refuse(ledger, touch.what, event, _OR_ALLOW)
+    elif not _stays_within(event, args):
+        if touch.kind == "network" and telemetry.is_sending():
+            raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
+        refuse(ledger, touch.what, event)
+
+
+def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE) -> None:
+    """Note a side effect and refuse it. Raises `SideEffectRefused`."""
     place = where()
-    hint = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
     ledger.note("refused", what=what, where=place, event=event, hint=hint)
     raise SideEffectRefused(f"{what} at {place} was refused in the replay; {hint}")
 
 
-def _described(event: str, args: tuple[Any, ...]) -> str | None:
-    """Say what was tried, or None where it is harmless or joins the replay."""
-    if event in _SOCKETS:
-        target = args[-1] if event in {"socket.connect", "socket.sendto", "socket.sendmsg"} else next(iter(args), "")
-        if target is None and event == "socket.sendmsg":  # over a connection, and connecting was guarded
-            return None
-        return f"{event.removeprefix('socket.')} to {target!r}"
-    if event == "subprocess.Popen":
-        program, words, _cwd, environment = args
-        harmless = Path(os.fsdecode(program)).name in _HARMLESS_PROGRAMS
-        return None if harmless or _joins(program, words, environment) else f"child process {os.fsdecode(program)!r}"
-    return f"{event} {next(iter(args), None)!r}"
+def _stays_within(event: str, args: tuple[Any, ...]) -> bool:
+    """Tell whether what was tried stays among the processes of this replay."""
+    match event:
+        case "socket.connect":
+            return _within_the_family(args[-1])
+        case "subprocess.Popen":
+            program, words, _cwd, environment = args
+            return _joins(program, words, environment)
+        case "os.posix_spawn":
+            return _joins(args[0], args[1], args[2])
+        case "os.kill":
+            return _is_child(args[0])
+        case "os.killpg":
+            return args[0] == os.getpgrp() or _is_child(args[0])
+        case _:
+            return False
+
+
+def _is_child(process: int) -> bool:
+    """Tell whether a process was started by this one, or by one of those, as a forkserver's are.
+
+    Where the system does not say so any may be.
+    """
+    for _ in range(_DEEPEST):
+        try:
+            told = Path(f"/proc/{process}/stat").read_text()
+        except OSError:
+            return True  # there is none such, or no /proc
+        process = int(told.rpartition(")")[2].split()[1])
+        if process <= 1:
+            return False
+        if process == os.getpid():
+            return True
+    return False
+
+
+def _within_the_family(target: Any) -> bool:
+    """Tell whether a socket is one by which `multiprocessing` speaks with processes of this program."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or not isinstance(target, str | bytes):
+        return False
+    name = os.fsdecode(target)
+    folder = process.current_process()._config.get("tempdir")  # noqa: SLF001 - named at random, handed down to children
+    return name.startswith("\0listener-") or bool(folder and name.startswith(f"{folder}{os.sep}listener-"))
 
 
 def _joins(program: Any, words: Any, environment: Any) -> bool:

@@ -16,6 +16,13 @@ class Source(StrEnum):
     RECORDED_OR_LIVE = "recorded-or-live"
 
 
+class Writes(StrEnum):
+    """What becomes of files and databases that the agent writes outside every declared boundary."""
+
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Where answers come from, by kind of call."""
@@ -24,6 +31,7 @@ class Policy:
     """Model and embedding calls."""
     tools: Source = Source.RECORDED
     """Tools, retrievers and whatever else is no model."""
+    writes: Writes = Writes.REFUSE
 
     def source(self, kind: CallKind) -> Source:
         """Say where the answers to calls of `kind` come from."""

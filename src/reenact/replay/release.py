@@ -32,6 +32,8 @@ PATIENCE_S = 1.0
 """How long a missing lower number is awaited beyond twice its recorded delay."""
 
 _LONGEST_WAIT_S = 120.0
+_RUNNING_S = 10.0
+"""How much longer than recorded a call that runs again may take, at least."""
 _TICK_S = 0.01
 
 
@@ -70,6 +72,8 @@ class Gate:
         self._queue = sorted(self._expected)
         self._next = 0
         self._gone: set[int] = set()
+        self._running: set[int] = set()
+        """Ends of calls that run again, and may take their time."""
         self._waiting: dict[int, _Waiter] = {}
         self._clock = 0
         """The process in which a thread looks again from time to time; 0 while nobody waits."""
@@ -80,6 +84,11 @@ class Gate:
         self._last_grant = self._since = time.monotonic()
         self._last_released_s: float | None = None
         self._skipped = skipped or _untold
+
+    @property
+    def last_order(self) -> int | None:
+        """The number of the last release; None where there is none."""
+        return max(self._expected, default=None)
 
     def wait(self, order: int | None, lane: str) -> None:
         """Block the calling thread until `order` is granted. Unknown orders are granted at once."""
@@ -129,6 +138,16 @@ class Gate:
         with self._lock:
             if self._at_work.get(lane, (None,))[0] is not _Work.GRANTED:
                 self._at_work[lane] = (_Work.WOKEN, time.monotonic())
+
+    def running(self, order: int) -> None:
+        """Hear that the call whose end has this number runs again in the replay."""
+        with self._lock:
+            self._running.add(order)
+
+    def has_passed(self, order: int) -> bool:
+        """Tell whether the release with this number was granted, or will never be asked for."""
+        with self._lock:
+            return order not in self._expected or order in self._gone
 
     def drop(self, orders: Iterable[int]) -> None:
         """Hear that these numbers will never be asked for. Who waits for one all the same need not."""
@@ -248,6 +267,9 @@ class Gate:
             return self._last_grant + PATIENCE_S
         first = self._expected[lowest]
         later = max(0.0, self._expected[current].asked_s - first.asked_s)
+        if current in self._running:
+            release = self._expected[current]
+            later += _RUNNING_S + release.released_s - release.asked_s
         return max(self._last_grant, self._since) + min(_LONGEST_WAIT_S, PATIENCE_S + 2 * later)
 
     def _look_again(self) -> None:

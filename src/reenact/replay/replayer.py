@@ -8,8 +8,12 @@ follows is evidence.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 import threading
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -18,13 +22,15 @@ from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
-from reenact.replay.guard import allowed, where
+from reenact.replay.again import Again
+from reenact.replay.guard import allowed, refuse, where
 from reenact.replay.ledger import Ledger
 from reenact.replay.policy import Policy, Source
 from reenact.replay.release import Gate
-from reenact.replay.stubs import Stub, Stubs, orders, process_of
-from reenact.values.call import STRUCTURE, Call, CallKind, Outcome, Streamed, StreamEnd, Unfinished
+from reenact.replay.stubs import Stub, Stubs, orders, sequence_of
+from reenact.values.call import Call, CallKind, Outcome, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Absent, shown
+from reenact.values.found import FOUND, OF_FOUND
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node
@@ -64,25 +70,44 @@ class Recorder(Protocol):
         """Let a call in, its request written down."""
 
 
+_UNTIL_KILLED_S = 1.0
+"""How much longer than when recorded a process that its parent killed waits for that, before it ends by itself."""
+
+
+_READY_S, _LOOK_S = 10.0, 0.001
+"""How long a tool that runs again waits for the one before it at most, and how often it looks."""
+
+
 class ReplayPassage:
     """One crossing in a replay: told to the recorder, answered by a stub, released by the gate."""
 
     def __init__(
-        self, owner: Replayer, call: Call, inner: Recording, stub: Stub | None, answer: Outcome | None, lane: str
+        self,
+        owner: Replayer,
+        call: Call,
+        inner: Recording,
+        stub: Stub | None,
+        answer: Outcome | None,
+        lane: str,
+        again: Again | None = None,
     ) -> None:
+        self._again = again
         self._owner, self._call, self._inner, self._stub, self._lane = owner, call, inner, stub, lane
         self.answer = answer
         node = stub.node if stub is not None else None
         self.head_order = node.head_order if node else None
         self.end_order = node.end_order if node else None
+        self._killed = owner.stubs.family.killed(node) if node else None
+        if self._killed is not None and isinstance(answer, Unfinished):
+            self.end_order = owner.last_order(stub)
         self.took_s = (node.span.end_ns - node.span.start_ns) / 1e9 if node else None
         inside = inner.place
-        self.place = Place(inside.trace_id, inside.span_id, node.id if node else None, inside.root)
+        self.place = Place(inside.trace_id, inside.span_id, node.id if node else None, inside.root, inside.whole)
 
     @contextmanager
     def crossing(self) -> Generator[None]:
         """Stand inside this call. Live model and tool calls may use the network while they run."""
-        live = self.answer is None and self._call.kind not in STRUCTURE and self._stub is None
+        live = self.answer is None and not self._call.is_structure and self._stub is None
         with self._inner.crossing():
             before = place.move(self.place)
             try:
@@ -94,16 +119,40 @@ class ReplayPassage:
             finally:
                 place.move(before)
 
+    def ready(self) -> None:
+        """Block until the call whose changes of the same state came first has ended."""
+        until = time.monotonic() + _READY_S
+        while self._follows_another() and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+
+    async def ready_async(self) -> None:
+        """Wait likewise, without blocking the loop."""
+        until = time.monotonic() + _READY_S
+        while self._follows_another() and time.monotonic() < until:  # noqa: ASYNC110 - any thread may end it
+            await asyncio.sleep(_LOOK_S)
+
+    def _follows_another(self) -> bool:
+        if self._again is None or self._stub is None:
+            return False
+        order = self._owner.stubs.following.get(self._stub.node.id)
+        return order is not None and not self._owner.gate_of(self._stub).has_passed(order)
+
     def wait(self, order: int | None) -> None:
         """Block until the recorded release may happen."""
         self._owner.gate_of(self._stub).wait(order, self._lane)
+        if self._killed is not None and isinstance(self.answer, Unfinished):
+            self._owner.die(self._call, self._stub, *self._killed)
 
     async def wait_async(self, order: int | None) -> None:
         """Wait likewise, without blocking the loop."""
         await self._owner.gate_of(self._stub).wait_async(order, self._lane)
+        if self._killed is not None and isinstance(self.answer, Unfinished):
+            self._owner.die(self._call, self._stub, *self._killed)
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""
+        if self._killed is not None:
+            self._owner.die(self._call, self._stub, *self._killed)
         return self._owner.missed(self._call, reason, nearest=self._stub.node if self._stub else None)
 
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
@@ -113,18 +162,30 @@ class ReplayPassage:
     def chunk(self, data: bytes | None = None, value: Json = None) -> None:
         """Tell the recorder."""
         self._inner.chunk(data, value)
+        if self._again is not None:
+            self._again.piece(value)
+
+    def annotate(self, attributes: Mapping[str, Json]) -> None:
+        """Tell the recorder."""
+        self._inner.annotate(attributes)
 
     def closed(self, outcome: Outcome) -> None:
-        """Tell the recorder."""
+        """Tell the recorder, and compare what ran again."""
         self._inner.closed(outcome)
+        if self._again is not None:
+            self._again.returned(outcome)
 
     def raised(self, error: BaseException) -> None:
-        """Tell the recorder."""
+        """Tell the recorder, and compare what ran again."""
         self._inner.raised(error)
+        if self._again is not None:
+            self._again.raised(error)
 
     def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None:
         """Tell the recorder; pieces that the agent no longer wants hold up nobody."""
-        if self._stub is not None and isinstance(self._stub.node.outcome, Streamed):
+        if self._again is not None:
+            self._again.ended(end, error, result)
+        elif self._stub is not None and isinstance(self._stub.node.outcome, Streamed):
             self._owner.left(self._stub, end)
         self._inner.ended(end, error, result)
 
@@ -150,12 +211,52 @@ class Replayer:
         """The recorded process whose calls this one makes again."""
         self._lock = threading.Lock()
         self._stopped: str | None = None
+        self._live = live
+        self.crossed: Callable[[str, Node], None] | None = None
+        """Hears which recorded call a lane made again."""
         self._stop_listening = lanes.listen(self)
         self._stop_finishing = lanes.finish_with(self)
 
+    @property
+    def process(self) -> str:
+        """The recorded process whose calls this one makes again; empty where none was."""
+        return self._process
+
     def gate_of(self, stub: Stub | None) -> Gate:
         """Give the gate of the recorded process that made a call."""
-        return self._gates.get(process_of(stub.node), self._no_gate) if stub is not None else self._no_gate
+        return self._gates.get(sequence_of(stub.node), self._no_gate) if stub is not None else self._no_gate
+
+    def last_order(self, stub: Stub | None) -> int | None:
+        """Give the number behind everything that the process of a call was seen to consume."""
+        return self.gate_of(stub).last_order
+
+    def die(self, call: Call, stub: Stub | None, number: int, after_s: float) -> None:
+        """End this process as the recorded one ended in the middle of this call; the one above may be about to."""
+        label = stub.node.label if stub is not None else call.name
+        self.ledger.note("killed", call=label, id=stub.node.id if stub is not None else None, signal=number)
+        if after_s > 0:
+            time.sleep(after_s + _UNTIL_KILLED_S)
+        sys.stdout.flush()
+        os.kill(os.getpid(), number)
+        time.sleep(1)  # it is on its way
+
+    holds = True
+    """Ends of pool jobs wait for those before them."""
+
+    def take_in(self, lane: str) -> None:
+        """Play the recorded process that stood on `lane`: the one that was started alike where there are several."""
+        found = self.stubs.family.on(lane)
+        if self._process not in found:
+            self._process = found[0] if found else ""
+
+    def forked(self) -> None:
+        """Begin afresh with the locks; what was taken before the fork stays taken."""
+        self._lock = threading.Lock()
+        self._gates = {each: Gate(found, self._skipped) for each, found in self.stubs.expected(self._live).items()}
+
+    def refuse_child(self, what: str) -> None:
+        """Refuse a child that would run for real. Raises `SideEffectRefused`."""
+        refuse(self.ledger, what, "child process")
 
     def close(self) -> None:
         """Stop hearing of lanes."""
@@ -176,9 +277,12 @@ class Replayer:
 
     def may_end(self, lane: lanes.Lane) -> None:
         """Hold a pool job until those that ended before it when recorded are resolved."""
-        end = self.stubs.lane_ends.get((self._process, lane.path))
-        if end is not None and (gate := self._gates.get(self._process)) is not None:
-            gate.wait(end[0], lane.path)
+        at = (self._process, lane.path)
+        found = at if at in self.stubs.lane_ends else self.stubs.ends_on.get(lane.path)
+        if found is None:
+            return
+        if (gate := self._gates.get(self.stubs.lane_ends.sequences[found])) is not None:
+            gate.wait(self.stubs.lane_ends[found][0], lane.path)
 
     def ended(self, lane: lanes.Lane) -> None:
         """Hear nothing more: the future's own callback tells that the lane settled."""
@@ -196,9 +300,11 @@ class Replayer:
         source = self._policy.source(call.kind)
         with self._lock:
             stub = None
-            if call.kind in STRUCTURE or source is not Source.LIVE:
+            if call.is_structure or source is not Source.LIVE:
                 stub = self.stubs.take(asked, parent if isinstance(parent, str) else None, lane, self._process)
-        if call.kind in STRUCTURE:
+        if stub is not None and self.crossed is not None:
+            self.crossed(lane, stub.node)
+        if call.is_structure:
             return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
         if stub is None:
             return self._unanswered(call, asked, source, lane, parent)
@@ -206,25 +312,49 @@ class Replayer:
 
     def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node = stub.node
+        if FOUND in call.attributes and node.id in self.stubs.again:
+            return self._running_again(call, asked, stub, lane)
         answer: Outcome | None = node.outcome
         with self._lock:
             if call.kind in _OUTER and self.stubs.holds_evidence(stub):
                 answer = None  # the model call inside has full evidence and answers for itself
-                never = orders(node)
+                never = {sequence_of(node): orders(node)}
             else:
                 never = self.stubs.orders_below(self.stubs.cover(stub))
-        if never:
-            self.gate_of(stub).drop(never)
-        if isinstance(answer, Unfinished):
+        for sequence, numbers in never.items():
+            if numbers and (gate := self._gates.get(sequence)) is not None:
+                gate.drop(numbers)
+        if isinstance(answer, Unfinished) and self.stubs.family.killed(node) is None:
             raise self.missed(call, "was in flight when the recorded run ended", nearest=node)
-        self.ledger.note("answered", id=node.id, kind=node.kind.value)
+        if not isinstance(answer, Unfinished):
+            self.ledger.note("answered", id=node.id, kind=node.kind.value)
+        self._note_noise(asked, stub)
+        inner = self._recorder.open(call)
+        told = {name: node.span.attributes[name] for name in OF_FOUND if name in node.span.attributes}
+        inner.annotate({"reenact.replay.answered_by": node.id, **told})
+        return ReplayPassage(self, call, inner, stub, answer, lane)
+
+    def _running_again(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
+        """Let a found tool that touched nothing run again, so that it makes the state that it made."""
+        node = stub.node
+        self.ledger.note("ran_again", id=node.id, kind=node.kind.value)
+        self._note_noise(asked, stub)
+        gate = self.gate_of(stub)
+        if isinstance(node.outcome, Streamed):
+            gate.drop(orders(node))
+        else:
+            gate.running(node.end_order)
+        inner = self._recorder.open(call)
+        inner.annotate({"reenact.replay.ran_again": node.id})
+        again = Again(node, self._redactor, self.ledger)
+        return ReplayPassage(self, call, inner, stub, None, lane, again)
+
+    def _note_noise(self, asked: Question, stub: Stub) -> None:
+        node = stub.node
         for name, value in asked.noise.items():
             if name in stub.question.noise and stub.question.noise[name] != value:
                 recorded = stub.question.noise[name]
                 self.ledger.note("ignored", id=node.id, call=node.label, field=name, recorded=recorded, replay=value)
-        inner = self._recorder.open(call)
-        inner.annotate({"reenact.replay.answered_by": node.id})
-        return ReplayPassage(self, call, inner, stub, answer, lane)
 
     def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
         if source is Source.RECORDED:
@@ -234,7 +364,7 @@ class Replayer:
         if isinstance(parent, str):
             inner.annotate({"reenact.replay.parent": parent})
         span = format(inner.place.span_id, "016x")
-        self.ledger.note("live", kind=call.kind.value, call=f"{call.kind.lower()} {call.name}", span=span)
+        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span)
         return ReplayPassage(self, call, inner, None, None, lane)
 
     def missed(
@@ -247,7 +377,7 @@ class Replayer:
         nearest: Node | None = None,
     ) -> Miss:
         """Write a miss down and make the error for it: of a question, or of the outcome of the `nearest` call."""
-        label = f"{call.kind.lower()} {call.name}"
+        label = f"{call.word} {call.name}"
         entry: dict[str, Any] = {"call": label, "field": "outcome", "reason": reason, "where": where()}
         if nearest is not None:
             entry |= {"call": nearest.label, "nearest": nearest.id}
@@ -262,7 +392,7 @@ class Replayer:
     def _nearest(self, asked: Question, lane: str) -> dict[str, Any]:
         with self._lock:
             found = self.stubs.nearest(asked, lane)
-        label = f"{asked.kind.lower()} {asked.name}"
+        label = f"{asked.word} {asked.name}"
         if found is None:
             return {"field": "call", "recorded": None, "replay": label, "reason": f"no {label} was recorded"}
         stub, fields = found

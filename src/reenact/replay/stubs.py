@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from reenact.boundary.question import Question, question
 from reenact.replay.release import Expected
-from reenact.values.call import STRUCTURE, CallKind, FunctionCall, Streamed, StreamEnd, Unfinished
+from reenact.values.call import CallKind, FunctionCall, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, FieldDifference, differences
+from reenact.values.found import follow, run_again
 from reenact.values.json import parsed_or_none
+from reenact.values.lane import sequence
 from reenact.values.run import Node, Run
 
 _CANDIDATES = 200
@@ -31,7 +33,7 @@ class Stub:
     @property
     def is_structure(self) -> bool:
         """Its code runs again; it only says where others hang."""
-        return self.node.kind in STRUCTURE
+        return self.node.call.is_structure
 
 
 class Stubs:
@@ -48,7 +50,13 @@ class Stubs:
             for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
             if not node.span.attributes.get("reenact.run.root")
         }
+        self.again = run_again(self.nodes.values())
+        """Calls of found tools that run again, by id."""
+        self.following = follow(self.nodes.values(), self.again)
         self.lane_ends = _lane_ends(self.nodes.values())
+        self.ends_on = {lane: place for place in self.lane_ends for lane in [place[1]]}
+        """By lane alone: a pool's jobs run in whatever process is free."""
+        self.family = Family(self.nodes.values())
         self.taken: set[str] = set()
         self.covered: set[str] = set()
         self._found: dict[Hashable, deque[Stub]] = defaultdict(deque)
@@ -60,7 +68,7 @@ class Stubs:
     @staticmethod
     def _indices(key: str, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
         below = ((key, "below", parent, lane), (key, "below", parent)) if parent is not None else ()
-        return (*below, (key, "in", process, lane), (key, "in", process), (key, "on", lane), (key,))
+        return (*below, (key, "in", process, lane), (key, "on", lane), (key, "in", process), (key,))
 
     def take(self, asked: Question, parent: str | None, lane: str, process: str = "") -> Stub | None:
         """Take the stub that stands for a live call, or None where the recording has no more of it."""
@@ -128,19 +136,21 @@ class Stubs:
                 best = (weight, stub, found)
         return None if best is None else (best[1], best[2])
 
-    def orders_below(self, nodes: Iterable[Node]) -> list[int]:
-        """List the order numbers of calls that nobody will make, and of the pool jobs that made them."""
-        found: list[int] = []
+    def orders_below(self, nodes: Iterable[Node]) -> dict[str, list[int]]:
+        """List the order numbers of calls that nobody will make, and of the pool jobs that made them, by sequence."""
+        found: dict[str, list[int]] = defaultdict(list)
         for node in nodes:
-            found += orders(node)
-            if (end := self.lane_ends.get((process_of(node), node.lane))) is not None:
-                found.append(end[0])
+            found[sequence_of(node)] += orders(node)
+            place = (process_of(node), node.lane)
+            if (end := self.lane_ends.get(place)) is not None:
+                found[self.lane_ends.sequences[place]].append(end[0])
         return found
 
     def expected(self, live: Collection[CallKind] = ()) -> dict[str, list[Expected]]:
-        """List every numbered release that agent code saw in the recording, for the gates, by recorded process.
+        """List every numbered release that agent code saw in the recording, for the gates, by sequence.
 
-        Each process numbers its own. Calls of the kinds in `live` are not awaited: the world sets their pace.
+        Each process numbers its own, and in a pool of processes each job stands alone. Calls of the kinds in `live` are
+        not awaited: the world sets their pace.
         """
         found: dict[str, list[Expected]] = defaultdict(list)
         for stub in self.stubs.values():
@@ -148,7 +158,7 @@ class Stubs:
             if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node):
                 continue
             start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
-            own = found[process_of(node)]
+            own = found[sequence_of(node)]
             if isinstance(node.outcome, Streamed):
                 if node.head_order is not None:
                     own.append(Expected(node.head_order, start, start))
@@ -156,8 +166,12 @@ class Stubs:
                 own += [Expected(order, at, at) for order, at in pieces]
             if not _was_left(node):
                 own.append(Expected(node.end_order, start, end))
-        for (process, _), (order, at) in self.lane_ends.items():
-            found[process].append(Expected(order, at, at))
+        for place, (order, at) in self.lane_ends.items():
+            found[self.lane_ends.sequences[place]].append(Expected(order, at, at))
+        for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
+            if own := found[cut]:
+                last = max(own, key=lambda each: each.order)
+                own.append(Expected(last.order + 1, last.released_s, last.released_s))
         return found
 
 
@@ -166,12 +180,62 @@ def process_of(node: Node) -> str:
     return str(node.span.resource.attributes.get("reenact.process.id") or "")
 
 
-def _lane_ends(nodes: Iterable[Node]) -> dict[tuple[str, str], tuple[int, float]]:
-    """Read when each pool job was resolved (order number, seconds since the epoch), by process and lane.
+def sequence_of(node: Node) -> str:
+    """Name the sequence in which the releases of a call are numbered."""
+    return sequence(node.lane, process_of(node))
 
-    Whichever root says so knows it.
-    """
-    ends: dict[tuple[str, str], tuple[int, float]] = {}
+
+class Family:
+    """The processes of a recording: who they were, and how those that were killed ended."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        roots = [node for node in nodes if node.span.attributes.get("reenact.process.root") is True]
+        self._on: dict[str, list[str]] = defaultdict(list)
+        self._lanes: dict[str, str] = {}
+        for node in sorted(roots, key=lambda node: node.span.start_ns):
+            if "reenact.entry" in node.span.attributes and node.parent is not None:  # else a job, or the program itself
+                self._on[node.lane].append(process_of(node))
+                self._lanes[process_of(node)] = node.lane
+        self._ended: dict[str, tuple[int, int | None]] = {}
+        for node in nodes:
+            told = node.span.attributes.get("reenact.children")
+            ends = parsed_or_none(told) if isinstance(told, str) else None
+            for lane, end in (ends if isinstance(ends, dict) else {}).items():
+                match end:
+                    case [int(code), int(ns) | (None as ns)]:
+                        self._ended[lane] = (code, ns)
+                    case _:
+                        continue
+
+    def on(self, lane: str) -> list[str]:
+        """Give the recorded processes that stood on a lane: one, but for children of a program that is no Python."""
+        return self._on.get(lane, [])
+
+    def killed(self, node: Node) -> tuple[int, float] | None:
+        """Say which signal ended a call's process in the middle of it.
+
+        Where the process above sent it, say also how many seconds after the call had begun; else 0.
+        """
+        outcome = node.outcome
+        cut = isinstance(outcome, Unfinished) or (isinstance(outcome, Streamed) and outcome.end is StreamEnd.UNFINISHED)
+        end = self._ended.get(self._lanes.get(process_of(node), "")) if cut else None
+        if end is None or end[0] >= 0:
+            return None
+        return -end[0], (end[1] - node.span.start_ns) / 1e9 if end[1] is not None else 0.0
+
+
+class LaneEnds(dict[tuple[str, str], tuple[int, float]]):
+    """When each pool job was resolved: order number and seconds since the epoch, by process and lane."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sequences: dict[tuple[str, str], str] = {}
+        """In which sequence the order is a number."""
+
+
+def _lane_ends(nodes: Iterable[Node]) -> LaneEnds:
+    """Read the ends of pool jobs. Whichever root says so knows it."""
+    ends = LaneEnds()
     for node in nodes:
         told = node.span.attributes.get("reenact.lane.ends")
         found = parsed_or_none(told) if isinstance(told, str) else None
@@ -180,6 +244,7 @@ def _lane_ends(nodes: Iterable[Node]) -> dict[tuple[str, str], tuple[int, float]
                 match end:
                     case [int(order), int(ns)]:
                         ends[process_of(node), lane] = (order, ns / 1e9)
+                        ends.sequences[process_of(node), lane] = sequence_of(node)
                     case _:
                         continue
     return ends

@@ -51,6 +51,11 @@ def _narrowed(widths: list[int], heads: Sequence[str], width: int | None) -> lis
     return widths
 
 
+def _started(instant: str) -> str:
+    """Spell the start to the second, with the `Z` that `--at` understands: it is UTC, wherever one reads it."""
+    return f"{instant[:19].replace('T', ' ')}Z" if instant else ""
+
+
 def _row(summary: Mapping[str, Json]) -> tuple[str, ...]:
     counts = as_object(summary.get("calls"))
     ms = summary.get("duration_ms")
@@ -59,7 +64,7 @@ def _row(summary: Mapping[str, Json]) -> tuple[str, ...]:
     name = as_text(summary.get("name")) + (" (replay)" if summary.get("replay_of") else "")
     cells = (
         as_text(summary.get("id"))[:12],
-        as_text(summary.get("started"))[:19].replace("T", " "),
+        _started(as_text(summary.get("started"))),
         name,
         as_text(summary.get("status")),
         duration(ms) if isinstance(ms, int | float) else "?",

@@ -54,7 +54,9 @@ def commits_line(recorded: str | None, current: str | None) -> str:
 
 def _answered(result: ReplayResult) -> str:
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(result.answered.items())) or "no"
-    return f"{counts} calls answered from the recording, {result.live} live"
+    again = ", ".join(f"{count} {kind}" for kind, count in sorted(result.ran_again.items()))
+    ran = f", {again} calls run again" if again else ""
+    return f"{counts} calls answered from the recording{ran}, {result.live} live"
 
 
 def _divergences(result: ReplayResult) -> Iterator[str]:
@@ -79,10 +81,16 @@ def _world(result: ReplayResult) -> Iterator[str]:
         yield f"refused: {as_text(entry.get('what'))} at {as_text(entry.get('where'))}{f'; {hint}' if hint else ''}"
     if result.enforced:
         yield f"outside world: {result.enforced}"
+    if result.volatile:
+        sites = dict.fromkeys(as_text(entry.get("site")) for entry in result.volatile)
+        more = f" and {len(sites) - 3} more" if len(sites) > 3 else ""
+        yield f"clock and chance not in the recording: {', '.join([*sites][:3])}{more}"
     if result.ignored:
         fields = Counter(as_text(entry.get("field")) for entry in result.ignored)
         listed = ", ".join(f"{name} ({count} calls)" for name, count in fields.most_common(5))
         yield f"matched, although these differ: {listed}"
+    for entry in result.killed[:_MOST]:
+        yield f"its process was killed in the middle of {as_text(entry.get('call'))}, as recorded"
     if result.released_out_of_order:
         passed = sum(as_count(entry.get("count")) or 0 for entry in result.released_out_of_order)
         yield f"the recorded order of answers was given up {len(result.released_out_of_order)} times, {passed} skipped"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reenact.boundary.reading import answered, asked, reply_body
+from reenact.boundary.reading import answered, asked, is_plain, reply_body, reply_data
 from reenact.values.call import FunctionCall, HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd, Value
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_object, as_text, at
 from reenact.values.message import Media, Message, Reasoning, Text, ToolCall
 from reenact.values.run import Node
+
+_EXCERPT = 400
+"""Bytes of a body that stand for it where it is nothing that we know."""
 
 
 def question(node: Node) -> str:
@@ -19,7 +22,7 @@ def question(node: Node) -> str:
         return _arguments(request.arguments)
     said = asked(node)
     if said is None:
-        return f"{request.method} {request.url}"
+        return f"{request.method} {request.url} {_excerpt(request.body.data)}".rstrip()
     if said.inputs:
         first, *rest = said.inputs
         return f"{first} and {len(rest)} more" if rest else first
@@ -79,7 +82,17 @@ def _value(value: Json) -> str:
     return value if isinstance(value, str) else compact(value)
 
 
+def _excerpt(data: bytes) -> str:
+    """Give the beginning of a body as text; no more is shown anyway."""
+    try:
+        return data[:_EXCERPT].decode()
+    except UnicodeDecodeError as error:
+        return data[: error.start].decode() if error.start > _EXCERPT - 4 else f"({len(data)} bytes)"
+
+
 def _reply(node: Node, status: int) -> str:
+    if is_plain(node):
+        return f"HTTP {status} {_excerpt(reply_data(node))}".rstrip()
     if status >= 300:
         error = at(reply_body(node), "error")
         words = as_text(as_object(error).get("message")) or as_text(error)

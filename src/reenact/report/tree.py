@@ -11,7 +11,8 @@ from reenact.report import safe, said
 from reenact.report.documents import outcome_document, request_document
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
-from reenact.values.call import STRUCTURE, CallKind, Raised, Streamed, Unfinished
+from reenact.values.call import CallKind, Raised, Streamed, Unfinished
+from reenact.values.found import TOUCHED, listed
 from reenact.values.json import Json, compact
 from reenact.values.run import Node, Run, Verdict
 from reenact.values.span import STATUS_ERROR
@@ -50,7 +51,7 @@ def _branches(run: Run) -> Iterator[tuple[Node, str, str]]:
     children: dict[str | None, list[Node]] = defaultdict(list)
     for node in run.nodes:
         children[node.parent].append(node)
-    top = run.root if run.root is not None and run.root.kind in STRUCTURE else None
+    top = run.root if run.root is not None and run.root.call.is_structure else None
     tops = [*children[top.id if top else None], *(node for node in children[None] if top and node.id != top.id)]
     left = _hung(sorted(tops, key=lambda node: node.number), "")
     while left:
@@ -71,10 +72,10 @@ def _line(node: Node, before: str, width: int | None, *, full: bool) -> str:
     if node.kind in {CallKind.LLM, CallKind.EMBEDDING}:
         facts += [f"({name})" for name in [one_line(said.model(node))] if name]
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
-    facts += [text for text in (one_line(said.tokens(node)),) if text and node.kind not in STRUCTURE]
+    facts += [text for text in (one_line(said.tokens(node)),) if text and not node.call.is_structure]
     facts += [f"[{one_line(marker)}]" for marker in _markers(node)]
     head = before + "  ".join(facts)
-    if full or (node.kind in STRUCTURE and not isinstance(node.outcome, Raised)):
+    if full or (node.call.is_structure and not isinstance(node.outcome, Raised)):
         return fitted(head, width)
     room = _SHORT * 2 if width is None else max(24, width - len(head) - 6)
     question, outcome = one_line(said.question(node)), one_line(said.outcome(node))
@@ -88,12 +89,18 @@ def _markers(node: Node) -> Iterator[str]:
     outcome = node.outcome
     if isinstance(outcome, Raised) or getattr(outcome, "exception", None) or node.span.status == STATUS_ERROR:
         yield "error"
-    if isinstance(outcome, Unfinished) and node.kind not in STRUCTURE:
+    if isinstance(outcome, Unfinished) and not node.call.is_structure:
         yield "unfinished"
     if isinstance(outcome, Streamed) and outcome.end.value != "finished":
         yield f"stream {outcome.end.value}"
+    if attributes.get("reenact.process.root") and attributes.get("reenact.incomplete"):
+        yield "killed"
+    if touched := listed(node, TOUCHED):
+        yield touched[0] if len(touched) == 1 else f"{touched[0]} and {len(touched) - 1} more"
     if by := attributes.get("reenact.replay.answered_by"):
         yield f"from recording {str(by)[:8]}"
+    if again := attributes.get("reenact.replay.ran_again"):
+        yield f"run again, as {str(again)[:8]}"
     if attributes.get("reenact.replay.live"):
         yield "live"
     if node.orphan:
@@ -102,7 +109,7 @@ def _markers(node: Node) -> Iterator[str]:
 
 def _whole(node: Node) -> Iterator[str]:
     """Give all that was asked and answered, as JSON over several lines."""
-    if node.kind in STRUCTURE and isinstance(node.outcome, Unfinished):
+    if node.call.is_structure and isinstance(node.outcome, Unfinished):
         return
     for sign, document in (("← ", request_document(node)), ("→ ", outcome_document(node))):
         for number, line in enumerate(_pretty(document).split("\n")):

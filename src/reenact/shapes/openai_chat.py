@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from reenact.contracts.shape import Shape
 from reenact.values.call import CallKind
-from reenact.values.json import Json
+from reenact.values.json import Json, compact
 from reenact.values.lenient import (
     as_list,
     as_object,
@@ -193,6 +193,26 @@ def _fold(events: Iterable[Json]) -> Json:
     return reply
 
 
+def _unfold(body: Json) -> bytes:
+    """Spell a whole reply as chunks: for each choice what it says, then why it ended."""
+    reply = as_object(body)
+    head: dict[str, Json] = {**without(reply, ("choices", "usage", "object")), "object": "chat.completion.chunk"}
+    chunks: list[dict[str, Json]] = []
+    for place, choice in enumerate(map(as_object, as_list(reply.get("choices")))):
+        delta = dict(as_object(choice.get("message")))
+        calls = as_list(delta.get("tool_calls"))
+        if calls:
+            delta["tool_calls"] = [{"index": index, **as_object(call)} for index, call in enumerate(calls)]
+        index: Json = choice.get("index", place)
+        said: dict[str, Json] = {**without(choice, ("message",)), "index": index, "delta": delta, "finish_reason": None}
+        ended: dict[str, Json] = {"index": index, "delta": {}, "finish_reason": choice.get("finish_reason")}
+        chunks.append({**head, "choices": [said]})
+        chunks.append({**head, "choices": [ended]})
+    if reply.get("usage") is not None:
+        chunks.append({**head, "choices": [], "usage": reply["usage"]})
+    return "".join(f"data: {compact(chunk)}\n\n" for chunk in chunks).encode("utf-8", "replace") + b"data: [DONE]\n\n"
+
+
 def _fold_choice(choices: dict[int, dict[str, Json]], chunk: dict[str, Json]) -> None:
     index = first_count(chunk, ("index",)) or 0
     choice = choices.setdefault(index, {"index": index})
@@ -344,5 +364,6 @@ SHAPE = Shape(
     read_request=_read_request,
     read_reply=_read_reply,
     fold=_fold,
+    unfold=_unfold,
     credentials=("OPENAI_API_KEY",),
 )

@@ -28,7 +28,10 @@ class CallKind(StrEnum):
 
 
 STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT, CallKind.UNKNOWN})
-"""Kinds that only say where other calls hang; a replay runs their code again."""
+"""Kinds whose functions only say where other calls hang; a replay runs their code again."""
+
+_FRAMES = frozenset({CallKind.LLM, CallKind.EMBEDDING, CallKind.RERANKER})
+"""Kinds whose functions may be no more than a frame around a provider's call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,21 @@ class Call:
     request: Request
     attributes: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Further facts for the span that are no part of the question: session, user, tags, a tool's description."""
+
+    @property
+    def is_structure(self) -> bool:
+        """It only says where other calls hang, and its code runs again. A plain HTTP call is no such thing."""
+        return isinstance(self.request, FunctionCall) and self.kind in STRUCTURE
+
+    @property
+    def is_whole(self) -> bool:
+        """Its outcome stands for all the I/O inside it, which is not recorded piece by piece."""
+        return isinstance(self.request, HttpRequest) or not (self.kind in STRUCTURE or self.kind in _FRAMES)
+
+    @property
+    def word(self) -> str:
+        """What people are told it is: its kind, or `http` where the request is to nothing that we know."""
+        return "http" if self.kind == "UNKNOWN" and isinstance(self.request, HttpRequest) else self.kind.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

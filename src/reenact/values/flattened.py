@@ -73,6 +73,7 @@ def _usage(answered: Answered) -> Iterator[tuple[str, Attribute]]:
 _PARAMETERS: Final[tuple[tuple[str, str, type], ...]] = (
     ("temperature", "temperature", float),
     ("top_p", "top_p", float),
+    ("top_k", "top_k", float),
     ("max_tokens", "max_tokens", int),
     ("max_completion_tokens", "max_tokens", int),
     ("max_output_tokens", "max_tokens", int),
@@ -93,7 +94,7 @@ def _parameters(asked: Asked) -> Iterator[tuple[str, Attribute]]:
                 yield f"gen_ai.request.{name}", value
         elif isinstance(value, int | float) and kind is not bool:
             yield f"gen_ai.request.{name}", kind(value)
-    stops = asked.parameters.get("stop")
+    stops = asked.parameters.get("stop") or asked.parameters.get("stop_sequences")
     listed: list[Attribute] = [as_text(stop) for stop in ([stops] if isinstance(stops, str) else as_list(stops))]
     if listed and all(listed):
         yield "gen_ai.request.stop_sequences", listed

@@ -40,6 +40,8 @@ class ReplayResult:
     replay, or there was nothing to replay."""
     answered: dict[str, int] = field(default_factory=dict[str, int])
     """Calls answered from the recording, by kind in lower case."""
+    ran_again: dict[str, int] = field(default_factory=dict[str, int])
+    """Calls of found tools that ran again, since they had touched nothing outside the process, by kind."""
     live: int = 0
     """Calls that the policy let go to the outside world."""
     misses: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
@@ -51,6 +53,8 @@ class ReplayResult:
     """Side effects that were refused: `what`, `where`, `hint`."""
     ignored: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Fields that differed and say nothing to the model: `call`, `field`, `recorded`, `replay`."""
+    volatile: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Where the program drew of the clock or of chance and the recording has no value: `site`, `lane`, `reason`."""
     divergences: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """The first one first: `call`, `field`, `a` (recorded), `b` (replay), `kind`, `structural`; `absent` lists the
     sides that have no value, `reason` says what no field can."""
@@ -65,6 +69,8 @@ class ReplayResult:
     ended_with: str | None = None
     """The label of the recorded call that was in flight when the recorded run was killed, where the replay came so
     far: there the recording ends, and nothing after it can be judged."""
+    killed: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Child processes that a signal ended in the middle of a call, as recorded: `call`, `id`, `signal`."""
     why: str = ""
     """Where it is `failed` or `unjudged`: why."""
     exit_code: int | None = None

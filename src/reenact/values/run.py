@@ -44,7 +44,7 @@ class Node:
     @property
     def label(self) -> str:
         """The call in three words, for messages: kind, name, number."""
-        return f"{self.kind.lower()} {self.call.name} #{self.number}"
+        return f"{self.call.word} {self.call.name} #{self.number}"
 
 
 class Grade(StrEnum):

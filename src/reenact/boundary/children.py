@@ -1,0 +1,222 @@
+"""Child processes: where each hangs in the run of the process that started it, and who takes it in there.
+
+A child's lane is the spawning lane and `p:<what it runs>#<n>`: the same in a replay, whatever the pids are. Where it
+hangs goes along with it: in REENACT_PARENT for a program, with the process object or the pool's job for
+`multiprocessing`, in memory over `os.fork`. The host (whoever records or replays this process) says where a child
+hangs, gives it the environment in which it records itself, and takes it in on the other side.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from reenact.boundary import lanes
+from reenact.boundary.lanes import Lane
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lane import MARK
+
+VARIABLE = "REENACT_PARENT"
+"""The environment variable in which a child program finds where it hangs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descent:
+    """Where a child process, or a job in a pool of processes, hangs. Picklable."""
+
+    trace_id: int
+    span_id: int
+    lane: str
+    name: str
+    """What it runs, such as `researcher.py`."""
+    root: int = 0
+    """The root span that stands for this process in the run."""
+    identity: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The session, user and tenant of the run, as span attributes."""
+    within: bool = False
+    """It was started inside a unit of work or a call; what it opens as a run is part of that run."""
+
+    def spelled(self) -> str:
+        """Spell it for the environment: JSON with a W3C `traceparent` in it (Trace Context, section 3.2)."""
+        said: dict[str, Json] = {
+            "traceparent": f"00-{self.trace_id:032x}-{self.span_id:016x}-01",
+            "lane": self.lane,
+            "name": self.name,
+            "identity": dict(self.identity),
+            "within": self.within,
+        }
+        return compact(said)
+
+
+def read(text: str) -> Descent | None:
+    """Read what `Descent.spelled` wrote; anything else is None."""
+    said = parsed_or_none(text)
+    if not isinstance(said, dict):
+        return None
+    parts = str(said.get("traceparent")).split("-")
+    identity = said.get("identity")
+    try:
+        return Descent(
+            trace_id=int(parts[1], 16),
+            span_id=int(parts[2], 16),
+            lane=str(said["lane"]),
+            name=str(said.get("name") or "python"),
+            identity={key: str(value) for key, value in identity.items()} if isinstance(identity, dict) else {},
+            within=said.get("within") is True,
+        )
+    except (IndexError, KeyError, ValueError):
+        return None
+
+
+class Host(Protocol):
+    """Who records or replays this process."""
+
+    def descent(self, name: str, lane: str | None = None) -> Descent | None:
+        """Say where a child hangs that the code now running is about to start, on a lane of its own or on `lane`."""
+        ...
+
+    def environment(self, given: Mapping[str, str], descent: Descent) -> dict[str, str] | None:
+        """Give `given` with what a child program needs to record itself there; None where it would not join."""
+        ...
+
+    def take_in(self, descent: Descent, *, eager: bool) -> None:
+        """Make this process, which was just started, the child that `descent` describes; write it down if `eager`."""
+        ...
+
+    def job(self, descent: Descent) -> AbstractContextManager[Any]:
+        """Surround a job that another process handed to this one."""
+        ...
+
+    def forked(self) -> None:
+        """Hear that this process is a copy of the one that the host was in: what it held open is not its own."""
+        ...
+
+    def left(self, descent: Descent, exit_code: int, *, sent: bool) -> None:
+        """Hear how a child ended: negative for the signal that killed it, which this process `sent` or somebody did."""
+        ...
+
+    def died_of(self, error: BaseException) -> None:
+        """Hear what ends this process."""
+        ...
+
+    def close(self) -> None:
+        """Hear that this process is about to end without any of Python's clean-up."""
+        ...
+
+    def refuse(self, what: str) -> None:
+        """Raise where a child would go past the replay."""
+        ...
+
+
+class _State(threading.local):
+    """What is going on on one thread."""
+
+    starting = False
+    """A child is being started by a way of its own, which takes it in; a fork underneath is not one by hand."""
+    forking: Descent | None = None
+    apart = False
+    """A server starts a worker, which hangs below nobody."""
+
+
+_hosts: list[Host] = []
+_state = _State()
+_watched: list[bool] = []
+
+
+def host() -> Host | None:
+    """Give who is in charge of this process."""
+    return _hosts[-1] if _hosts and not _state.apart else None
+
+
+def install(found: Host) -> None:
+    """Put a host in charge. The hooks around `os.fork` stay for good and do nothing without one."""
+    _hosts.append(found)
+    if not _watched:
+        _watched.append(True)
+        os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
+
+
+def remove(found: Host) -> None:
+    """Take a host out of charge."""
+    if found in _hosts:
+        _hosts.remove(found)
+
+
+class apart:  # noqa: N801 - reads as a function does
+    """Surround the start of a server's worker: what comes in there is a run of its own, and part of nobody's."""
+
+    def __enter__(self) -> None:
+        self._before, _state.apart = _state.apart, True
+
+    def __exit__(self, *_: object) -> None:
+        _state.apart = self._before
+
+
+class starting:  # noqa: N801 - reads as a function does
+    """Surround the start of a child that is taken in by the way it is started."""
+
+    def __enter__(self) -> None:
+        self._before, _state.starting = _state.starting, True
+
+    def __exit__(self, *_: object) -> None:
+        _state.starting = self._before
+
+
+def _before() -> None:
+    found = host()
+    _state.forking = None
+    if found is not None and not _state.starting:
+        try:
+            _state.forking = found.descent("fork")
+        except Exception:  # the host program forks, whatever becomes of us
+            _state.forking = None
+
+
+def _after() -> None:
+    _state.forking = None
+
+
+def _in_child() -> None:
+    descent, _state.forking = _state.forking, None
+    starts, _state.starting = _state.starting or _state.apart, False
+    _state.apart = False
+    for each in tuple(_hosts):
+        try:
+            each.forked()
+            if descent is not None and each is _hosts[-1] and not starts:
+                each.take_in(descent, eager=False)
+        except Exception:  # noqa: S112 - as above
+            continue
+
+
+class Job:
+    """A job on its way to another process: what is to be called, and where it hangs. Picklable as its function is."""
+
+    __slots__ = ("descent", "function")
+
+    def __init__(self, function: Callable[..., Any], descent: Descent) -> None:
+        self.function, self.descent = function, descent
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function where the job was submitted."""
+        found = host()
+        if found is None:
+            return self.function(*args, **kwargs)
+        with found.job(self.descent):
+            return self.function(*args, **kwargs)
+
+    @property
+    def lane(self) -> Lane:
+        """The lane of the job as the submitting process sees it: its end is a fact of the run that it hangs in."""
+        lane = Lane(self.descent.lane)
+        lane.used, lane.root = True, self.descent.root
+        return lane
+
+
+def lane_for(name: str) -> str:
+    """Name the lane of a child that the code now running starts."""
+    return lanes.current().spawn(f"{MARK}{name.replace('/', '_').replace('#', '_')}").path

@@ -1,0 +1,177 @@
+"""Tools with no decorator: found when a model call first offers them, cut for every reference, given back at the end.
+
+Calls of a found tool are recorded from the moment on at which a model call of the same run has offered it. Before that
+they go straight through, so that a run in a process that has seen others is recorded, and replayed, like one that has
+not.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import logging
+import sys
+import threading
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from operator import attrgetter
+from types import FunctionType
+from typing import Any, cast
+
+import wrapt
+
+from reenact.boundary import offers, place
+from reenact.boundary.own_code import own_modules
+from reenact.boundary.searching import Candidate, Search
+from reenact.boundary.trampoline import Cut, NotCut, cut, uncut
+
+_log = logging.getLogger("reenact")
+_RUNS = 10_000
+"""Runs whose offered tools are remembered."""
+
+Make = Callable[[Any, str, Callable[[str], bool]], Callable[..., Any]]
+"""Makes the wrapper of a callable: the callable itself, the tool's name, and who tells whether it was offered."""
+
+declared: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Functions that were made a boundary by hand. They are never cut a second time."""
+
+
+class _Proxy(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg]
+    """Stands for a callable where a table names it, and is like it in all else."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Be pickled as what it stands for."""
+        original = cast("Any", self.__wrapped__)
+        reduced = original.__reduce_ex__(protocol)
+        if isinstance(reduced, str):  # a name in its module
+            return _named, (original.__module__, reduced)
+        return reduced
+
+    def __copy__(self) -> Any:
+        original = cast("Any", self.__wrapped__)
+        return copy.copy(original)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        original = cast("Any", self.__wrapped__)
+        return copy.deepcopy(original, memo)
+
+
+def _named(module: str, qualname: str) -> Any:
+    return attrgetter(qualname)(sys.modules.get(module) or importlib.import_module(module))
+
+
+class FoundTools:
+    """The tools of this process that were found. Thread-safe."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._lock = threading.RLock()
+        self._cuts: weakref.WeakKeyDictionary[FunctionType, Cut] = weakref.WeakKeyDictionary()
+        self._places: deque[tuple[dict[Any, Any], str, Any, Any]] = deque(maxlen=_RUNS)
+        self._known: set[str] = set()
+        """Tools that were found in modules."""
+        self._local: set[str] = set()
+        """Tools that were found among the local variables of running functions, which make them anew each time."""
+        self._searched: dict[frozenset[str], int] = {}
+        """How many modules were loaded when the tools of a request were last looked for."""
+        self._offered: OrderedDict[int, set[str]] = OrderedDict()
+        """Names by root span of the run."""
+
+    def offered(self, names: frozenset[str]) -> None:
+        """Hear that a model call offers these tools; called on the thread that makes the call."""
+        here = place.current()
+        root = here.root if here is not None else 0
+        heard = self._offered.get(root)
+        if heard is None or not names <= heard:
+            self._hear(root, names)
+        if self._searched.get(names) != _FOREVER:
+            self._look(names)
+
+    def _hear(self, root: int, names: frozenset[str]) -> None:
+        with self._lock:
+            self._offered[root] = self._offered.get(root, set()) | names
+            if len(self._offered) > _RUNS:
+                self._offered.popitem(last=False)
+
+    def was_offered(self, name: str) -> bool:
+        """Tell whether a model call of the run that the code now running belongs to has offered this tool."""
+        here = place.current()
+        if here is None:  # on a thread that nobody carried the run to
+            return any(name in names for names in tuple(self._offered.values()))
+        return name in self._offered.get(here.root, ()) or name in self._offered.get(0, ())
+
+    def _look(self, names: frozenset[str]) -> None:
+        """Look in modules once, or again after further imports; in running functions where the tools are theirs."""
+        with self._lock:
+            loaded, before = len(sys.modules), self._searched.get(names)
+            if before != loaded:
+                self._known |= self._cut(Search(names - self._known, declared).modules(own_modules()).candidates())
+            wanted = names if before is None else names & self._local | names - self._known
+            if wanted:
+                search = Search(wanted, declared).frames(inspect.currentframe(), once_more=before is not None)
+                self._local |= self._cut(search.candidates())
+            if len(self._searched) > _RUNS:
+                self._searched.clear()
+            self._searched[names] = _FOREVER if names <= self._known - self._local else loaded
+
+    def _cut(self, found: list[Candidate]) -> set[str]:
+        """Cut what was found; gives the names of what had not been cut before."""
+        named = set[str]()
+        for each in found:
+            fn = each.function
+            if fn is not None:
+                if fn not in self._cuts and self._cut_function(fn, each.name):
+                    named.add(each.name)
+            elif each.holder is not None and self._cut_place(each.holder, each.key, each.name):
+                named.add(each.name)
+        return named
+
+    def _cut_function(self, fn: FunctionType, name: str) -> bool:
+        try:
+            self._cuts[fn] = cut(fn, self._make(uncut(fn), name, self.was_offered))
+        except NotCut as why:
+            _log.warning("reenact: the tool %s is not recorded: %s; declare it with @reenact.tool", name, why)
+            return False
+        return True
+
+    def _cut_place(self, holder: dict[Any, Any], key: str, name: str) -> bool:
+        """Replace what a table names by a proxy of it: for what has no code of the agent's to replace."""
+        original = holder.get(key)
+        if original is None or type(original) is _Proxy:
+            return False
+        wrapper = self._make(original, name, self.was_offered)
+
+        def called(_wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return wrapper(*args, **kwargs)
+
+        holder[key] = proxy = _Proxy(original, called)
+        self._places.append((holder, key, original, proxy))
+        return True
+
+    def give_back(self) -> None:
+        """Undo every cut."""
+        with self._lock:
+            for fn, done in list(self._cuts.items()):
+                done.undo(fn)
+            while self._places:
+                holder, key, original, proxy = self._places.pop()
+                if holder.get(key) is proxy:
+                    holder[key] = original
+            self._cuts.clear()
+
+
+_FOREVER = -1
+
+
+def install(make: Make) -> Callable[[], None]:
+    """Find and cut tools from now on; gives a function that ends it and gives every tool back."""
+    tools = FoundTools(make)
+    offers.listen(tools.offered)
+
+    def undo() -> None:
+        offers.listen(None)
+        tools.give_back()
+
+    return undo

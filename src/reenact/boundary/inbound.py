@@ -1,0 +1,121 @@
+"""A unit of work that comes in from outside: a request, a job, a message. Each is a run of its own.
+
+The run begins with the first call inside: a health check that asks nobody is no run. What asked for the unit (its
+input) is described by whoever delivers it, when the run begins; what came of it is told at its end. The unit is a
+context variable of our own, so that it goes along to tasks, threads and pool jobs that it spawns; it is set and
+restored by hand, as `place` is, since a streamed answer is made in steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any
+
+from reenact.boundary import lanes, place
+from reenact.boundary.lanes import Lane
+from reenact.boundary.place import Place
+
+LANE = "unit"
+"""The lane on which every unit begins, in a process of many as in a replay of one."""
+
+Answered = Callable[[], Mapping[str, Any]]
+"""Says what came of a unit, as attributes of its root."""
+
+End = Callable[[Answered, BaseException | None], None]
+"""Ends a run: takes what came of it, and what it died of."""
+
+Open = Callable[["Inbound"], tuple[Place, End] | None]
+"""Begins the run of a unit: gives the place of its root and what ends it; None where that failed."""
+
+
+class Inbound:
+    """One unit of work. `name` and `asked` (attributes of the root) are called once, when its run begins."""
+
+    __slots__ = ("_answer", "_asked", "_end", "_lock", "_name", "_owner", "_place", "ended", "lane")
+
+    def __init__(self, name: Callable[[], str], asked: Callable[[], Mapping[str, Any]]) -> None:
+        self._name, self._asked = name, asked
+        self.lane = Lane(LANE)
+        self.ended = False
+        self._answer: tuple[Answered, BaseException | None] = (dict, None)
+        self._place: Place | None = None
+        self._end: End | None = None
+        self._owner: object = None
+        self._lock = Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self._name()
+
+    def asked(self) -> Mapping[str, Any]:
+        """Say what asked for the unit, as attributes of its root."""
+        return self._asked()
+
+    def place(self, owner: object, begin: Open) -> Place | None:
+        """Give the place of the unit's root, begun by `begin` at first need; one for each owner (a recording)."""
+        if self._owner is owner:
+            return self._place
+        with self._lock:
+            if self._owner is owner:  # another thread was faster
+                return self._place
+            begun = begin(self)
+            self._place, self._end = begun or (None, None)
+            self._owner = owner
+            if self.ended and self._end is not None:  # a task that outlived the unit was the first to call
+                self._end(*self._answer)
+            return self._place
+
+    def end(self, answered: Answered, error: BaseException | None = None) -> None:
+        """Tell what came of the unit, once.
+
+        `answered` is called if its run has begun, or once it does: a task may outlive the unit.
+        """
+        with self._lock:
+            if self.ended:
+                return
+            self.ended, self._answer = True, (answered, error)
+        if self._end is not None:
+            self._end(answered, error)
+
+
+_UNIT: ContextVar[Inbound | None] = ContextVar("reenact_inbound", default=None)
+
+
+def current() -> Inbound | None:
+    """Give the unit that the code now running belongs to."""
+    return _UNIT.get()
+
+
+def under_way() -> bool:
+    """Tell whether the code now running already belongs to a run: of a unit, or of the script around it."""
+    unit = _UNIT.get()
+    return place.current() is not None or (unit is not None and not unit.ended)
+
+
+class inside:  # noqa: N801 - reads as a function does; a generator would cost each step three times as much
+    """Run as part of `unit`, on its lane: a context manager, entered again for every step of a streamed answer."""
+
+    __slots__ = ("_before", "_on", "_stood", "_unit")
+
+    def __init__(self, unit: Inbound) -> None:
+        self._unit = unit
+        self._on = lanes.on(unit.lane)
+
+    def __enter__(self) -> None:
+        self._before = _UNIT.get()
+        self._stood = place.move(None)
+        _UNIT.set(self._unit)
+        self._on.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._on.__exit__()
+        _UNIT.set(self._before)
+        place.move(self._stood)
+
+
+def carry() -> Callable[[], None]:
+    """Have the unit go along to threads and pool jobs; gives a function that stops it."""
+    return lanes.carry(_UNIT)

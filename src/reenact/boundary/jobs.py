@@ -1,0 +1,57 @@
+"""What is kept of a job that came in by a function call: a task of a queue, a message, a unit of the agent's own.
+
+`docs/schema.md`, "Inbound units". Arguments are taken down before the function gets them, since it may change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reenact.boundary.inbound import Inbound
+from reenact.boundary.origins import Origin
+from reenact.values import typed
+from reenact.values.json import Json, compact
+
+PROTOCOL = "job"
+
+
+def unit(
+    name: str,
+    arguments: Mapping[str, Json],
+    said: Mapping[str, Json],
+    origin: Callable[[], Mapping[str, Json] | None],
+) -> Inbound:
+    """Make the unit for one call: `arguments` is typed JSON, `said` describes it, `origin` tells where it is from."""
+
+    def asked() -> dict[str, Any]:
+        facts: dict[str, Any] = {
+            "reenact.inbound": compact({"protocol": PROTOCOL, **said}),
+            "input.value": compact(dict(arguments)),
+            "input.mime_type": "application/json",
+        }
+        if (made := origin()) is not None:
+            facts["reenact.app"] = compact(dict(made))
+        return facts
+
+    return Inbound(lambda: name, asked)
+
+
+def arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Json]:
+    """Take down what a function is called with."""
+    return {"args": [typed.encode(each) for each in args], "kwargs": {k: typed.encode(v) for k, v in kwargs.items()}}
+
+
+def answered(result: Any) -> Callable[[], dict[str, Any]]:
+    """Describe what it returned."""
+    return lambda: {"output.value": compact(typed.encode(result)), "output.mime_type": "application/json"}
+
+
+def nothing() -> dict[str, Any]:
+    """Describe that it returned nothing, as it raised."""
+    return {}
+
+
+def said_of(origin: Origin | None, interface: str) -> Mapping[str, Json] | None:
+    """Spell an origin, where one was found."""
+    return origin.to_json(interface) if origin is not None else None

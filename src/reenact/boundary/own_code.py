@@ -1,0 +1,87 @@
+"""Which code is the agent's own: not Python's, not an installed library's, not ours.
+
+An agent that is itself installed counts as its own where the program was started from it, by `python -m` or by a
+script that its installer made.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from reenact.boundary.touches import is_code
+
+_SCRIPTS = f"{sysconfig.get_path('scripts')}{os.sep}"
+
+
+@lru_cache(maxsize=4096)
+def _is_own_file(path: str) -> bool:
+    if path.startswith("<"):
+        return path in {"<stdin>", "<string>"} or path.startswith(("<ipython", "<doctest"))
+    return not is_code(path) and not path.startswith(_SCRIPTS)
+
+
+@lru_cache(maxsize=1)
+def _started_from(main: ModuleType | None) -> frozenset[str]:
+    """Name the top-level packages that the program was started from."""
+    if main is None:
+        return frozenset()
+    names = {getattr(getattr(main, "__spec__", None), "name", None) or ""}
+    if str(getattr(main, "__file__", "") or "").startswith(_SCRIPTS):
+        names |= {each.__module__ for each in vars(main).values() if isinstance(each, FunctionType)}
+    return frozenset(name.partition(".")[0] for name in names if name) - {"__main__", "reenact", *_BUILT_IN}
+
+
+_BUILT_IN = sys.stdlib_module_names
+
+
+def is_own_module(name: object, file: object) -> bool:
+    """Tell whether a module of this `__name__` and `__file__` is the agent's own."""
+    if not isinstance(name, str):
+        return False
+    if isinstance(file, str) and _is_own_file(file):
+        return True
+    if name == "__main__":
+        return not isinstance(file, str) or file.startswith("<")
+    return name.partition(".")[0] in _started_from(sys.modules.get("__main__"))
+
+
+def is_own_globals(namespace: dict[str, Any]) -> bool:
+    """Tell whether code that runs in this namespace is the agent's own."""
+    return is_own_module(namespace.get("__name__"), namespace.get("__file__"))
+
+
+def is_own_function(fn: FunctionType) -> bool:
+    """Tell whether a function is the agent's own."""
+    return is_own_code(fn.__code__, fn.__globals__)
+
+
+def is_own_code(code: CodeType, namespace: dict[str, Any]) -> bool:
+    """Tell whether code, run in this namespace, is the agent's own; what a library generated is not."""
+    name = code.co_filename
+    if name.startswith("<") and not _is_own_file(name):
+        return False
+    return is_own_globals(namespace)
+
+
+def is_own_class(cls: type) -> bool:
+    """Tell whether a class is the agent's own."""
+    name = cls.__module__
+    if name in _BUILT_IN and name != "__main__":
+        return False
+    module = sys.modules.get(name)
+    return module is not None and is_own_module(name, getattr(module, "__file__", None))
+
+
+def own_modules() -> list[ModuleType]:
+    """List the agent's own modules that are loaded."""
+    loaded: list[tuple[str, Any]] = list(sys.modules.items())  # anything may stand there
+    return [
+        module
+        for name, module in loaded
+        if issubclass(type(module), ModuleType) and is_own_module(name, module.__dict__.get("__file__"))
+    ]

@@ -1,0 +1,201 @@
+"""HTTP that belongs to no declared boundary: what of it is recorded, and how it is told, whichever library makes it.
+
+A request that stands inside a tool, a retriever or a model's call is none of ours: what came of that call stands for
+it. Neither is what a sender of telemetry sends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Final, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from reenact.boundary import door, offers, place, telemetry
+from reenact.boundary.question import PLAIN_HTTP
+from reenact.contracts.doorman import Doorman, Passage
+from reenact.values import typed
+from reenact.values.call import Body, Call, CallKind, ExceptionRecord, HttpReply, HttpRequest, Returned, StreamEnd
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text
+
+REASON: Final = ":reason"
+"""The pseudo header that holds a reason phrase which is not the usual one."""
+_ENCODING: Final = frozenset({"content-encoding", "content-length"})
+"""Headers that no longer hold where a body was decoded."""
+_SECRET: Final = re.compile(
+    r"cookie|token(?!s)|secret|authori[sz]ation|authenticat|api-?key|session|signature|password"
+)
+"""Names of headers whose values are never written down."""
+_NOTHING: Final[dict[str, Json]] = {}
+_reads_whole: ContextVar[bool] = ContextVar("reenact_reads_whole", default=False)
+
+
+def doorman() -> Doorman | None:
+    """Give the doorman in charge, or None where such a request goes straight through."""
+    here = place.current()
+    if (here is not None and here.whole) or not door.is_kept() or telemetry.is_sending():
+        return None
+    return door.doorman()
+
+
+@contextmanager
+def reading_whole(*, whole: bool) -> Generator[None]:
+    """Say for a while whether the agent will get each reply in one piece."""
+    before = _reads_whole.get()
+    _reads_whole.set(whole)
+    try:
+        yield
+    finally:
+        _reads_whole.set(before)
+
+
+def reads_whole() -> bool:
+    """Tell whether the agent gets the reply in one piece."""
+    return _reads_whole.get()
+
+
+@lru_cache(maxsize=512)
+def _address(url: str) -> tuple[str, str]:
+    """Give a URL without credentials and fragment, and the host's name."""
+    split = urlsplit(url)
+    return urlunsplit(split._replace(netloc=split.netloc.rpartition("@")[2], fragment="")), split.hostname or ""
+
+
+def call(method: str, url: str, body: bytes) -> Call:
+    """Make the call of a request. `url` is absolute."""
+    offers.hear(body)  # a model may be asked by hand
+    address, host = _address(url)
+    request = HttpRequest(shape=PLAIN_HTTP, method=method, url=address, body=Body(body))
+    return Call(kind=CallKind.UNKNOWN, name=f"{method} {host}".strip(), request=request, attributes=_NOTHING)
+
+
+def body_bytes(body: Any) -> bytes | None:
+    """Read a request body without using it up; None where that cannot be had, as with a generator."""
+    if body is None:
+        return b""
+    if isinstance(body, str):
+        return body.encode()
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", body))
+    if hasattr(body, "read"):
+        return _file_bytes(body)
+    if isinstance(body, list | tuple) and all(isinstance(piece, bytes) for piece in cast("list[Any]", body)):
+        return b"".join(cast("list[bytes]", body))
+    return None
+
+
+def _file_bytes(file: Any) -> bytes | None:
+    try:
+        if not file.seekable():
+            return None
+        at = file.tell()
+        data = file.read()
+        file.seek(at)
+    except Exception:  # a file of the agent's own making
+        return None
+    return data.encode() if isinstance(data, str) else bytes(data)
+
+
+def headers(
+    pairs: Iterable[tuple[str, str]], status: int, reason: str | None, *, decoded: bool
+) -> tuple[tuple[str, str], ...]:
+    """Pick the headers to keep, spelled as they came: all but those that may hold a secret.
+
+    `decoded` says that the body loses its content encoding, and with it the headers that speak of it.
+    """
+    found = list(pairs)
+    encoded = decoded and any(name.lower() == "content-encoding" for name, _ in found)
+    kept = [(name, value) for name, value in found if _is_kept(name.lower(), encoded=encoded)]
+    if reason is not None and reason != phrase(status):
+        kept.append((REASON, reason))
+    return tuple(kept)
+
+
+def _is_kept(name: str, *, encoded: bool) -> bool:
+    return not ((encoded and name in _ENCODING) or _SECRET.search(name))
+
+
+def phrase(status: int) -> str:
+    """Give the usual reason phrase of a status; empty for one that has none."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def split_reason(kept: Iterable[tuple[str, str]], status: int) -> tuple[list[tuple[str, str]], str]:
+    """Part recorded headers from the reason phrase."""
+    found = list(kept)
+    reason = next((value for name, value in found if name == REASON), phrase(status))
+    return [(name, value) for name, value in found if name != REASON], reason
+
+
+class _Told:
+    """Stands for an object of an error's arguments that could not be written down: a connection, a pool."""
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    def __repr__(self) -> str:
+        return self._said
+
+
+def failure(record: ExceptionRecord) -> BaseException:
+    """Make the recorded error, so that it also shows as it did: libraries put one into the message of the next."""
+    error = typed.decode_exception(record)
+    given = as_list(record.args)
+    if any(_is_unstable(item) for item in given):
+        error.args = tuple(_argument(item, record.message) for item in given)
+    return error
+
+
+def _is_unstable(item: Json) -> bool:
+    return isinstance(item, dict) and "$unstable" in item
+
+
+def _argument(item: Json, message: str) -> object:
+    if not _is_unstable(item):
+        return typed.decode(item)
+    said = as_text(as_object(item).get("repr"))
+    found = re.search(re.escape(said).replace("0x", "0x[0-9a-f]*"), message)  # the message still has the address
+    return _Told(found[0] if found else said)
+
+
+class Telling:
+    """What is told of one reply while its body is read: as a whole where the agent gets it so, or piece by piece."""
+
+    def __init__(self, passage: Passage, status: int, kept: tuple[tuple[str, str], ...], *, whole: bool) -> None:
+        self._passage, self._status, self._kept, self._whole = passage, status, kept, whole
+        self._pieces: list[bytes] = []
+        self._open = True
+        if not whole:
+            passage.head(status, kept)
+
+    def piece(self, data: bytes) -> None:
+        """Tell a piece of the body, decoded, before the agent gets it."""
+        if not self._open or not data:
+            return
+        if self._whole:
+            self._pieces.append(data)
+        else:
+            self._passage.chunk(data)
+
+    def end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        """Tell how the body came to its end, once."""
+        if not self._open:
+            return
+        self._open = False
+        if self._whole and end is StreamEnd.FINISHED:
+            reply = HttpReply(status=self._status, headers=self._kept, body=Body(b"".join(self._pieces)))
+            self._passage.closed(Returned(payload=reply))
+            return
+        if self._whole:
+            self._passage.head(self._status, self._kept)
+            for piece in self._pieces:  # the library's error may tell how it came
+                self._passage.chunk(piece)
+        self._passage.ended(end, error)

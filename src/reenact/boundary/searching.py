@@ -1,0 +1,286 @@
+"""Looking for the functions behind the names in a model's tool schemas.
+
+A tool is a function of the agent's own that bears the tool's name, or whatever callable stands under that name in a
+dispatch table, an attribute or a record beside it (`("get_weather", fetch)`). The search starts from the agent's own
+modules and from the local variables of its functions that are running, and goes through tables, lists, closures,
+classes and instances. It runs none of the agent's code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from types import FrameType, FunctionType, MethodType, ModuleType
+from typing import Any, cast
+
+from reenact.boundary.own_code import is_own_class, is_own_code, is_own_function
+
+_MOST = 200_000
+"""Objects that one search looks at."""
+_SHORT = 64
+_DEEPEST = 5
+"""How many objects of libraries one inside the other are looked into."""
+_LONGEST = 10_000
+"""Entries of a collection beyond which it is taken for data."""
+_DATA = frozenset({str, bytes, bytearray, int, float, bool, complex, type(None), range, slice})
+_STANDING_FOR = (MethodType, partial, staticmethod, classmethod)
+_CACHE = type(lru_cache(len))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidate:
+    """A function that may be the tool, or the place where something callable without code of the agent's is named."""
+
+    name: str
+    """The tool's."""
+    function: Any = None
+    """Its code is replaced, for every reference."""
+    holder: dict[Any, Any] | None = None
+    """The table that names it, and there alone it can be cut."""
+    key: str = ""
+    in_module: bool = False
+    """The table is a module's namespace."""
+
+
+class Search:
+    """One search. `names` are the tools', `declared` the functions that have a decorator of ours."""
+
+    def __init__(self, names: Collection[str], declared: Collection[Any]) -> None:
+        self._names, self._declared = frozenset(names), declared
+        self._seen: dict[int, Any] = {}
+        self._left: deque[tuple[Any, int]] = deque()
+        self._strange = 0
+        """How deep among the libraries' objects the one now looked at lies."""
+        self._found: dict[tuple[str, int, int], Candidate] = {}
+        self._inner: set[int] = set()
+        self._deepest, self._longest = 0, _LONGEST
+
+    def modules(self, modules: Iterable[ModuleType]) -> Search:
+        """Look through modules of the agent's, and a few steps into what libraries made of its functions."""
+        self._deepest = _DEEPEST
+        for module in modules:
+            self._table(vars(module), in_module=True)
+        self._go()
+        return self
+
+    def frames(self, frame: FrameType | None, *, once_more: bool = False) -> Search:
+        """Look through the local variables of the agent's functions that are running on this thread.
+
+        `once_more` passes over long collections, such as a conversation: this is done at each model call.
+        """
+        self._longest = _SHORT if once_more else _LONGEST
+        while frame is not None:
+            if is_own_code(frame.f_code, frame.f_globals):
+                local = frame.f_locals
+                if local is not frame.f_globals:
+                    self._table(dict(local), replaceable=False)
+            frame = frame.f_back
+        self._go()
+        return self
+
+    def candidates(self) -> list[Candidate]:
+        """Give what was found: the outermost of functions that wrap each other; a library's only where nothing else."""
+        found = [each for each in self._found.values() if each.function is None or id(each.function) not in self._inner]
+        outer = [(each.function, each.name) for each in found if each.function is not None]
+        wrapped = {id(inner) for fn, name in outer for inner in _wrapped_by(fn, name)}
+        wrapped |= {id(_behind((each.holder or {}).get(each.key))) for each in found if each.function is None}
+        found = [each for each in found if each.function is None or id(each.function) not in wrapped]
+        sure = {each.name for each in found if each.function is not None or not each.in_module or _is_own(each)}
+        return [each for each in found if each.name not in sure or not _is_borrowed(each)]
+
+    def _go(self) -> None:
+        while self._left and len(self._seen) < _MOST:
+            value, self._strange = self._left.popleft()
+            self._look_at(value)
+
+    def _push(self, values: Iterable[Any], strange: int = 0) -> None:
+        seen, left = self._seen, self._left
+        for value in values:
+            if type(value) not in _DATA and id(value) not in seen:
+                seen[id(value)] = value
+                left.append((value, strange))
+
+    def _look_at(self, value: Any) -> None:
+        kind = cast("type[Any]", type(value))
+        if kind is FunctionType:
+            self._function(value)
+        elif issubclass(kind, dict):  # never `isinstance`, which asks a proxy for its class
+            self._table(value, replaceable=not self._strange)
+        elif issubclass(kind, list | tuple | set | frozenset):
+            members = self._members(value)
+            self._record(members)
+            self._push(members, self._strange)
+        elif issubclass(kind, _STANDING_FOR):
+            self._push(_stood_for(value))
+        elif issubclass(kind, type):
+            if is_own_class(value):
+                self._class(value)
+        elif is_own_class(kind):
+            self._table(_attributes(value))
+        elif self._strange < self._deepest and not issubclass(kind, ModuleType):  # a framework's wrapping of a tool
+            self._strange += 1
+            self._table(_attributes(value), replaceable=False)
+
+    def _function(self, fn: FunctionType) -> None:
+        if fn in self._declared:
+            self._inner.update(id(each) for each in (fn, *_wrapped_by(fn)))
+            return
+        if not is_own_function(fn):
+            if self._strange < self._deepest:
+                self._push(_cells(fn), self._strange + 1)
+            return
+        if fn.__name__ in self._names:
+            self._add(fn.__name__, fn)
+        self._push(fn.__defaults__ or ())
+        self._push((fn.__kwdefaults__ or {}).values())
+        self._push(_cells(fn))
+        self._push(tuple(vars(fn).values()))
+
+    def _class(self, cls: type) -> None:
+        held = [each for name, each in tuple(vars(cls).items()) if name not in {"__dict__", "__weakref__"}]
+        self._push(held)
+
+    def _table(self, table: dict[Any, Any], *, in_module: bool = False, replaceable: bool = True) -> None:
+        if len(table) > self._longest:
+            named = [(name, table[name]) for name in self._names if name in table]
+            values = [value for _, value in named]
+        else:
+            try:
+                named = [(key, value) for key, value in list(table.items()) if type(key) is str and key in self._names]
+                values = list(table.values())
+            except Exception:  # a key's own comparison, or a table that changes meanwhile
+                return
+        for key, value in named:
+            self._named(key, value, table if replaceable else None, in_module=in_module)
+        if not in_module:
+            self._record(values)
+        self._push(values, self._strange)
+
+    def _members(self, values: Collection[Any]) -> list[Any]:
+        if len(values) > self._longest:
+            return []
+        try:
+            return list(values)
+        except Exception:  # it changes meanwhile
+            return []
+
+    def _record(self, values: Collection[Any]) -> None:
+        """See whether a table, row or object names one tool beside the one callable it holds."""
+        if len(values) > _SMALL:
+            return
+        names = [value for value in values if type(value) is str and value in self._names]
+        if len(names) != 1:
+            return
+        callables = [value for value in values if _function_of(value) is not None]
+        if len(callables) == 1 and (fn := _function_of(callables[0])) is not None:
+            self._add(names[0], fn)
+
+    def _named(self, name: str, value: Any, table: dict[Any, Any] | None, *, in_module: bool) -> None:
+        """Take what stands under a tool's name."""
+        fn = _function_of(value)
+        if fn is not None:
+            if fn not in self._declared:
+                self._add(name, fn)
+        elif table is not None and callable(value) and not issubclass(type(value), type) and not self._leads_on(value):
+            self._add(name, None, table, name, in_module=in_module)
+
+    def _leads_on(self, value: Any) -> bool:
+        """Tell whether this is a declared function, whatever it is bound to."""
+        inner = value.__func__ if type(value) is MethodType else value
+        return type(inner) is FunctionType and inner in self._declared
+
+    def _add(
+        self,
+        name: str,
+        fn: FunctionType | None,
+        holder: dict[Any, Any] | None = None,
+        key: str = "",
+        *,
+        in_module: bool = False,
+    ) -> None:
+        if fn is not None and any(inner in self._declared for inner in (fn, *_wrapped_by(fn, fn.__name__))):
+            return
+        place = (name, id(fn) if fn is not None else 0, id(holder) if holder is not None else 0)
+        self._found.setdefault(place, Candidate(name=name, function=fn, holder=holder, key=key, in_module=in_module))
+
+
+_SMALL = 20
+"""Entries of a record."""
+
+
+def _function_of(value: Any) -> FunctionType | None:
+    """Find the agent's own function that a call of `value` runs and that has code to replace."""
+    if type(value) is MethodType:
+        value = value.__func__
+    if issubclass(type(value), staticmethod | classmethod):
+        value = value.__func__
+    return value if type(value) is FunctionType and is_own_function(value) else None
+
+
+def _behind(value: Any) -> Any:
+    """Give the function that a partial or a cache calls; they are cut themselves."""
+    kind = cast("type[Any]", type(value))
+    if kind is _CACHE:
+        return _behind(value.__wrapped__)
+    return _behind(value.func) if issubclass(kind, partial) else value
+
+
+def _stood_for(value: Any) -> tuple[Any, ...]:
+    if type(value) is MethodType:
+        return value.__func__, value.__self__
+    return (value.func if issubclass(type(value), partial) else value.__func__,)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Give what an instance holds, without asking it: its `__dict__` itself, or a copy of its slots."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except Exception:
+        held = None
+    if isinstance(held, dict):
+        return cast("dict[str, Any]", held)
+    slots: dict[str, Any] = {}
+    for cls in type(value).__mro__:
+        names: Any = vars(cls).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else tuple(names):
+            with suppress(Exception):  # an empty slot, or a private name
+                slots[str(name)] = object.__getattribute__(value, name)
+    return slots
+
+
+def _cells(fn: FunctionType) -> list[Any]:
+    found: list[Any] = []
+    for cell in fn.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            continue
+    return found
+
+
+def _wrapped_by(fn: FunctionType, name: str = "") -> Iterator[FunctionType]:
+    """Give the functions that `fn` stands before: what it wraps, and those in its closure, of this name or of any."""
+    left, seen = [fn], {id(fn)}
+    while left:
+        outer = left.pop()
+        wrapped = vars(outer).get("__wrapped__")
+        for inner in (wrapped, *_cells(outer)):
+            found = _function_of(inner) or (inner if type(inner) is FunctionType else None)
+            if found is None or id(found) in seen or (name and found is not wrapped and found.__name__ != name):
+                continue
+            seen.add(id(found))
+            left.append(found)
+            yield found
+
+
+def _is_own(candidate: Candidate) -> bool:
+    kind = cast("type[Any]", type((candidate.holder or {}).get(candidate.key)))
+    return issubclass(kind, partial) or is_own_class(kind) or kind is _CACHE
+
+
+def _is_borrowed(candidate: Candidate) -> bool:
+    """Tell whether a module merely imported something of a library's that happens to be called like a tool."""
+    return candidate.in_module and candidate.function is None and not _is_own(candidate)

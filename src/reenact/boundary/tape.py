@@ -1,0 +1,245 @@
+"""The tape: what the agent's own code drew of the clock and of chance, kept while recording, given back in a replay.
+
+Integrations put a wrapper in front of every source. The wrapper asks `Sites.of` whose code is calling: only the
+agent's own draws are taped; Python's library, installed packages and ourselves get the real thing, since what an SDK
+draws for its retries or its idempotency keys is no part of what is asked.
+
+A draw is known by its lane, the call it was made in, and its *site*: the module and qualified name of the code that
+draws, and the source. No line number, so that an edit elsewhere in the file moves nothing; no running number over the
+whole program, so that a draw more in one function does not shift those of another. Within a site draws are told apart
+by their order, begun anew after each call that the lane makes, so that a loop that polls a clock more or less often
+in a replay shifts nothing behind the next call.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any, Final, Protocol
+
+from reenact.boundary import lanes, place
+from reenact.boundary.lanes import Lane
+from reenact.boundary.own_code import is_own_code, own_modules
+from reenact.boundary.place import Place
+from reenact.contracts.integration import PatchSet
+from reenact.values.json import Json
+
+MOST: Final = 10_000
+"""So many draws of one site are kept between two calls of a lane; the others are counted."""
+
+_LIBRARY: Final = ("stdlib", "platstdlib")
+_REMEMBERED: Final = 20_000
+"""So many code objects are known by heart; a program that makes its code anew all the time is asked again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source:
+    """Something that is drawn from, such as `time.time`."""
+
+    name: str
+    spell: Callable[[Any], Json] = lambda value: value
+    """Writes a drawn value down. Never calls code of the agent's."""
+    read: Callable[[Json], Any] = lambda value: value
+    """Gives the value back. Raises `ValueError` or `TypeError` for what `spell` never wrote."""
+    moment: Callable[[Any], float] | None = None
+    """For a clock: the seconds since the epoch that a drawn value means."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Site:
+    """A place in the agent's code that draws from a source."""
+
+    key: str
+    """`module:qualname source`"""
+    source: Source
+
+
+class Lost:
+    """Stands at the end of a full list of draws for those that were not kept."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 1
+
+
+class Answers(Protocol):
+    """Who gives recorded draws back, in a replay."""
+
+    def take(
+        self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None
+    ) -> Any:
+        """Give the recorded value, else one from `make`; or, for a clock, from `at` a moment in epoch seconds."""
+        ...
+
+
+class Modes:
+    """How the shared random generators are taped in one recording: those that are not in `STREAMS`."""
+
+    __slots__ = ("first", "now")
+
+    def __init__(self, first: Mapping[str, str]) -> None:
+        self.first = dict(first)
+        """When the recording began."""
+        self.now = dict(first)
+
+
+class _State:
+    """Who is in charge. A class, so that reading it on the hot path is one attribute."""
+
+    __slots__ = ("answers", "modes", "on", "untaped")
+
+    def __init__(self) -> None:
+        self.on = False
+        self.answers: Answers | None = None
+        self.modes = Modes({})
+        self.untaped: dict[str, str] = {}
+
+
+_STATE = _State()
+
+STREAMS: Final = "streams"
+"""Nobody chose a seed for a shared generator: each site of each lane has a stream of its own."""
+SHARED: Final = "shared"
+"""The program chose the seed or the state: its own draws are what it would get anyway."""
+UNKNOWN: Final = "unknown"
+"""The recording began in a program that may have chosen one already: the state is taped, once for each call."""
+
+
+def install(*, on: bool, answers: Answers | None = None, modes: Modes | None = None) -> None:
+    """Take draws down from now on, or not; given `answers`, have them answered. `modes` is kept up to date."""
+    _STATE.on, _STATE.answers = on, answers
+    _STATE.modes = modes or Modes({})
+
+
+def is_on() -> bool:
+    """Tell whether draws are taped."""
+    return _STATE.on
+
+
+def generators() -> dict[str, str]:
+    """Give the mode of each shared generator that was not in `STREAMS` when the recording began."""
+    return dict(_STATE.modes.first)
+
+
+def mode(generator: str) -> str:
+    """Say how a shared generator, such as `random`, is taped: `STREAMS`, `SHARED` or `UNKNOWN`."""
+    return _STATE.modes.now.get(generator, STREAMS) if _STATE.on else SHARED
+
+
+def set_mode(generator: str, wanted: str) -> None:
+    """Hear that somebody seeded a shared generator."""
+    _STATE.modes.now[generator] = wanted
+
+
+def cannot(source: str, why: str) -> None:
+    """Note that a source cannot be taped here."""
+    _STATE.untaped[source] = why
+
+
+def untaped() -> dict[str, str]:
+    """Name the sources that cannot be taped in this process, each with the reason."""
+    return dict(_STATE.untaped)
+
+
+def draw(site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None = None) -> Any:
+    """Draw a value at `site`: a real one, which is kept, or in a replay the recorded one."""
+    state = _STATE
+    if not state.on:
+        return make()
+    lane, here = lanes.current(), place.current()
+    value = make() if state.answers is None else state.answers.take(lane, here, site, make, at)
+    drawn = lane.drawn
+    if drawn is None:
+        drawn = lane.begin_drawing()
+    call = 0 if here is None else here.span_id
+    page = drawn.get(call)
+    if page is None:
+        page = drawn[call] = {}
+    held = page.get(site)
+    if held is None:
+        page[site] = [value]
+    elif len(held) < MOST:
+        held.append(value)
+    elif type(held[-1]) is Lost:
+        held[-1].count += 1
+    else:
+        held.append(Lost())
+    return value
+
+
+_PASSED_ON = tuple(
+    {f"{sysconfig.get_path(path)}{os.sep}{name}.py" for path in _LIBRARY for name in ("random", "secrets", "uuid")}
+)
+_MAKES_FIELDS = frozenset({"pydantic", "pydantic_core", "attr", "attrs", "sqlmodel"})
+"""Libraries that call `default_factory=datetime.now` for whoever makes an object."""
+
+
+def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
+    """Tell whether code is the agent's own; None where it draws for its caller."""
+    file, module = code.co_filename, names.get("__name__")
+    if file.startswith(("<attrs ", *_PASSED_ON)) or not isinstance(module, str):
+        return None
+    if module.partition(".")[0] in _MAKES_FIELDS:
+        return None
+    return is_own_code(code, names)
+
+
+def is_asked_for_by_the_agent(frame: FrameType | None) -> bool:
+    """Tell whether the agent's own code, or what it called, is running in `frame`."""
+    while frame is not None:
+        if is_own_code(frame.f_code, frame.f_globals):
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Sites:
+    """The places that draw from one source, found by the code object that is running."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._known: dict[int, Site | bool] = {}
+        """By the identity of code: False for other people's, True where its caller is meant."""
+        self._held: list[CodeType] = []
+        """Keeps those code objects, so that their identity stays their own."""
+
+    def of(self, frame: FrameType | None) -> Site | None:
+        """Give the site of the agent's code that `frame` runs or draws for; None for anybody else's."""
+        while frame is not None:
+            found = self._known.get(id(frame.f_code))
+            if found is None:
+                found = self._learn(frame.f_code, frame.f_globals)
+            if found is False:
+                return None
+            if found is not True:
+                return found
+            frame = frame.f_back
+        return None
+
+    def _learn(self, code: CodeType, names: dict[str, Any]) -> Site | bool:
+        whose = _whose(code, names)
+        found: Site | bool = whose is None
+        if whose:
+            key = f"{names.get('__name__')}:{code.co_qualname} {self.source.name}"
+            found = Site(key=key, source=self.source)
+        if len(self._held) >= _REMEMBERED:
+            self._known.clear()
+            self._held.clear()
+        self._held.append(code)
+        self._known[id(code)] = found
+        return found
+
+
+def rebind(patches: PatchSet, replaced: Mapping[int, Callable[..., Any]]) -> None:
+    """Put wrappers where the agent's modules took an original by name (`from time import time`) before we came.
+
+    `replaced` maps the identity of an original to its wrapper.
+    """
+    for module in own_modules():
+        for name, value in tuple(vars(module).items()):
+            if (wrapper := replaced.get(id(value))) is not None:
+                patches.replace(module, name, lambda _, wrapper=wrapper: wrapper)

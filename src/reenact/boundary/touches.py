@@ -1,0 +1,275 @@
+"""What an audit event (PEP 578) does to the world outside the process, told from its name and arguments alone.
+
+Python raises these events for its own sockets, files and processes; what C extensions do past Python raises none. What
+every program does anyway and changes nothing is no touch: devices, `/proc`, open file descriptors, nameless temporary
+files, bytecode caches, the code and data of libraries, databases in memory.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sysconfig
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, cast
+
+Kind: TypeAlias = Literal["network", "child", "write", "read", "database"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """One act on the world outside the process."""
+
+    kind: Kind
+    what: str
+    """The act in a few words: `connect to 10.0.0.7:443`, `write notes.txt`."""
+    path: str = ""
+    """The file it is about, as the program named it; empty where it is about none."""
+
+
+_CODE: Final = tuple(
+    {f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    | {f"{Path(__file__).parents[1]}{os.sep}"}
+)
+"""Folders of Python, of what is installed and of ourselves."""
+_DEVICES: Final = ("/dev/", "/proc/", "/sys/")
+_SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - told apart, not written to
+_FURNITURE: Final = (
+    "/usr/share/",
+    "/usr/lib/",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/os-release",
+    "/etc/ssl/",
+    "/etc/timezone",
+    "/etc/apache2/mime.types",
+)
+"""What libraries read of a system by themselves: time zones, media types, certificates."""
+_WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
+"""What `platform` and `ctypes.util` ask."""
+_IMPORTS: Final = "<frozen importlib."
+
+
+def described(event: str, args: tuple[Any, ...]) -> Touch | None:
+    """Say what an audit event does to the world outside; None where that is nothing. Never raises an `Exception`."""
+    reader = _EVENTS.get(event)
+    if reader is None:
+        return None
+    try:
+        return reader(args)
+    except Exception:  # a later Python spells the arguments otherwise: better told in general than missed
+        return Touch(kind=_KINDS[event], what=event)
+
+
+def _path(value: Any) -> str | None:
+    """Give a path as text; None for an open file descriptor, which was looked at when it was opened."""
+    if value is None or isinstance(value, int):
+        return None
+    return os.fsdecode(value)
+
+
+def is_code(path: str) -> bool:
+    """Tell whether a file belongs to Python, to an installed library or to us, or caches bytecode."""
+    return path.startswith(_CODE) or path.endswith((".pyc", ".pyo")) or f"{os.sep}__pycache__" in path
+
+
+def _is_bytecode(path: str) -> bool:
+    return "__pycache__" in path or ".pyc" in path
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith(_DEVICES) and not path.startswith(_SHARED_MEMORY)
+
+
+def opens_to_read(args: tuple[Any, ...]) -> bool:
+    """Tell from the arguments of an `open` event that nothing will be written."""
+    return not (args[2] & _WRITES or (args[1] and any(letter in args[1] for letter in "wax+")))
+
+
+def _opened(args: tuple[Any, ...]) -> Touch | None:
+    path = _path(args[0])
+    if path is None or _is_device(path):
+        return None
+    if not opens_to_read(args):
+        nameless = Path(path).is_dir()  # opened for writing it can only be O_TMPFILE, a file without a name
+        return None if nameless or _is_bytecode(path) else Touch(kind="write", what=f"write {path}", path=path)
+    return _read(f"read {path}", path)
+
+
+def _read(what: str, path: str) -> Touch | None:
+    if is_code(path) or path.startswith((*_FURNITURE, *_DEVICES)) or _is_importing():
+        return None
+    return Touch(kind="read", what=what, path=path)
+
+
+def _is_importing() -> bool:
+    """Tell whether Python's own import is at work on this thread, which reads and lists the program's folders."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _listed(args: tuple[Any, ...]) -> Touch | None:
+    path = "." if args[0] is None else _path(args[0])
+    return None if path is None else _read(f"list {path}", path)
+
+
+def _changed(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
+    def read(args: tuple[Any, ...]) -> Touch | None:
+        path = _path(args[0])
+        if path is None or _is_device(path) or _is_bytecode(path):
+            return None
+        return Touch(kind="write", what=f"{verb} {path}", path=path)
+
+    return read
+
+
+def _moved(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
+    def read(args: tuple[Any, ...]) -> Touch | None:
+        source, target = _path(args[0]) or "?", _path(args[1]) or "?"
+        if _is_bytecode(target):
+            return None
+        return Touch(kind="write", what=f"{verb} {source} to {target}", path=target)
+
+    return read
+
+
+def _address(value: Any) -> str:
+    if isinstance(value, tuple):
+        host, *rest = cast("tuple[Any, ...]", value)
+        said = _text(host)
+        if not rest:
+            return said
+        return f"[{said}]:{rest[0]}" if ":" in said else f"{said}:{rest[0]}"
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, bytes | str) else repr(value)
+
+
+def _connected(args: tuple[Any, ...]) -> Touch | None:
+    return Touch(kind="network", what=f"connect to {_address(args[-1])}")
+
+
+def _sent(args: tuple[Any, ...]) -> Touch | None:
+    if args[-1] is None:  # over a connection, and connecting was told
+        return None
+    return Touch(kind="network", what=f"send to {_address(args[-1])}")
+
+
+def _looked_up(args: tuple[Any, ...]) -> Touch | None:
+    host, port = args[0], (args[1] if len(args) > 1 else None)
+    return Touch(kind="network", what=f"look up {_address((host,) if port in (None, 0, '') else (host, port))}")
+
+
+def _looked_up_address(args: tuple[Any, ...]) -> Touch | None:
+    return Touch(kind="network", what=f"look up {_address(args[0])}")
+
+
+def _started(args: tuple[Any, ...]) -> Touch | None:
+    return Touch(kind="child", what=f"child process {_text(args[0])!r}")
+
+
+def _popen(args: tuple[Any, ...]) -> Touch | None:
+    program = os.fsdecode(args[0] if args[0] is not None else next(iter(args[1]), ""))
+    if Path(program).name in _HARMLESS_PROGRAMS:
+        return None
+    return Touch(kind="child", what=f"child process {program!r}")
+
+
+def _forked(_: tuple[Any, ...]) -> Touch | None:
+    return Touch(kind="child", what="fork")
+
+
+def _killed(args: tuple[Any, ...]) -> Touch | None:
+    process, signal = args[0], args[1]
+    if signal == 0 or process == os.getpid():
+        return None
+    return Touch(kind="child", what=f"signal {signal} to process {process}")
+
+
+def _database(args: tuple[Any, ...]) -> Touch | None:
+    path = _path(args[0]) or ""
+    plain = path.removeprefix("file:")
+    if not plain or plain.startswith(":memory:") or "mode=memory" in plain:
+        return None
+    name, _, options = plain.partition("?")
+    if path.startswith("file:") and ("mode=ro" in options or "immutable=1" in options):
+        return Touch(kind="read", what=f"read database {name}", path=name)
+    return Touch(kind="database", what=f"open database {path}", path=name)
+
+
+_Reader: TypeAlias = Callable[[tuple[Any, ...]], Touch | None]
+_KINDS: Final[dict[str, Kind]] = {}
+_EVENTS: Final[dict[str, _Reader]] = {}
+
+
+def _declare(kind: Kind, readers: Mapping[str, _Reader]) -> None:
+    for event, reader in readers.items():
+        _KINDS[event], _EVENTS[event] = kind, reader
+
+
+_declare(
+    "network",
+    {
+        "socket.connect": _connected,
+        "socket.sendto": _sent,
+        "socket.sendmsg": _sent,
+        "socket.getaddrinfo": _looked_up,
+        "socket.gethostbyname": _looked_up,
+        "socket.gethostbyaddr": _looked_up,
+        "socket.getnameinfo": _looked_up_address,
+    },
+)
+_declare(
+    "child",
+    {
+        "subprocess.Popen": _popen,
+        "os.system": _started,
+        "os.posix_spawn": _started,
+        "os.spawn": lambda args: _started(args[1:]),
+        "os.startfile": _started,
+        "os.exec": _started,
+        "os.fork": _forked,
+        "os.forkpty": _forked,
+        "os.kill": _killed,
+        "os.killpg": _killed,
+    },
+)
+_declare(
+    "write",
+    {
+        "open": _opened,
+        "os.remove": _changed("remove"),
+        "os.rmdir": _changed("remove folder"),
+        "os.mkdir": _changed("make folder"),
+        "os.truncate": _changed("truncate"),
+        "os.chmod": _changed("change mode of"),
+        "os.chown": _changed("change owner of"),
+        "os.chflags": _changed("change flags of"),
+        "os.utime": _changed("change times of"),
+        "os.setxattr": _changed("change attributes of"),
+        "os.removexattr": _changed("change attributes of"),
+        "os.rename": _moved("move"),
+        "os.link": _moved("link"),
+        "os.symlink": _moved("link"),
+        "shutil.rmtree": _changed("remove folder"),
+        "shutil.move": _moved("move"),
+        "shutil.copyfile": _moved("copy"),
+        "shutil.copytree": _moved("copy folder"),
+        "shutil.make_archive": _changed("write archive"),
+        "shutil.unpack_archive": _changed("unpack"),
+    },
+)
+_declare("read", {"os.listdir": _listed, "os.scandir": _listed})
+_declare("database", {"sqlite3.connect": _database})
+
+EVENTS: Final = frozenset(_EVENTS)
+"""The names of the audit events that are looked at; a hook may turn away all others before anything else."""

@@ -1,0 +1,224 @@
+"""What is kept of a request to an application and of its answer: the input and the outcome of a run.
+
+`docs/schema.md`, "Inbound units". The interface's own file (ASGI, WSGI) fills it in as things pass.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from reenact.boundary import origins
+from reenact.boundary.inbound import Inbound
+from reenact.values.json import Json, compact
+from reenact.values.lenient import as_list, as_text
+
+LARGEST_BODY = 16 << 20
+"""Bytes of a request or answer that are kept; of a larger one nothing is, and the root says so."""
+
+_KEPT = frozenset(
+    [
+        "accept",
+        "accept-language",
+        "authorization",  # redaction leaves a token in place of these: that one came is kept, what it was is not
+        "cookie",
+        "content-encoding",
+        "content-type",
+        "host",
+        "idempotency-key",
+        "if-match",
+        "if-none-match",
+        "last-event-id",
+        "location",
+        "origin",
+        "prefer",
+        "range",
+        "referer",
+        "retry-after",
+        "user-agent",
+        "x-api-key",
+        "x-correlation-id",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-prefix",
+        "x-forwarded-proto",
+        "x-request-id",
+        "x-requested-with",
+    ]
+)
+_NEVER_MISSED = frozenset(
+    [
+        "accept-encoding",
+        "cache-control",
+        "connection",
+        "content-length",
+        "date",
+        "expect",
+        "keep-alive",
+        "pragma",
+        "server",
+        "te",
+        "traceparent",
+        "tracestate",
+        "transfer-encoding",
+        "upgrade",
+        "upgrade-insecure-requests",
+        "via",
+    ]
+)
+"""Headers of the connection, of caches and of tracing: that they were left out is not worth a word."""
+
+_OF_CARRIERS = ("sec-", "cf-", "x-amzn-", "x-envoy-", "x-b3-", "x-datadog-", "x-stainless-", "priority", "dnt")
+"""How those of browsers, gateways and tracers begin, which are no more worth one."""
+
+Headers = Iterable[tuple[str, str]]
+
+
+def _named(variable: str) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in os.environ.get(variable, "").split(",") if name.strip())
+
+
+_IDENTITY = {"user.id": "REENACT_USER_HEADER", "session.id": "REENACT_SESSION_HEADER"}
+
+
+def _identity(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Read for whom a request is from the headers that the settings name."""
+    held = {name: value for name, value in headers if value}
+    wanted = {key: os.environ.get(variable, "").strip().lower() for key, variable in _IDENTITY.items()}
+    return {key: held[name] for key, name in wanted.items() if name in held}
+
+
+def _kept(headers: list[tuple[str, str]]) -> tuple[dict[str, Json], list[Json]]:
+    """Pick the headers to keep, by name, and name those that are left out."""
+    wanted = _KEPT | _named("REENACT_KEEP_HEADERS") | _named("REENACT_USER_HEADER") | _named("REENACT_SESSION_HEADER")
+    kept: dict[str, list[Json]] = {}
+    for name, value in headers:
+        if name in wanted:
+            kept.setdefault(name, []).append(value)
+    missed = {name for name, _ in headers if name not in wanted | _NEVER_MISSED and not name.startswith(_OF_CARRIERS)}
+    out: list[Json] = [*sorted(missed)]
+    return {name: [*values] for name, values in kept.items()}, out
+
+
+class Bytes:
+    """A body that passes by in pieces; too large a one is let go."""
+
+    __slots__ = ("pieces", "size", "started")
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0
+        self.started = False
+
+    def add(self, piece: bytes) -> None:
+        """Hear of a piece."""
+        self.started = True
+        if not piece:
+            return
+        self.size += len(piece)
+        if self.size <= LARGEST_BODY:
+            self.pieces.append(bytes(piece))
+        else:
+            self.pieces.clear()
+
+    def attributes(self, value: str, binary: str) -> dict[str, Any]:
+        """Spell it: as text under `<value>.value`, else as base64 under `binary`; nothing where it was too large."""
+        if self.size > LARGEST_BODY:
+            return {f"{binary}.too_large": self.size}
+        data = b"".join(self.pieces)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return {binary: base64.b64encode(data).decode(), f"{binary}.encoding": "base64"}
+        kind = "application/json" if text.lstrip()[:1] in ("{", "[") else "text/plain"
+        return {f"{value}.value": text, f"{value}.mime_type": kind}
+
+
+class Exchange:
+    """One request and its answer. `facts` gives what the interface knows of the request, when the run begins.
+
+    Headers are pairs with lower-case names. Nothing is spelled for a request inside of which nobody is called.
+    """
+
+    __slots__ = (
+        "_app",
+        "_facts",
+        "_headers",
+        "_interface",
+        "_replied",
+        "_told",
+        "answer",
+        "body",
+        "left_at",
+        "status",
+        "unit",
+    )
+
+    def __init__(
+        self, app: Any, interface: str, facts: Callable[[], dict[str, Json]], headers: Callable[[], Headers]
+    ) -> None:
+        self._app, self._interface, self._facts, self._headers = app, interface, facts, headers
+        self.body, self.answer = Bytes(), Bytes()
+        self.status: int | None = None
+        self.left_at: int | None = None
+        """When the client went away before it had the whole answer, in nanoseconds since the epoch."""
+        self._replied: Callable[[], Headers] = tuple
+        self._told = -1
+        self.unit = Inbound(self._name, self._asked)
+
+    def begun(self, status: int, headers: Callable[[], Headers]) -> None:
+        """Hear of the status line, and how to read the headers."""
+        self.status, self._replied = status, headers
+
+    def gone(self) -> None:
+        """Hear that the client went away before it had the whole answer."""
+        if self.left_at is None:
+            self.left_at = time.time_ns()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Hear that the application is done."""
+        self.unit.end(self._answered, error)
+
+    def _name(self) -> str:
+        facts = self._facts()
+        return f"{facts['method']} {facts.get('route') or facts['path']}"
+
+    def _asked(self) -> Mapping[str, Any]:
+        facts, headers = self._facts(), list(self._headers())
+        kept, left_out = _kept(headers)
+        inbound: dict[str, Json] = {"protocol": "http", **facts, "headers": kept}
+        if left_out:
+            inbound["left_out"] = left_out
+        self._told = self.body.size
+        return {
+            "reenact.inbound": compact(inbound),
+            "reenact.app": origins.spelled(self._app, self._interface),
+            "http.request.method": facts["method"],
+            "url.full": _url(facts, kept),
+            **_identity(headers),
+            **self.body.attributes("input", "reenact.http.request.body"),
+        }
+
+    def _answered(self) -> dict[str, Any]:
+        said: dict[str, Any] = {}
+        if self.body.size != self._told:  # the rest of the body came after the first call
+            said |= self.body.attributes("input", "reenact.http.request.body")
+        if self.left_at is not None:
+            said |= {"reenact.inbound.left_after": self.answer.size, "reenact.inbound.left_at": self.left_at}
+        if self.status is None:
+            return said | {"reenact.outcome": "unfinished"}
+        kept, _ = _kept(list(self._replied()))
+        if kept:
+            headers: list[Json] = [[name, value] for name, values in kept.items() for value in as_list(values)]
+            said["reenact.http.response.headers"] = compact(headers)
+        said |= {"reenact.outcome": "returned", "http.response.status_code": self.status}
+        return said | self.answer.attributes("output", "reenact.http.response.body")
+
+
+def _url(facts: Mapping[str, Json], headers: Mapping[str, Json]) -> str:
+    host = as_text(next(iter(as_list(headers.get("host"))), "")) or "localhost"
+    query = f"?{facts['query']}" if facts.get("query") else ""
+    return f"{facts['scheme']}://{host}{facts['path']}{query}"

@@ -1,0 +1,67 @@
+"""What a unit of work that came in was answered, held against what it is answered in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reenact.compare.fields import field_differences
+from reenact.values.difference import ABSENT, Absent, Divergence
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.run import Run
+from reenact.values.unit import answer_of, inbound, job_of, request_of, result_of
+
+
+def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
+    """Yield in what the answers differ: the status, then the body, field by field where both are JSON.
+
+    Of a client that went away only what it had by then is compared. A body that was too large to be kept is not.
+    """
+    if job_of(a) is not None and job_of(b) is not None:
+        yield from _result_differences(a, b)
+        return
+    before, now = answer_of(a), answer_of(b)
+    if before is None or inbound(b) is None:  # a program of the user's own made the calls
+        return
+    if now is None:
+        yield _differs(a, b, "answer", f"status {before.status}", ABSENT)
+        return
+    if before.status != now.status:
+        yield _differs(a, b, "answer.status", before.status, now.status)
+    if before.body is None or now.body is None or before.body == now.body:
+        return
+    request = request_of(a)
+    if request is not None and request.left_after is not None and now.body[: len(before.body)] == before.body:
+        return
+    left, right = parsed_or_none(before.body), parsed_or_none(now.body)
+    if isinstance(left, dict | list) and isinstance(right, dict | list):
+        found = list(field_differences(left, right, "answer.body"))
+        yield from (_differs(a, b, each.path, each.a, each.b) for each in found)
+        if found:
+            return
+    yield _differs(a, b, "answer.body", before.body.decode("utf-8", "replace"), now.body.decode("utf-8", "replace"))
+
+
+def _result_differences(a: Run, b: Run) -> Iterator[Divergence]:
+    """Yield in what the results of a job differ. One that raised has none; how it ended is compared elsewhere."""
+    before, now = result_of(a), result_of(b)
+    if before is ABSENT or now is ABSENT:
+        return
+    left, right = {"result": _plain(before)}, {"result": _plain(now)}
+    yield from (_differs(a, b, each.path, each.a, each.b) for each in field_differences(left, right, ""))
+
+
+def _plain(value: Json | Absent) -> Json:
+    return None if isinstance(value, Absent) else value
+
+
+def _differs(a: Run, b: Run, field: str, left: Json | Absent, right: Json | Absent) -> Divergence:
+    return Divergence(
+        kind="changed",
+        call="run",
+        field=field,
+        a=left,
+        b=right,
+        structural=True,
+        node_a=a.root.id if a.root else None,
+        node_b=b.root.id if b.root else None,
+    )

@@ -1,0 +1,267 @@
+"""Phoenix's own JSON: what `GET /v1/projects/{project}/spans` gives and `POST` takes; `…/spans/otlpv1` is read too.
+
+Both are pages `{"data": [span, …], "next_cursor": …}`, one or several in a file. Phoenix keeps attributes, events,
+status, name, ids and parents. It keeps no resource, scope, link or OpenTelemetry kind; times come back to the
+microsecond, as binary fractions in `otlpv1`; the JSON text of `metadata` comes back as one attribute for each of its
+leaves, which is undone here; `openinference.span.kind` is the field `span_kind`, and a missing `llm.provider` is filled
+in. Bytes and numbers that JSON has no spelling for have none here either, and are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from reenact.contracts.format import Format
+from reenact.errors import InputError
+from reenact.values.documents import documents
+from reenact.values.json import Json, compact
+from reenact.values.span import KIND_INTERNAL, Attribute, SpanEvent, SpanLink, SpanRecord
+
+_KIND = "openinference.span.kind"
+_METADATA = "metadata"
+_STATUSES = ("UNSET", "OK", "ERROR")
+_PAGE = re.compile(rb'\s*\{\s*"(?:data|next_cursor)"\s*:')
+_OWN = re.compile(rb'"data"\s*:\s*\[\s*\{(?:(?!"attributes"|"events").)*?"(?:context|span_kind)"\s*:', re.DOTALL)
+_OTLP = re.compile(rb'"(?:array_value|string_value|start_time_unix_nano|parent_span_id)"\s*:')
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
+_TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_Object = dict[str, Any]
+
+
+def _recognises(head: bytes) -> float:
+    if not _PAGE.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return 0.0
+    return 0.97 if _OWN.search(head) or (b'"data"' in head and _OTLP.search(head)) else 0.02
+
+
+# ---------------------------------------------------------------------------------------------------- bytes to spans
+
+
+def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
+    more: object = None
+    for line, document in documents(stream, str(path)):
+        try:
+            spans = [_span(each) for each in _page(document)]
+            more = cast("_Object", document).get("next_cursor")
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as refusal:
+            problem = f"this is not shaped like spans of Phoenix ({type(refusal).__name__}: {refusal})"
+            raise InputError(f"{path}:{line}", problem) from None
+        yield from spans
+    if more:
+        hint = "append the page that `?cursor=` with its next_cursor gives, or ask with a larger `?limit=`"
+        raise InputError(str(path), "the last page says that there are more spans", hint=hint)
+
+
+def _page(document: object) -> list[_Object]:
+    if not isinstance(document, dict) or not isinstance(document.get("data"), list):
+        raise ValueError("a page is an object with an array `data`")  # noqa: TRY004 - as every other wrong shape
+    return cast("list[_Object]", document["data"])
+
+
+def _span(told: _Object) -> SpanRecord:
+    return _own(told) if "context" in told else _otlp(told)
+
+
+def _own(told: _Object) -> SpanRecord:
+    attributes = _object(told.get("attributes"))
+    kind = told.get("span_kind")
+    if isinstance(kind, str) and _KIND not in attributes and (kind != "UNKNOWN" or "reenact.boundary" in attributes):
+        attributes[_KIND] = kind
+    parent = told.get("parent_id")
+    return SpanRecord(
+        trace_id=_id(told["context"]["trace_id"], _TRACE_ID),
+        span_id=_id(told["context"]["span_id"], _SPAN_ID),
+        parent_id=_id(parent, _SPAN_ID) if parent else None,
+        name=_text(told.get("name")),
+        start_ns=_nanoseconds(told["start_time"]),
+        end_ns=_nanoseconds(told["end_time"]),
+        kind=KIND_INTERNAL,
+        status=_STATUSES.index(told.get("status_code") or "UNSET"),
+        status_message=_text(told.get("status_message")),
+        attributes=_mended(attributes),
+        events=tuple(
+            SpanEvent(
+                name=_text(event.get("name")),
+                time_ns=_nanoseconds(event["timestamp"]),
+                attributes=_object(event.get("attributes")),
+            )
+            for event in told.get("events") or ()
+        ),
+    )
+
+
+def _otlp(told: _Object) -> SpanRecord:
+    """Read a span of `…/spans/otlpv1`: an OTLP span in snake case, every field present, those without a value null."""
+    parent, status = told.get("parent_span_id"), cast("_Object", told.get("status") or {})
+    return SpanRecord(
+        trace_id=_id(told["trace_id"], _TRACE_ID),
+        span_id=_id(told["span_id"], _SPAN_ID),
+        parent_id=_id(parent, _SPAN_ID) if parent else None,
+        name=_text(told.get("name")),
+        start_ns=int(told["start_time_unix_nano"]),
+        end_ns=int(told["end_time_unix_nano"]),
+        kind=KIND_INTERNAL,
+        status=int(status.get("code") or 0),
+        status_message=_text(status.get("message")),
+        attributes=_mended(_pairs(told.get("attributes"))),
+        events=tuple(
+            SpanEvent(
+                name=_text(event.get("name")),
+                time_ns=int(event.get("time_unix_nano") or 0),
+                attributes=_pairs(event.get("attributes")),
+                dropped_attributes=int(event.get("dropped_attributes_count") or 0),
+            )
+            for event in told.get("events") or ()
+        ),
+        links=tuple(
+            SpanLink(
+                trace_id=_id(link["trace_id"], _TRACE_ID),
+                span_id=_id(link["span_id"], _SPAN_ID),
+                attributes=_pairs(link.get("attributes")),
+            )
+            for link in told.get("links") or ()
+        ),
+    )
+
+
+def _pairs(told: object) -> dict[str, Attribute]:
+    return {_text(pair["key"]): _value(pair.get("value")) for pair in cast("list[_Object]", told or ())}
+
+
+def _value(told: _Object | None) -> Attribute:
+    for name, value in (told or {}).items():
+        if value is None:
+            continue
+        match name:
+            case "int_value":
+                return int(value)
+            case "double_value":
+                return float(value)
+            case "bytes_value":
+                return base64.b64decode(value, validate=True)
+            case "array_value":
+                return [_value(item) for item in value.get("values") or ()]
+            case "kvlist_value":
+                return _pairs(value.get("values"))
+            case _:
+                return cast("Attribute", value)
+    return None
+
+
+def _mended(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Put `metadata`, whose JSON text Phoenix takes apart, together again."""
+    prefix = f"{_METADATA}."
+    leaves = {name: value for name, value in attributes.items() if name.startswith(prefix)}
+    if not leaves or _METADATA in attributes:
+        return attributes
+    whole: _Object = {}
+    for name, value in leaves.items():
+        *above, last = name.removeprefix(prefix).split(".")
+        place = whole
+        for step in above:
+            below = place.setdefault(step, {})
+            if not isinstance(below, dict):
+                return attributes
+            place = cast("_Object", below)
+        place[last] = value
+    rest: dict[str, Attribute] = {name: value for name, value in attributes.items() if name not in leaves}
+    return {**rest, _METADATA: compact(whole)}
+
+
+def _object(told: object) -> dict[str, Attribute]:
+    if told is None:
+        return {}
+    if not isinstance(told, dict):
+        raise TypeError("attributes are no object")
+    return cast("dict[str, Attribute]", told)
+
+
+def _text(told: object) -> str:
+    if told is None:
+        return ""
+    if not isinstance(told, str):
+        raise TypeError(f"expected text, found {type(told).__name__}")
+    return told
+
+
+def _id(told: object, pattern: re.Pattern[str]) -> str:
+    text = _text(told).lower()
+    if not pattern.fullmatch(text):
+        try:
+            text = base64.b64decode(text, validate=True).hex()
+        except binascii.Error:
+            text = ""
+    if not pattern.fullmatch(text):
+        raise ValueError(f"{told!r} is no trace or span id")
+    return text
+
+
+def _nanoseconds(told: object) -> int:
+    found = _INSTANT.fullmatch(_text(told))
+    if found is None:
+        raise ValueError(f"{told!r} is no instant")
+    zone = (found[3] or "Z").replace("Z", "+00:00")
+    since = datetime.fromisoformat(f"{found[1]}{zone}") - _EPOCH
+    return max(0, since.days * 86400 + since.seconds) * 10**9 + int((found[2] or "0").ljust(9, "0"))
+
+
+# ---------------------------------------------------------------------------------------------------- spans to bytes
+
+
+def _encode(spans: Iterable[SpanRecord]) -> bytes:
+    page: list[Json] = [_told(span) for span in spans]
+    return compact({"data": page, "next_cursor": None}).encode() + b"\n"
+
+
+def _told(span: SpanRecord) -> dict[str, Json]:
+    kind = span.attributes.get(_KIND)
+    return {
+        "context": {"trace_id": span.trace_id, "span_id": span.span_id},
+        "span_kind": kind if isinstance(kind, str) else "UNKNOWN",
+        "name": span.name,
+        "parent_id": span.parent_id,
+        "start_time": _instant(span.start_ns),
+        "end_time": _instant(span.end_ns),
+        "status_code": _STATUSES[span.status] if span.status < len(_STATUSES) else "UNSET",
+        "status_message": span.status_message,
+        "attributes": _plain(span.attributes),
+        "events": [
+            {"name": event.name, "timestamp": _instant(event.time_ns), "attributes": _plain(event.attributes)}
+            for event in span.events
+        ],
+    }
+
+
+def _plain(attributes: Mapping[str, Attribute]) -> dict[str, Json]:
+    return {name: cast("Json", value) for name, value in attributes.items() if _has_a_spelling(value)}
+
+
+def _has_a_spelling(value: Attribute) -> bool:
+    if isinstance(value, list):
+        return all(map(_has_a_spelling, value))
+    if isinstance(value, dict):
+        return all(map(_has_a_spelling, value.values()))
+    return not isinstance(value, bytes) and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _instant(ns: int) -> str:
+    seconds, rest = divmod(max(ns, 0), 10**9)
+    moment = datetime.fromtimestamp(min(seconds, 253_402_300_799), UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+
+
+FORMAT = Format(
+    name="phoenix-json",
+    suffix=".phoenix.json",
+    recognises=_recognises,
+    encode=_encode,
+    decode=_decode,
+)

@@ -1,0 +1,53 @@
+"""How far a unit of work that came in can be delivered again: its part of the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reenact.values import unit
+from reenact.values.lenient import as_list, as_text
+from reenact.values.run import KitItem, Reason, Run
+
+
+def unit_reasons(run: Run) -> Iterator[Reason]:
+    """Name what a delivery lacks. A run that did not come in has nothing to deliver."""
+    request = unit.request_of(run)
+    if request is None:
+        return
+    if request.body is None:
+        lost = "the request's body, which was too large to be kept"
+        yield Reason(call="run", field="request", lost=lost, fix="give a program: `reenact replay RUN -- CMD`")
+    elif not as_text(unit.app(run).get("import")) and not run.entry.get("main"):
+        yield Reason(call="run", field="application", lost="how the application is made", fix=_NAME_IT)
+    answer = unit.answer_of(run)
+    if answer is not None and answer.body is None:
+        lost = "the answer's body, which was too large to be kept; it is not compared"
+        yield Reason(call="run", field="answer", lost=lost, fix="nothing to do")
+
+
+def unit_kit(run: Run) -> Iterator[KitItem]:
+    """List what a delivery needs, piece by piece."""
+    request, inbound = unit.request_of(run), unit.inbound(run)
+    if request is None or inbound is None:
+        return
+    size = "" if request.body is None else f", {len(request.body)} bytes"
+    state = "present" if request.body is not None else "missing"
+    yield KitItem(name="request", state=state, detail=f"{request.method} {request.path}{size}")
+    left_out = ", ".join(as_text(each) for each in as_list(inbound.get("left_out")))
+    yield KitItem(
+        name="request headers",
+        state="partial" if left_out else "present",
+        detail=f"without {left_out}" if left_out else f"{len(request.headers)}",
+        fix="name those that the application reads in REENACT_KEEP_HEADERS" if left_out else "",
+    )
+    name = as_text(unit.app(run).get("import"))
+    if name:
+        yield KitItem(name="application", state="present", detail=name)
+    elif main := as_text(run.entry.get("main")):
+        detail = f"it has no name; {main} is run up to where it would serve"
+        yield KitItem(name="application", state="partial", detail=detail, fix=_NAME_IT)
+    else:
+        yield KitItem(name="application", state="missing", fix=_NAME_IT)
+
+
+_NAME_IT = "keep it in a variable of a module, or name it: `reenact replay RUN --app module:attribute`"

@@ -1,0 +1,94 @@
+"""Celery: each execution of a task is a run, in any pool (prefork, threads, solo, eager).
+
+Cut at the task's own function, where the tracer calls it: the broker and the result backend are the worker's business,
+not the task's. A task that is called like a plain function is part of whatever calls it. Workers that are forked hang
+below nobody, as each of their tasks is a run of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+from reenact.boundary import children, door, inbound, jobs, origins
+from reenact.boundary.origins import Origin
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import typed
+from reenact.values.json import Json
+
+INTERFACE = "celery"
+_CUT = "_reenact_cut"
+_KEPT = ("id", "root_id", "parent_id", "retries", "correlation_id", "hostname", "eta", "expires")
+"""What a task may read of its own request."""
+
+
+def _build_tracer(patches: PatchSet, original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def build_tracer(name: str, task: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if not getattr(task.run, _CUT, False):
+                patches.replace(task, "run", partial(_run, task))
+        except Exception:  # a task class of the host's own making
+            return original(name, task, *args, **kwargs)
+        return original(name, task, *args, **kwargs)
+
+    return build_tracer
+
+
+def _run(task: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if door.doorman() is None or task.request.called_directly or inbound.under_way():
+            return original(*args, **kwargs)
+        taken = jobs.arguments(args, kwargs)
+        unit = jobs.unit(task.name, taken, _said(task), lambda: jobs.said_of(_origin(task), INTERFACE))
+        try:
+            with inbound.inside(unit):
+                result = original(*args, **kwargs)
+        except BaseException as error:
+            unit.end(jobs.nothing, error)
+            raise
+        unit.end(jobs.answered(result))
+        return result
+
+    setattr(run, _CUT, True)
+    return run
+
+
+def _origin(task: Any) -> Origin | None:
+    """Say where the application is: where the task is declared, in preference to a program that imported it."""
+    module = type(task).__module__
+    app = task.app
+    if module not in {"__main__", "__mp_main__"}:
+        for attribute, value in tuple(vars(sys.modules.get(module, object)).items()):
+            if value is app and attribute.isidentifier():
+                return Origin(name=f"{module}:{attribute}")
+    return origins.of(app)
+
+
+def _said(task: Any) -> dict[str, Json]:
+    """Describe the execution."""
+    request = {name: typed.encode(getattr(task.request, name, None)) for name in _KEPT}
+    return {"interface": INTERFACE, "name": task.name, "module": type(task).__module__, "request": request}
+
+
+def _apart(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def start(self: Any) -> Any:
+        with children.apart():
+            return original(self)
+
+    return start
+
+
+def _install(patches: PatchSet) -> None:
+    patches.when_imported(
+        "celery.app.trace",
+        lambda module: patches.replace(module, "build_tracer", partial(_build_tracer, patches)),
+    )
+    patches.when_imported("billiard.process", lambda module: patches.replace(module.BaseProcess, "start", _apart))
+
+
+INTEGRATION = Integration(name="celery", libraries=("celery", "billiard"), install=_install)

@@ -1,0 +1,281 @@
+"""The wall clock, as the agent's own code reads it: `time`, `datetime`, `date`.
+
+What is taped is the answer and not the instant where the answer depends on the time zone (`localtime`, `strftime`,
+naive `now`), so that midnight and daylight saving come again as they were wherever the replay runs. Monotonic clocks
+are left alone: they say how long something took, which is another thing in a replay.
+
+`datetime.datetime` and `datetime.date` keep their identity (`boundary.static_types`).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from typing import Any, Final, cast
+
+from reenact.boundary import tape
+from reenact.boundary.static_types import OpenType, unsupported
+from reenact.boundary.tape import Sites, Source
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.values.json import Json
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FOLDED: Final = " fold"
+_localtime, _strftime, _ctime = time.localtime, time.strftime, time.ctime
+_now, _date_today = datetime.now, date.today
+_fromtimestamp = datetime.fromtimestamp
+_WARNS: Final = sys.version_info >= (3, 12)
+"""`utcnow` warns of itself, and would warn of us."""
+
+
+def _of_kind(kind: type | tuple[type, ...]) -> Callable[[Json], Any]:
+    def read(value: Json) -> Any:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} is not what a clock says")
+        return value
+
+    return read
+
+
+def _spell_naive(value: datetime) -> str:
+    return value.isoformat() + (_FOLDED if value.fold else "")
+
+
+def _read_naive(value: Json) -> datetime:
+    text = str(value)
+    found = datetime.fromisoformat(text.removesuffix(_FOLDED))
+    return found.replace(fold=1) if text.endswith(_FOLDED) else found
+
+
+def _spell_struct(value: time.struct_time) -> Json:
+    return [*value, value.tm_zone, value.tm_gmtoff]
+
+
+def _read_struct(value: Json) -> time.struct_time:
+    fields: Any = value
+    if not isinstance(value, list) or len(value) != 11:
+        raise TypeError(f"{value!r} is no struct_time")
+    return time.struct_time(fields)
+
+
+TIME = Source(name="time.time", read=_of_kind((float, int)), moment=float)
+TIME_NS = Source(name="time.time_ns", read=_of_kind(int), moment=lambda value: value / 1e9)
+STRFTIME = Source(name="time.strftime", read=_of_kind(str))
+CTIME = Source(name="time.ctime", read=_of_kind(str))
+ASCTIME = Source(name="time.asctime", read=_of_kind(str))
+LOCALTIME = Source(name="time.localtime", spell=_spell_struct, read=_read_struct, moment=time.mktime)
+GMTIME = Source(name="time.gmtime", spell=_spell_struct, read=_read_struct)
+NOW = Source(name="datetime.now", spell=_spell_naive, read=_read_naive, moment=datetime.timestamp)
+NOW_IN_ZONE = Source(
+    name="datetime.now(tz)",
+    spell=lambda value: (value - _EPOCH) // _MICROSECOND,
+    read=lambda value: _EPOCH + cast("int", value) * _MICROSECOND,
+    moment=datetime.timestamp,
+)
+UTCNOW = Source(
+    name="datetime.utcnow",
+    spell=_spell_naive,
+    read=_read_naive,
+    moment=lambda value: value.replace(tzinfo=UTC).timestamp(),
+)
+TODAY = Source(name="datetime.today", spell=_spell_naive, read=_read_naive, moment=datetime.timestamp)
+DATE = Source(name="date.today", spell=date.isoformat, read=lambda value: date.fromisoformat(str(value)))
+
+
+def _reading(source: Source, at: Callable[[float], Any]) -> Callable[[Any], Any]:
+    """Wrap a function of `time` that takes nothing."""
+    sites = Sites(source)
+
+    def make(original: Callable[[], Any]) -> Callable[[], Any]:
+        find, draw = sites.of, tape.draw
+
+        @wraps(original)
+        def read() -> Any:
+            site = find(_getframe(1))
+            return original() if site is None else draw(site, original, at)
+
+        return read
+
+    return make
+
+
+def _of_seconds(source: Source) -> Callable[[Any], Any]:
+    """Wrap a function of `time` that reads the clock where no seconds are given."""
+    sites = Sites(source)
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def read(*seconds: Any) -> Any:
+            if not seconds or (len(seconds) == 1 and seconds[0] is None):
+                site = sites.of(_getframe(1))
+                if site is not None:
+                    return tape.draw(site, original, original)
+            return original(*seconds)
+
+        return read
+
+    return make
+
+
+def _asctime(original: Callable[..., str]) -> Callable[..., str]:
+    sites = Sites(ASCTIME)
+
+    @wraps(original)
+    def asctime(*given: Any) -> str:
+        site = None if given else sites.of(_getframe(1))
+        return original(*given) if site is None else tape.draw(site, original, _ctime)
+
+    return asctime
+
+
+def _strftime_of(original: Callable[..., str]) -> Callable[..., str]:
+    sites = Sites(STRFTIME)
+
+    @wraps(original)
+    def strftime(*given: Any) -> str:
+        site = sites.of(_getframe(1)) if len(given) == 1 else None
+        if site is None:
+            return original(*given)
+        spelled = given[0]
+        return tape.draw(site, lambda: original(spelled), lambda seconds: original(spelled, _localtime(seconds)))
+
+    return strftime
+
+
+def _as_class(cls: type[datetime], value: datetime) -> datetime:
+    """Make a naive moment one of `cls`, in the way in which the class makes its own."""
+    if cls is datetime:
+        return value
+    fields = (value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
+    return cls(*fields, fold=value.fold)
+
+
+def _now_of(original: Any) -> Any:
+    del original  # bound to `datetime`, as `_now` is
+    naive, aware = Sites(NOW), Sites(NOW_IN_ZONE)
+
+    def now(cls: type[datetime], tz: tzinfo | None = None) -> datetime:
+        """Return new datetime object local to tz.
+
+        tz
+          Timezone object.
+        """
+        if tz is None:
+            site = naive.of(_getframe(1))
+            if site is not None:
+                return _as_class(cls, tape.draw(site, _now, _fromtimestamp))
+        elif isinstance(tz, tzinfo):  # pyright: ignore[reportUnnecessaryIsInstance] - the caller may err
+            site = aware.of(_getframe(1))
+            if site is not None:
+                moment: datetime = tape.draw(site, _now_utc, _utc_at)
+                if tz is UTC and cls is datetime:
+                    return moment
+                return tz.fromutc(_as_class(cls, moment.replace(tzinfo=None)).replace(tzinfo=tz))
+        return _NOW.__get__(None, cls)(tz)
+
+    return classmethod(now)
+
+
+def _now_utc() -> datetime:
+    return _now(UTC)
+
+
+def _utc_at(seconds: float) -> datetime:
+    return _fromtimestamp(seconds, UTC)
+
+
+def _utcnow_of(original: Any) -> Any:
+    del original
+    sites = Sites(UTCNOW)
+
+    def utcnow(cls: type[datetime]) -> datetime:
+        """Return a new datetime representing UTC day and time."""
+        if _WARNS:
+            warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
+        site = sites.of(_getframe(1))
+        if site is None:
+            return _as_class(cls, _utc_naive())
+        return _as_class(cls, tape.draw(site, _utc_naive, lambda seconds: _utc_at(seconds).replace(tzinfo=None)))
+
+    return classmethod(utcnow)
+
+
+_DEPRECATED = (
+    "datetime.datetime.utcnow() is deprecated and scheduled for removal in a future version. Use timezone-aware "
+    "objects to represent datetimes in UTC: datetime.datetime.now(datetime.UTC)."
+)
+
+
+def _utc_naive() -> datetime:
+    return _now(UTC).replace(tzinfo=None) if _WARNS else _UTCNOW.__get__(None, datetime)()
+
+
+def _today_of(original: Any) -> Any:
+    del original
+    days, moments = Sites(DATE), Sites(TODAY)
+
+    def today(cls: type[date]) -> date:
+        """Current date or datetime:  same as self.__class__.fromtimestamp(time.time())."""
+        if issubclass(cls, datetime):  # which inherits this from `date`
+            site = moments.of(_getframe(1))
+            if site is not None:
+                return _as_class(cls, tape.draw(site, _now, _fromtimestamp))
+        elif (site := days.of(_getframe(1))) is not None:
+            drawn: date = tape.draw(site, _date_today, date.fromtimestamp)
+            return drawn if cls is date else cls(drawn.year, drawn.month, drawn.day)
+        return _TODAY.__get__(None, cls)()
+
+    return classmethod(today)
+
+
+_NOW, _UTCNOW, _TODAY = vars(datetime)["now"], vars(datetime)["utcnow"], vars(date)["today"]
+_TIME: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
+    ("time", _reading(TIME, float)),
+    ("time_ns", _reading(TIME_NS, lambda seconds: int(seconds * 1e9))),
+    ("localtime", _of_seconds(LOCALTIME)),
+    ("gmtime", _of_seconds(GMTIME)),
+    ("ctime", _of_seconds(CTIME)),
+    ("asctime", _asctime),
+    ("strftime", _strftime_of),
+)
+_CLASSES: Final[tuple[tuple[type, str, Callable[[Any], Any]], ...]] = (
+    (datetime, "now", _now_of),
+    (datetime, "utcnow", _utcnow_of),
+    (date, "today", _today_of),
+)
+
+
+def _install(patches: PatchSet) -> None:
+    replaced: dict[int, Callable[..., Any]] = {}
+    for name, make in _TIME:
+        original = getattr(time, name)
+        patches.replace(time, name, make)
+        replaced[id(original)] = getattr(time, name)
+    tape.rebind(patches, replaced)
+    why = unsupported() or ("time_machine holds it" if "_time_machine" in sys.modules else "")
+    if why:
+        tape.cannot("datetime.datetime, datetime.date", why)
+        return
+    try:
+        for cls, name, make in _CLASSES:
+            patches.replace(OpenType(cls), name, make)
+    except (ImportError, TypeError) as error:  # a Python built without ctypes
+        tape.cannot("datetime.datetime, datetime.date", str(error))
+    patches.when_imported("_time_machine", _make_way)
+
+
+def _make_way(_module: Any) -> None:
+    """Give the classes back to a library that reaches into them as C does, and would crash on what stands there."""
+    for cls, name, original in ((datetime, "now", _NOW), (datetime, "utcnow", _UTCNOW), (date, "today", _TODAY)):
+        if getattr(vars(cls)[name], "__func__", None) is not None:
+            setattr(OpenType(cls), name, original)
+    tape.cannot("datetime.datetime, datetime.date", "time_machine holds it")
+
+
+INTEGRATION = Integration(name="clock", libraries=("time", "datetime"), install=_install)

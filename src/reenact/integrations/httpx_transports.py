@@ -1,0 +1,302 @@
+"""httpx and httpx2, requests that speak no provider's shape: cut at their own network transports, one hop a call.
+
+Below redirects, authentication, hooks and cookies, which are the client's own doing in a replay too. Transports that
+never leave the process (ASGI, WSGI, mocks) are no boundary. A request inside a provider's call passes here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache, wraps
+from typing import Any, NamedTuple
+
+from reenact.boundary import door, lanes, plain_http
+from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.decoding import Decoder, decoder_for
+from reenact.boundary.plain_http import Telling
+from reenact.contracts.doorman import Passage
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.values.call import Chunk, HttpReply, Raised, Returned, Streamed, StreamEnd
+
+_log = logging.getLogger("reenact")
+
+
+class _Library(NamedTuple):
+    """A client library and our stream classes, which must derive from its own."""
+
+    module: Any
+    tee: type[Any]
+    tee_async: type[Any]
+    recorded: type[Any]
+    recorded_async: type[Any]
+
+
+def _enter(library: _Library, request: Any) -> Passage | None:
+    """Ask the doorman in charge, or give None where the request goes straight through."""
+    doorman = plain_http.doorman()
+    if doorman is None:
+        return None
+    try:
+        body = _body(library, request)
+        if body is None or "upgrade" in request.headers:
+            door.pass_by(f"{request.method} {request.url}: a stream cannot be written down")
+            return None
+        call = plain_http.call(request.method, str(request.url), body)
+    except Exception:  # our failure is never the agent's
+        _log.debug("reenact could not read a request", exc_info=True)
+        return None
+    return doorman.open(call)
+
+
+def _body(library: _Library, request: Any) -> bytes | None:
+    """Read a request's body; a form with files is put together here as it would be later, a generator is left alone."""
+    if type(request.stream).__name__ == "MultipartStream":
+        return bytes(request.read())
+    whole: list[bytes] | None = [*request.stream] if isinstance(request.stream, library.module.ByteStream) else None
+    return None if whole is None else b"".join(whole)
+
+
+def _telling(passage: Passage, response: Any) -> Telling:
+    named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    kept = plain_http.headers(named, response.status_code, response.reason_phrase, decoded=True)
+    return Telling(passage, response.status_code, kept, whole=plain_http.reads_whole())
+
+
+def _handle(library: _Library) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        @wraps(original)
+        def handle_request(self: Any, request: Any) -> Any:
+            passage = _enter(library, request)
+            if passage is None:
+                return original(self, request)
+            if passage.answer is not None:
+                passage.wait(_first(passage))
+                return _rebuilt(library, passage, request, library.recorded)
+            try:
+                with passage.crossing(), lanes.aside():
+                    response = original(self, request)
+            except BaseException as error:
+                passage.raised(error)
+                raise
+            response.stream = library.tee(response.stream, _telling(passage, response), decoder_for(response.headers))
+            return response
+
+        return handle_request
+
+    return make
+
+
+def _handle_async(library: _Library) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        @wraps(original)
+        async def handle_async_request(self: Any, request: Any) -> Any:
+            passage = _enter(library, request)
+            if passage is None:
+                return await original(self, request)
+            if passage.answer is not None:
+                await _until_first(passage)
+                return _rebuilt(library, passage, request, library.recorded_async)
+            try:
+                with passage.crossing(), lanes.aside():
+                    response = await original(self, request)
+            except BaseException as error:
+                passage.raised(error)
+                raise
+            telling = _telling(passage, response)
+            response.stream = library.tee_async(response.stream, telling, decoder_for(response.headers))
+            return response
+
+        return handle_async_request
+
+    return make
+
+
+def _first(passage: Passage) -> int | None:
+    return passage.head_order if isinstance(passage.answer, Streamed) else passage.end_order
+
+
+async def _until_first(passage: Passage) -> None:
+    try:
+        await passage.wait_async(_first(passage))
+        if isinstance(passage.answer, Raised) and was_cancelled(passage.answer):
+            await until_cancelled(passage)
+    except BaseException as error:
+        passage.raised(error)
+        raise
+
+
+def _rebuilt(library: _Library, passage: Passage, request: Any, stream_class: type[Any]) -> Any:
+    """Make the library's own response object, or raise its own error, from what was recorded."""
+    match passage.answer:
+        case Returned(payload=HttpReply(status=status, headers=kept, body=body)) as answer:
+            passage.closed(answer)
+            stream = library.module.ByteStream(body.data)
+        case Streamed(status=status, headers=kept) as answer:
+            passage.head(status, kept)
+            stream = stream_class(answer, passage, request)
+        case Raised(exception=exception):
+            error = _with_request(plain_http.failure(exception), request)
+            passage.raised(error)
+            raise error
+        case other:
+            raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
+    named, reason = plain_http.split_reason(kept, status)
+    raw = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in named]
+    extensions = {"http_version": b"HTTP/1.1", "reason_phrase": reason.encode("latin-1", "replace")}
+    return library.module.Response(status, headers=raw, stream=stream, extensions=extensions)
+
+
+def _with_request(error: BaseException, request: Any) -> BaseException:
+    if hasattr(type(error), "request"):
+        error.request = request  # type: ignore[attr-defined]
+    return error
+
+
+class _Teeing:
+    """What the two teeing streams share."""
+
+    def __init__(self, stream: Any, telling: Telling, decoder: Decoder) -> None:
+        self._stream, self._telling, self._decoder = stream, telling, decoder
+
+    def _piece(self, raw: bytes) -> None:
+        try:
+            self._telling.piece(self._decoder.decode(raw))
+        except Exception:  # a broken coding is the agent's to meet, and cannot be kept decoded
+            self._telling.end(StreamEnd.UNFINISHED)
+
+    def __del__(self) -> None:
+        self._telling.end(StreamEnd.ABANDONED)
+
+
+class _TeeSync(_Teeing):
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for raw in self._stream:
+                self._piece(raw)
+                yield raw
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._telling.end(StreamEnd.RAISED, error)
+            raise
+        self._telling.end(StreamEnd.FINISHED)
+
+    def close(self) -> None:
+        self._stream.close()
+        self._telling.end(StreamEnd.ABANDONED)
+
+
+class _TeeAsync(_Teeing):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for raw in self._stream:
+                self._piece(raw)
+                yield raw
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._telling.end(StreamEnd.RAISED, error)
+            raise
+        self._telling.end(StreamEnd.FINISHED)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        self._telling.end(StreamEnd.ABANDONED)
+
+
+class _Recorded:
+    """What the two replaying streams share."""
+
+    def __init__(self, answer: Streamed, passage: Passage, request: Any) -> None:
+        self._answer, self._passage, self._request = answer, passage, request
+        self._open = True
+
+    def _piece(self, chunk: Chunk) -> bytes:
+        data = chunk.data or b""
+        self._passage.chunk(data)
+        return data
+
+    def _finish(self) -> None:
+        """Come to the recorded end: silently, with the recorded error, or with a miss if the agent reads on."""
+        answer = self._answer
+        match answer.end:
+            case StreamEnd.FINISHED:
+                self._end(StreamEnd.FINISHED)
+            case StreamEnd.RAISED if answer.exception is not None:
+                error = _with_request(plain_http.failure(answer.exception), self._request)
+                self._end(StreamEnd.RAISED, error)
+                raise error
+            case _:
+                self._end(StreamEnd.ABANDONED)
+                raise self._passage.miss(
+                    f"the agent reads on where the recorded run left this reply ({answer.end}), "
+                    f"after {len(answer.chunks)} pieces"
+                )
+
+    def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        if self._open:
+            self._open = False
+            self._passage.ended(end, error)
+
+    def __del__(self) -> None:
+        self._end(StreamEnd.ABANDONED)
+
+
+class _RecordedSync(_Recorded):
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._answer.chunks:
+            self._passage.wait(chunk.order)
+            yield self._piece(chunk)
+        if self._answer.end is not StreamEnd.ABANDONED:
+            self._passage.wait(self._passage.end_order)
+        self._finish()
+
+    def close(self) -> None:
+        self._end(StreamEnd.ABANDONED)
+
+
+class _RecordedAsync(_Recorded):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            for chunk in self._answer.chunks:
+                await self._passage.wait_async(chunk.order)
+                yield self._piece(chunk)
+            if was_cancelled(self._answer):
+                await until_cancelled(self._passage)
+            if self._answer.end is not StreamEnd.ABANDONED:
+                await self._passage.wait_async(self._passage.end_order)
+            self._finish()
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._end(StreamEnd.RAISED, error)
+            raise
+
+    async def aclose(self) -> None:
+        self._end(StreamEnd.ABANDONED)
+
+
+@cache
+def _library(module: Any) -> _Library:
+    sync, asynchronous = module.SyncByteStream, module.AsyncByteStream
+    return _Library(
+        module=module,
+        tee=type("TeeStream", (_TeeSync, sync), {}),
+        tee_async=type("AsyncTeeStream", (_TeeAsync, asynchronous), {}),
+        recorded=type("RecordedStream", (_RecordedSync, sync), {}),
+        recorded_async=type("AsyncRecordedStream", (_RecordedAsync, asynchronous), {}),
+    )
+
+
+def _install(patches: PatchSet) -> None:
+    def cut(module: Any) -> None:
+        library = _library(module)
+        patches.replace(module.HTTPTransport, "handle_request", _handle(library))
+        patches.replace(module.AsyncHTTPTransport, "handle_async_request", _handle_async(library))
+
+    for name in INTEGRATION.libraries:
+        patches.when_imported(name, cut)
+
+
+INTEGRATION = Integration(name="httpx_transports", libraries=("httpx", "httpx2"), install=_install)

@@ -1,0 +1,316 @@
+"""Child processes: `subprocess`, `asyncio`'s, `os.posix_spawn`, `os.fork`, `multiprocessing` and pools of processes.
+
+A Python child finds where it hangs in its environment, on its process object, or on the job that it is handed; the
+host of the process (`boundary.children`) takes it in there. Other programs are left alone while recording, and are
+refused by the guard in a replay.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, cast
+
+from reenact.boundary import children, lanes, place
+from reenact.boundary.children import Descent, Host, Job
+from reenact.contracts.integration import Integration, PatchSet
+
+_PYTHON = re.compile(r"python[0-9.]*")
+_TAKES_ONE_MORE = {"-W", "-X", "--check-hash-based-pycs"}
+_ENV = 9
+"""Place of `env` among the arguments of `Popen` behind the first."""
+_DESCENT, _EAGER, _SENT = "_reenact_descent", "_reenact_eager", "_reenact_sent"
+_WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "_process_worker")}
+"""What the processes of pools run: they do nothing of their own, their jobs hang where they were submitted."""
+
+
+def _described(name: str) -> tuple[Host, Descent] | None:
+    """Say where a child hangs that is about to start; None where nobody is in charge, or we fail."""
+    host = children.host()
+    try:
+        descent = host.descent(name) if host is not None else None
+    except Exception:
+        return None
+    return (host, descent) if host is not None and descent is not None else None
+
+
+# programs
+
+
+def _words(args: Any) -> list[str]:
+    """Give the command line; a single string or path is a program without arguments."""
+    if isinstance(args, str | bytes | os.PathLike):
+        return [os.fsdecode(cast("str", args))]
+    return [os.fsdecode(word) for word in cast("Sequence[str]", args)]
+
+
+def program(words: Sequence[str]) -> str | None:
+    """Name what a Python runs: its script, module or `-c`. None where the program is no Python."""
+    if not words or not (_PYTHON.fullmatch(Path(words[0]).name) or words[0] == sys.executable):
+        return None
+    rest = iter(words[1:])
+    for word in rest:
+        if word in _TAKES_ONE_MORE:
+            next(rest, None)
+        elif word == "-m":
+            return next(rest, "python")
+        elif word == "-c" or not word.startswith("-"):
+            return Path(word).name
+    return "python"
+
+
+def _of_program(words: Sequence[str], given: Mapping[Any, Any] | None) -> tuple[Descent, dict[str, str]] | None:
+    """Give where a Python child hangs, and its environment."""
+    name = program(words)
+    found = _described(name) if name is not None else None
+    if found is None:
+        return None
+    environ = {os.fsdecode(key): os.fsdecode(value) for key, value in (os.environ if given is None else given).items()}
+    made = found[0].environment(environ, found[1])
+    return (found[1], made) if made is not None else None
+
+
+def _popen(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def __init__(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:  # noqa: N807 - it is that method
+        child = None
+        try:
+            given = rest[_ENV] if len(rest) > _ENV else kwargs.get("env")
+            shell = rest[7] if len(rest) > 7 else kwargs.get("shell")
+            child = None if shell else _of_program(_words(args), given)
+        except Exception:  # arguments that are none: it will say so
+            child = None
+        if child is not None:
+            if len(rest) > _ENV:
+                rest = (*rest[:_ENV], child[1], *rest[_ENV + 1 :])
+            else:
+                kwargs["env"] = child[1]
+            vars(self)[_DESCENT] = child[0]
+        with children.starting():  # a preexec_fn runs the hooks of os.fork
+            original(self, args, *rest, **kwargs)
+
+    return __init__
+
+
+def _spawn(original: Callable[..., int]) -> Callable[..., int]:
+    @wraps(original)
+    def spawn(path: Any, argv: Any, env: Any, **kwargs: Any) -> int:
+        try:
+            child = _of_program([os.fsdecode(path), *_words(argv)[1:]], env)
+        except Exception:  # as above
+            child = None
+        return original(path, argv, env if child is None else child[1], **kwargs)
+
+    return spawn
+
+
+def _left(child: Any, exit_code: int | None) -> None:
+    """Tell how a child ended, once."""
+    descent = cast("Descent | None", vars(child).pop(_DESCENT, None))
+    host = children.host()
+    if descent is None or host is None:
+        return
+    try:
+        host.left(descent, exit_code or 0, sent=_SENT in vars(child))
+    except Exception:
+        return
+
+
+def _exit_status(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def handle(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        _left(self, self.returncode)
+
+    return handle
+
+
+def _transport_exited(original: Callable[..., Any]) -> Callable[..., Any]:
+    """See the children of asyncio, which are waited for elsewhere."""
+
+    @wraps(original)
+    def exited(self: Any, returncode: int) -> Any:
+        if (process := getattr(self, "_proc", None)) is not None:
+            _left(process, returncode)
+        return original(self, returncode)
+
+    return exited
+
+
+def _sending(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def send(self: Any, *args: Any, **kwargs: Any) -> Any:
+        vars(self)[_SENT] = True
+        return original(self, *args, **kwargs)
+
+    return send
+
+
+# multiprocessing
+
+
+def _start(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def start(self: Any) -> None:
+        host = children.host()
+        if host is None or getattr(self, "_popen", None) is not None:
+            original(self)
+            return
+        target = cast("Any", vars(self).get("_target"))
+        if not isinstance(self, _forking()):
+            host.refuse(f"child process {lanes.label(target or type(self))!r}")
+        found = _described(lanes.label(target) if target is not None else type(self).__qualname__)
+        if found is not None:
+            named = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+            vars(self)[_DESCENT], vars(self)[_EAGER] = found[1], named not in _WORKERS
+        with children.starting():
+            original(self)
+        descent, eager = _taken(self)
+        if descent is not None and eager and (popen := getattr(self, "_popen", None)) is not None:
+            vars(popen)[_DESCENT] = descent
+
+    return start
+
+
+def _taken(process: Any) -> tuple[Descent | None, bool]:
+    """Take back what a process object carried to the other side."""
+    held = cast("dict[str, Any]", vars(process))
+    return held.pop(_DESCENT, None), bool(held.pop(_EAGER, False))
+
+
+def _forking() -> Any:
+    """Give the classes of processes that are copies of this one."""
+    import multiprocessing.context as found
+
+    forks: tuple[Any, ...] = (found.ForkProcess,)
+    return (*forks, found.Process) if _default_method() == "fork" else forks
+
+
+def _default_method() -> str:
+    import multiprocessing
+
+    return str(multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0])
+
+
+def _bootstrap(original: Callable[..., int]) -> Callable[..., int]:
+    @wraps(original)
+    def bootstrap(self: Any, *args: Any, **kwargs: Any) -> int:
+        descent, eager = _taken(self)
+        host = children.host()
+        if host is not None and descent is not None:
+            try:
+                host.take_in(descent, eager=eager)
+            except Exception:  # the child runs, whatever becomes of us
+                return original(self, *args, **kwargs)
+            self.run = partial(_run_told, self.run, host)
+        return original(self, *args, **kwargs)
+
+    return bootstrap
+
+
+def _run_told(run: Callable[[], None], host: Host) -> None:
+    try:
+        run()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        host.died_of(error)
+        raise
+
+
+def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
+    @wraps(original)
+    def poll(self: Any, *args: Any, **kwargs: Any) -> int | None:
+        code = original(self, *args, **kwargs)
+        if code is not None:
+            _left(self, code)
+        return code
+
+    return poll
+
+
+def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Close the recording of a forked process that ends without Python's clean-up, as those of multiprocessing do."""
+
+    @wraps(original)
+    def leave(status: int) -> Any:
+        host = children.host()
+        if host is not None:
+            try:
+                host.close()
+            except Exception:
+                return original(status)
+        return original(status)
+
+    return leave
+
+
+# pools of processes
+
+
+def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        found = _described(lanes.label(fn))
+        return original(self, fn if found is None else Job(fn, found[1]), *args, **kwargs)
+
+    return submit
+
+
+def _work_item(original: Callable[..., None]) -> Callable[..., None]:
+    """Tie the future to the lane of its job, before anybody can resolve it."""
+
+    @wraps(original)
+    def __init__(self: Any, future: Any, fn: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - as above
+        original(self, future, fn, *args, **kwargs)
+        here = place.current()
+        if isinstance(fn, Job) and not (here is not None and here.whole):
+            lanes.runs_elsewhere(future, fn.lane)
+
+    return __init__
+
+
+def _install_multiprocessing(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.BaseProcess, "start", _start)
+    patches.replace(module.BaseProcess, "_bootstrap", _bootstrap)
+
+
+def _install_popen(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.Popen, "poll", _poll)
+    if "_send_signal" in vars(module.Popen):
+        patches.replace(module.Popen, "_send_signal", _sending)
+
+
+def _install_executor(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.ProcessPoolExecutor, "submit", _submit)
+    patches.replace(module._WorkItem, "__init__", _work_item)  # noqa: SLF001
+
+
+def _install(patches: PatchSet) -> None:
+    patches.replace(subprocess.Popen, "__init__", _popen)
+    patches.replace(subprocess.Popen, "_handle_exitstatus", _exit_status)
+    patches.replace(subprocess.Popen, "send_signal", _sending)
+    patches.replace(os, "_exit", _exit)
+    for name in ("posix_spawn", "posix_spawnp"):
+        if hasattr(os, name):
+            patches.replace(os, name, _spawn)
+    patches.when_imported(
+        "asyncio.base_subprocess",
+        lambda module: patches.replace(module.BaseSubprocessTransport, "_process_exited", _transport_exited),
+    )
+    patches.when_imported("multiprocessing.process", partial(_install_multiprocessing, patches))
+    for name in ("multiprocessing.popen_fork", "multiprocessing.popen_forkserver"):
+        patches.when_imported(name, partial(_install_popen, patches))
+    patches.when_imported("concurrent.futures.process", partial(_install_executor, patches))
+
+
+INTEGRATION = Integration(
+    name="processes",
+    libraries=("subprocess", "multiprocessing", "concurrent.futures.process"),
+    install=_install,
+)

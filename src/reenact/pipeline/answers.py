@@ -1,0 +1,46 @@
+"""What an application answers to a request that is delivered to it, and when its client is to go away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reenact.pipeline import recording
+from reenact.values.run import Run
+from reenact.values.unit import WebRequest
+
+_PATIENCE_S = 5.0
+
+
+@dataclass(slots=True)
+class Answer:
+    """The answer so far."""
+
+    status: int | None = None
+    pieces: list[bytes] = field(default_factory=list[bytes])
+    delivered: Callable[[], None] = lambda: None
+    """To be called when the request is over; the application's shutdown, which follows, is not judged."""
+
+    @property
+    def body(self) -> bytes:
+        """Everything that was sent."""
+        return b"".join(self.pieces)
+
+    @property
+    def size(self) -> int:
+        """How many bytes were sent."""
+        return sum(map(len, self.pieces))
+
+
+def calls_before(run: Run, request: WebRequest) -> Callable[[], bool]:
+    """Make what tells that the application has asked for all it had asked for when its client went away.
+
+    A call that is not made any more is waited for no longer than a few seconds.
+    """
+    left_at = request.left_at or 0
+    owed = {node.id for node in run.nodes if node is not run.root and node.span.start_ns < left_at}
+    doorman = getattr(recording.current(), "doorman", None)
+    taken: set[str] = getattr(getattr(doorman, "stubs", None), "taken", owed)
+    until = time.monotonic() + _PATIENCE_S
+    return lambda: owed <= taken or time.monotonic() > until

@@ -1,0 +1,195 @@
+"""Making a recorded application again in this process, without serving it.
+
+By its name, as the server imported it. One that was made by the program itself and has no name is made by running that
+program up to the point at which it would serve: there it is stopped, before it opens a port.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from reenact.boundary.patching import Patches
+from reenact.errors import CannotJudge
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_text
+
+_HINT = "name it: `reenact replay RUN --app module:attribute`"
+
+
+class _Serving(BaseException):
+    """Thrown where the program would begin to serve `app`."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+
+def made(app: Mapping[str, Json], entry: Mapping[str, Json], named: str | None) -> Any:
+    """Make the application: the one that is `named`, else the recorded one. Raises `CannotJudge` where it cannot be."""
+    search = [path for each in as_list(app.get("path")) if Path(path := as_text(each)).is_dir()]
+    sys.path[:] = list(dict.fromkeys([*search, *sys.path]))
+    if named is not None:
+        return _imported(named, factory=False)
+    name, file = as_text(app.get("import")), as_text(app.get("file"))
+    if name and not file:
+        return _imported(name, factory=app.get("factory") is True)
+    program = file or as_text(entry.get("main"))
+    if not program or not Path(program).is_file():
+        raise CannotJudge("the recording does not say how its application is made", hint=_HINT)
+    served = _run_until_served(Path(program), _arguments(entry, program))
+    if name:
+        return _attribute(sys.modules["__main__"], name)
+    if served is None:
+        raise CannotJudge(f"what {program} serves cannot be found", hint=_HINT)
+    return served
+
+
+def _imported(name: str, *, factory: bool) -> Any:
+    """Import `module:attribute`, `module:factory` or `module:factory(…literals…)`."""
+    module_name, _, expression = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise CannotJudge(f"the application {name} cannot be imported: {error}", hint=_HINT) from error
+    expression = expression or "application"
+    name = f"{module_name}:{expression}"
+    try:
+        called = ast.parse(expression, mode="eval").body
+    except SyntaxError as error:
+        raise CannotJudge(f"{name} does not name an application", hint=_HINT) from error
+    if not isinstance(called, ast.Call):
+        found = _attribute(module, name)
+        return found() if factory else found
+    found = _attribute(module, f"{module_name}:{ast.unparse(called.func)}")
+    given = {each.arg: ast.literal_eval(each.value) for each in called.keywords if each.arg}
+    return found(*(ast.literal_eval(each) for each in called.args), **given)
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    found: Any = module
+    for part in name.partition(":")[2].split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            raise CannotJudge(f"there is no {name}: {error}", hint=_HINT) from error
+    return found
+
+
+def _arguments(entry: Mapping[str, Json], program: str) -> list[str]:
+    """Give the words behind the program's own, as it was started."""
+    words = [as_text(each) for each in as_list(entry.get("argv"))]
+    at = next((number for number, word in enumerate(words) if word and Path(word).name == Path(program).name), None)
+    return words[at + 1 :] if at is not None else []
+
+
+def _run_until_served(program: Path, arguments: list[str]) -> Any:
+    """Run a program as `__main__` until it would serve; gives what it would serve, or None where it ended before."""
+    module = ModuleType("__main__")
+    module.__file__ = str(program)
+    module.__dict__["__builtins__"] = __builtins__
+    before = sys.argv
+    sys.modules["__main__"] = module
+    sys.argv = [str(program), *arguments]
+    sys.path.insert(0, str(program.parent))
+    try:
+        with _stopped_at_servers():
+            exec(compile(program.read_bytes(), str(program), "exec"), vars(module))  # noqa: S102 - it is the user's own
+    except _Serving as serving:
+        return serving.app
+    except SystemExit:
+        return None
+    finally:
+        sys.argv = before
+    return None
+
+
+@contextmanager
+def _stopped_at_servers() -> Generator[None]:
+    """Stop the program where one of the servers that we know would begin to serve."""
+    patches = Patches()
+
+    def stop(find: Callable[..., Any]) -> Callable[[Any], Any]:
+        def make(original: Any) -> Any:
+            @wraps(original)
+            def serve(*args: Any, **kwargs: Any) -> Any:
+                raise _Serving(find(*args, **kwargs))
+
+            return serve
+
+        return make
+
+    def later(module: str, owner: str, name: str, find: Callable[..., Any]) -> None:
+        def patch(imported: Any) -> None:
+            patches.replace(getattr(imported, owner) if owner else imported, name, stop(find))
+
+        patches.when_imported(module, patch)
+
+    for module, owner, name, find in _SERVERS:
+        later(module, owner, name, find)
+    sys.addaudithook(_at_ports)
+    _watching.append(True)
+    try:
+        yield
+    finally:
+        _watching.clear()
+        patches.undo()
+
+
+_watching: list[bool] = []
+
+
+def _at_ports(event: str, arguments: tuple[Any, ...]) -> None:
+    """Stop the program where it would open a port for a server that we do not know. A hook cannot be taken away."""
+    if event == "socket.bind" and _watching and isinstance(arguments[1], tuple):
+        raise _Serving(None)
+
+
+def _of_uvicorn(server: Any, *_: Any, **__: Any) -> Any:
+    config = server.config
+    if not config.loaded:
+        config.load()
+    app = config.loaded_app
+    while type(app).__module__.startswith("uvicorn.") and hasattr(app, "app"):
+        app = app.app
+    return app
+
+
+def _of_gunicorn(arbiter: Any, *_: Any) -> Any:
+    return arbiter.app.wsgi()
+
+
+def _of_werkzeug(_host: Any, _port: Any, application: Any, *_: Any, **__: Any) -> Any:
+    return application
+
+
+def _of_werkzeug_server(_self: Any, _host: Any, _port: Any, app: Any, *_: Any, **__: Any) -> Any:
+    return app
+
+
+def _of_wsgiref(server: Any, *_: Any, **__: Any) -> Any:
+    return server.get_app()
+
+
+def _of_hypercorn(app: Any, *_: Any, **__: Any) -> Any:
+    return app
+
+
+_SERVERS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
+    ("uvicorn.server", "Server", "run", _of_uvicorn),
+    ("uvicorn.server", "Server", "serve", _of_uvicorn),
+    ("uvicorn.supervisors.multiprocess", "Multiprocess", "run", _of_uvicorn),
+    ("gunicorn.arbiter", "Arbiter", "run", _of_gunicorn),
+    ("werkzeug.serving", "", "run_simple", _of_werkzeug),
+    ("werkzeug.serving", "BaseWSGIServer", "__init__", _of_werkzeug_server),
+    ("wsgiref.simple_server", "", "make_server", _of_werkzeug),
+    ("wsgiref.simple_server", "WSGIServer", "serve_forever", _of_wsgiref),
+    ("hypercorn.asyncio", "", "serve", _of_hypercorn),
+)
+"""Module, class or nothing, what begins to serve, and how to find from its arguments what."""

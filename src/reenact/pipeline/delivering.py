@@ -1,0 +1,103 @@
+"""Delivering a recorded request again: `python -m reenact.pipeline.delivering`, in a process that has joined a replay.
+
+The application is made as it was recorded, and called as a server would call it: its start-up, the one request, its
+shutdown. No port is opened and no worker started. What it answers goes to stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from typing import cast
+
+from reenact.errors import CannotJudge, ReplayStopped
+from reenact.graph.build import build
+from reenact.pipeline import applications, delivery_asgi, delivery_jobs, delivery_wsgi
+from reenact.pipeline.answers import Answer
+from reenact.pipeline.joining import Plan
+from reenact.read.open import open_spans
+from reenact.replay.ledger import Ledger
+from reenact.values import typed, unit
+from reenact.values.json import compact
+from reenact.values.run import Run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Deliver the request of the run that this process replays; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m reenact.pipeline.delivering", description=__doc__)
+    parser.add_argument("--app", help="the application, module:attribute, in place of the recorded one")
+    options = parser.parse_args(arguments)
+    plan = Plan.read(Path(os.environ["REENACT_REPLAY"]))
+    run = next(run for run in build(open_spans(Path(plan.spans))) if run.id == plan.run)
+    ledger = Ledger(Path(plan.ledger))
+    try:
+        deliver(run, options.app, lambda: ledger.note("delivered"))
+    except CannotJudge as error:
+        ledger.note("undelivered", why="; ".join(filter(None, (error.message, error.hint))))
+        return CannotJudge.exit_code
+    return 0
+
+
+def deliver(run: Run, named: str | None, delivered: Callable[[], None]) -> None:
+    """Make the application and deliver the request of `run` to it; `delivered` is called when that is over.
+
+    Raises `CannotJudge` where either cannot be had.
+    """
+    if (job := unit.job_of(run)) is not None:
+        _do(job, run, named)
+        return
+    request = unit.request_of(run)
+    if request is None or request.body is None:
+        raise CannotJudge(f"the request of run {run.id[:12]} was not kept")
+    answer = Answer(delivered=delivered)
+    try:
+        app = applications.made(unit.app(run), run.entry, named)
+        way = delivery_wsgi if request.interface == "wsgi" else delivery_asgi
+        way.deliver(app, request, answer, run)
+    except (CannotJudge, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a server would say it and go on
+        if not _is_ours(error):
+            traceback.print_exception(error)
+    if answer.status is not None:
+        _show(answer)
+
+
+def _do(job: unit.Job, run: Run, named: str | None) -> None:
+    """Do a job again and print what it returned."""
+    try:
+        result = delivery_jobs.deliver(unit.app(run), job, named)
+    except (CannotJudge, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a worker would say it and go on
+        if not _is_ours(error):
+            traceback.print_exception(error)
+        return
+    sys.stdout.write(f"{compact(typed.encode(result))}\n")
+    sys.stdout.flush()
+
+
+def _show(answer: Answer) -> None:
+    """Print what was answered: the status line, then the body as it came."""
+    code = answer.status or 0
+    phrase = HTTPStatus(code).phrase if code in set(HTTPStatus) else ""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(f"{code} {phrase}".rstrip().encode() + b"\n\n" + answer.body)
+    sys.stdout.buffer.write(b"" if answer.body.endswith(b"\n") else b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Tell whether all that came out was thrown in to stop the agent: the replay's own report tells it."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_ours(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    return isinstance(error, ReplayStopped)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""Calling a task or a unit again with its recorded arguments: no broker, no worker, no loop."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from reenact.boundary.patching import Patches
+from reenact.errors import CannotJudge
+from reenact.values import typed
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_text
+from reenact.values.unit import Job
+
+_HINT = "name it: `reenact replay RUN --app module:attribute`"
+
+
+def deliver(app: Mapping[str, Json], job: Job, named: str | None) -> Any:
+    """Do a recorded job again and give what it returned; raises what it raises, and `CannotJudge` where it cannot be.
+
+    `app` is how it is made again, `named` the `module:attribute` that stands in for that.
+    """
+    search = [path for each in as_list(app.get("path")) if Path(path := as_text(each)).is_dir()]
+    sys.path[:] = list(dict.fromkeys([*search, *sys.path]))
+    found = _found(app, named)
+    if job.interface == "celery":
+        return _traced(found, _task(found, job), job)
+    args, kwargs = _arguments(job)
+    result = found(*args, **kwargs)
+    return asyncio.run(result) if inspect.iscoroutine(result) else result
+
+
+def _arguments(job: Job) -> tuple[list[Any], dict[str, Any]]:
+    try:
+        args = [typed.decode(each) for each in job.args]
+        return args, {name: typed.decode(value) for name, value in job.kwargs.items()}
+    except typed.Unhydratable as error:
+        raise CannotJudge(f"the arguments of {job.name} cannot be rebuilt: {error.message}") from error
+
+
+def _found(app: Mapping[str, Json], named: str | None) -> Any:
+    name, file = named or as_text(app.get("import")), "" if named else as_text(app.get("file"))
+    module_name, _, path = name.partition(":")
+    if not path:
+        raise CannotJudge("the recording does not say where the job's function is", hint=_HINT)
+    try:
+        found: Any = _program(Path(file)) if file else importlib.import_module(module_name)
+    except ImportError as error:
+        raise CannotJudge(f"{name} cannot be imported: {error}", hint=_HINT) from error
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            raise CannotJudge(f"there is no {name}: {error}", hint=_HINT) from error
+    return found
+
+
+def _program(file: Path) -> ModuleType:
+    """Import a program without running what stands below `if __name__ == "__main__"`, as multiprocessing does."""
+    spec = spec_from_file_location("__mp_main__", file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise CannotJudge(f"there is no {file}", hint=_HINT)
+    module = module_from_spec(spec)
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = module
+    sys.path.insert(0, str(file.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _task(app: Any, job: Job) -> Any:
+    """Find the task in its application."""
+    app.loader.import_default_modules()
+    app.finalize()
+    if job.name not in app.tasks and job.module:
+        importlib.import_module(job.module)
+    if job.name not in app.tasks:
+        raise CannotJudge(f"the application {app.main or ''} has no task {job.name}", hint=_HINT)
+    return app.tasks[job.name]
+
+
+def _traced(app: Any, task: Any, job: Job) -> Any:
+    """Run a task's own tracer with the recorded request. What it sends on is not sent."""
+    from celery.app import trace
+
+    args, kwargs = _arguments(job)
+    request = {name: typed.decode(value) for name, value in job.request.items() if value is not None}
+    identifier = str(request.get("id") or "replay")
+    build = cast("Callable[..., Any]", vars(trace)["build_tracer"])
+    tracer = build(task.name, task, eager=True, propagate=True, app=app)
+    patches = Patches()
+    patches.replace(type(app), "send_task", _unsent)
+    try:
+        return tracer(identifier, args, kwargs, {**request, "delivery_info": {"is_eager": False}}).retval
+    finally:
+        patches.undo()
+
+
+def _unsent(original: Any) -> Any:
+    @wraps(original)
+    def send_task(self: Any, name: str, *_: Any, task_id: str | None = None, **__: Any) -> Any:
+        from celery.utils import uuid
+
+        sys.stderr.write(f"reenact: task {name} is not sent in a replay\n")
+        return self.AsyncResult(task_id or uuid())
+
+    return send_task

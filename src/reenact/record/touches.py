@@ -1,0 +1,94 @@
+"""What found tools touch outside the process while they run, by an audit hook (PEP 578).
+
+An event belongs to the innermost open call on its thread or task: what a model call inside a tool does is the model
+call's. The hook is installed when the first found tool runs, since it cannot be taken away again and costs every file
+that is opened a look.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+from reenact.boundary import place
+from reenact.boundary.touches import EVENTS, described
+
+_MOST = 100
+"""Different touches of one call that are listed; one more line says that there were more."""
+
+
+class Touches:
+    """What one call touched, in order, each thing once."""
+
+    __slots__ = ("_more", "_said")
+
+    def __init__(self) -> None:
+        self._said: dict[str, None] = {}
+        self._more = False
+
+    def add(self, what: str) -> None:
+        """Note a touch."""
+        if len(self._said) < _MOST:
+            self._said[what] = None
+        elif what not in self._said:
+            self._more = True
+
+    def listed(self) -> list[str]:
+        """List the touches."""
+        return [*self._said, "and more"] if self._more else list(self._said)
+
+
+_open: dict[int, Touches] = {}
+"""By span, for the calls of found tools that are open, and for structure inside them."""
+_lock = threading.Lock()
+_hooked = False
+_busy = threading.local()
+
+
+def begin(span: int) -> Touches:
+    """Begin to note what the call with this span touches."""
+    global _hooked  # noqa: PLW0603 - there is one audit hook a process
+    with _lock:
+        if not _hooked:
+            sys.addaudithook(_hook)
+            _hooked = True
+    touches = _open[span] = Touches()
+    return touches
+
+
+def inherit(span: int, parent: int) -> Touches | None:
+    """Have a piece of structure inside a found tool note what it touches as the tool's."""
+    touches = _open.get(parent)
+    if touches is not None:
+        _open[span] = touches
+    return touches
+
+
+def end(span: int) -> list[str]:
+    """End noting, and list what was touched."""
+    touches = _open.pop(span, None)
+    return [] if touches is None else touches.listed()
+
+
+def any_open() -> bool:
+    """Tell whether the call of any found tool is open."""
+    return bool(_open)
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if not _open or event not in EVENTS or getattr(_busy, "now", False):
+        return
+    here = place.current()
+    touches = _open.get(here.span_id) if here is not None else None
+    if touches is None:
+        return
+    _busy.now = True
+    try:
+        touch = described(event, args)
+        if touch is not None:
+            touches.add(touch.what)
+    except Exception as failure:  # what is not known is taken for touched
+        touches.add(f"{event} ({type(failure).__name__})")
+    finally:
+        _busy.now = False

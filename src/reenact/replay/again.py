@@ -1,0 +1,105 @@
+"""A found tool that runs again in a replay: what comes of it is held against what was recorded."""
+
+from __future__ import annotations
+
+import re
+
+from reenact.contracts.redactor import Redactor
+from reenact.errors import ReplayStopped
+from reenact.replay.ledger import Ledger
+from reenact.values import typed
+from reenact.values.call import ExceptionRecord, Outcome, Raised, Returned, Streamed, StreamEnd, Value
+from reenact.values.difference import Absent, FieldDifference, differences
+from reenact.values.json import Json, compact, parse
+from reenact.values.lenient import as_object
+from reenact.values.run import Node
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+_UNSTABLE = "$unstable"
+
+
+class Again:
+    """One call that runs again. A difference goes to the ledger; the agent gets what its own code gave."""
+
+    def __init__(self, node: Node, redactor: Redactor, ledger: Ledger) -> None:
+        self._node, self._redactor, self._ledger = node, redactor, ledger
+        self._pieces: list[Json] = []
+
+    def piece(self, value: Json) -> None:
+        """Hear what a generator yielded."""
+        self._pieces.append(value)
+
+    def returned(self, outcome: Outcome) -> None:
+        """Compare a result."""
+        if isinstance(outcome, Returned) and isinstance(outcome.payload, Value):
+            self._compare({"result": outcome.payload.json})
+
+    def raised(self, error: BaseException) -> None:
+        """Compare an exception. What stops the replay is told already."""
+        if not isinstance(error, ReplayStopped):
+            self._compare({"raised": _spelled(typed.encode_exception(error))})
+
+    def ended(self, end: StreamEnd, error: BaseException | None, result: Json) -> None:
+        """Compare what a generator yielded and how it ended."""
+        if isinstance(error, ReplayStopped):
+            return
+        raised = _spelled(typed.encode_exception(error)) if error is not None else None
+        self._compare({"yielded": [*self._pieces], **_ending(end, raised, result)})
+
+    def _compare(self, live: dict[str, Json]) -> None:
+        recorded, came = _recorded(self._node.outcome), as_object(parse(self._redactor.text(compact(live))))
+        if next(iter(recorded), "") != next(iter(came), ""):
+            found = FieldDifference(path="outcome", a=recorded, b=came)
+        else:
+            found = next(differences(_settled(recorded), _settled(came)), None)
+        if found is None:
+            return
+        sides = {"recorded": found.a, "replay": found.b}
+        self._ledger.note(
+            "changed",
+            id=self._node.id,
+            call=self._node.label,
+            field=found.path,
+            absent=[side for side, value in sides.items() if isinstance(value, Absent)],
+            **{side: None if isinstance(value, Absent) else value for side, value in sides.items()},
+        )
+
+
+def _recorded(outcome: Outcome) -> dict[str, Json]:
+    match outcome:
+        case Returned(payload=Value(json=json)):
+            return {"result": json}
+        case Raised(exception=exception):
+            return {"raised": _spelled(exception)}
+        case Streamed(chunks=chunks, end=end, exception=exception, result=result):
+            raised = _spelled(exception) if exception is not None else None
+            return {"yielded": [chunk.value for chunk in chunks], **_ending(end, raised, result)}
+        case _:
+            return {}
+
+
+def _ending(end: StreamEnd, raised: Json, result: Json) -> dict[str, Json]:
+    ended: dict[str, Json] = {"end": end.value}
+    if raised is not None:
+        ended["raised"] = raised
+    if result is not None:
+        ended["result"] = result
+    return ended
+
+
+def _spelled(exception: ExceptionRecord) -> Json:
+    return {
+        "type": f"{exception.module}.{exception.qualname}",
+        "message": _ADDRESS.sub("0x", exception.message),
+    }
+
+
+def _settled(value: Json) -> Json:
+    """Leave out of a value what says nothing about it: the text of what could not be written down."""
+    if isinstance(value, list):
+        return [_settled(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _UNSTABLE in value:
+        return {_UNSTABLE: as_object(value).get(_UNSTABLE)}
+    return {name: _settled(item) for name, item in value.items()}

@@ -1,0 +1,283 @@
+"""Giving back what the recorded run drew of the clock and of chance.
+
+Recorded draws are found by who drew: the reel (the program's own lines of execution, or a unit's), the lane, the call
+inside which it was drawn, the site. Between two calls that a lane makes they are a segment; when the replay makes a
+recorded call, the lane goes on with the segment behind it, however much of the one before was used.
+
+What the recording does not hold is never made up: a site that is new, or drew more often, gets a real value, and the
+ledger says so. Only the clock is not the real one then. It runs on from the last moment that was given back, since a
+day's jump in the middle of a run would be no answer to anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from reenact.boundary.inbound import LANE
+from reenact.boundary.lanes import Lane, Reel
+from reenact.boundary.place import Place
+from reenact.boundary.tape import Site, Source
+from reenact.replay.guard import is_allowed
+from reenact.replay.ledger import Ledger
+from reenact.replay.stubs import process_of
+from reenact.values.call import CallKind
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_list, as_object
+from reenact.values.run import Node, Run
+
+TAPE: Final = "reenact.tape"
+_NAME, _BEFORE, _REST = "reenact.draws", "reenact.draws.before", "reenact.draws.rest"
+_PROCESS: Final = "reenact.draws.process"
+_ROOT: Final = "/"
+_NOTHING: Final = object()
+_NOTES: Final = 200
+"""So many sites are told one by one."""
+
+Page = dict[str, deque[Json]]
+Where = tuple[str, str]
+"""A lane, and the id of the call inside which it draws; "" for the root."""
+
+
+class Scope:
+    """What was drawn below one root: of a process, of a unit of work, of a job in another process."""
+
+    def __init__(self, root: Node | None) -> None:
+        self.root = root
+        self.id = root.id if root is not None else ""
+        self._segments: dict[Where, dict[int, Page]] = defaultdict(lambda: defaultdict(dict))
+        self._count: dict[Where, int] = defaultdict(int)
+        """How many calls, or units of work, a lane makes inside a call."""
+        self._behind: dict[str, tuple[Where, int]] = {}
+        """Which segment begins behind a call."""
+        self._units: dict[str, list[int]] = defaultdict(list)
+        """Which segments begin behind the units of work on a lane."""
+        self._at: dict[Where, int] = {}
+
+    def where(self, lane: str, call: str | None) -> Where:
+        """Name a place; a call that is the root itself is none."""
+        return lane, "" if call is None or call in {self.id, _ROOT} else call
+
+    def add(self, node: Node) -> None:
+        """Add a call, in start order, and what its lane drew before it."""
+        where = self.where(node.lane, node.parent)
+        self._keep(node.lane, where[1], node.span.attributes.get(_NAME))
+        self._count[where] += 1
+        self._behind[node.id] = where, self._count[where]
+
+    def add_unit(self, root: Node) -> None:
+        """Add a unit of work of its own that began on a lane of this one, in start order."""
+        where = (root.lane, "")
+        self._keep(root.lane, "", root.span.attributes.get(_BEFORE))
+        self._count[where] += 1
+        self._units[root.lane].append(self._count[where])
+
+    def add_rest(self) -> None:
+        """Add what was drawn after the last calls."""
+        said = self.root.span.attributes.get(_REST) if self.root is not None else None
+        for each in as_list(parsed_or_none(said) if isinstance(said, str) else None):
+            match each:
+                case [str() as lane, pages]:
+                    self._keep_pages(lane, "", pages)
+                case _:
+                    continue
+
+    def add_process(self, sites: Json) -> None:
+        """Add what a process drew before any call, outside of all units that came in."""
+        self._keep_pages("main", "", [["", sites]])
+
+    def _keep(self, lane: str, parent: str, said: object) -> None:
+        if isinstance(said, str):
+            self._keep_pages(lane, parent, parsed_or_none(said))
+
+    def _keep_pages(self, lane: str, parent: str, pages: Json) -> None:
+        for page in as_list(pages):
+            match page:
+                case [str() as call, list() as sites]:
+                    where = (lane, parent) if call == "" else self.where(lane, call)
+                    segment = self._segments[where][self._count[where]]
+                case _:
+                    continue
+            for each in sites:
+                match each:
+                    case [str() as key, list() as values]:
+                        segment.setdefault(key, deque()).extend(values)
+                    case _:
+                        continue
+
+    def next(self, where: Where, key: str, units: Mapping[str, int]) -> Json | object:
+        """Take the next recorded draw of a site."""
+        at = self._at.get(where, 0)
+        if where[1] == "" and (begun := units.get(where[0])):
+            behind = self._units[where[0]][:begun]
+            at = max([at, *behind[-1:]])
+        held = self._segments[where][at].get(key) if where in self._segments else None
+        if not held:
+            return _NOTHING
+        try:
+            value = held[0]
+            if not isinstance(value, dict):
+                return held.popleft()
+        except IndexError:  # another thread of the same lane took it
+            return _NOTHING
+        left = value.get("lost")
+        if isinstance(left, int) and left > 1:
+            held[0] = {"lost": left - 1}
+        else:
+            held.popleft()
+        return _NOTHING
+
+    def crossed(self, node: Node) -> None:
+        """Hear that its call was made again: what its lane draws from now on was drawn behind it."""
+        if (behind := self._behind.get(node.id)) is not None:
+            self._at[behind[0]] = behind[1]
+
+
+class Draws:
+    """Gives recorded draws back (`boundary.tape.Answers`)."""
+
+    def __init__(self, runs: Iterable[Run], selected: Run, ledger: Ledger, process: Callable[[], str]) -> None:
+        self._ledger = ledger
+        self.process = process
+        """Says which recorded process this one is again."""
+        self._of: dict[str, Scope] = {}
+        """The scope of every recorded call."""
+        self._own: dict[str, Scope] = {}
+        """Of the recorded processes, outside all units."""
+        self._by_lane: dict[str, Scope] = {}
+        """Of what was handed to other processes."""
+        self._units: dict[tuple[str, str], list[Scope]] = defaultdict(list)
+        self._told: set[tuple[str, str]] = set()
+        self._clock: tuple[Source, Any, float] | None = None
+        self._began = time.monotonic()
+        said = taped(selected)
+        self.is_taped = said is not None
+        """Whether the recording has a tape at all."""
+        self.generators = {name: str(mode) for name, mode in as_object((said or {}).get("generators")).items()}
+        """The modes of the shared random generators, as they were when the recorded run began."""
+        self._came_in: deque[Scope] = deque()
+        self._delivered: Scope | None = None
+        self._read([node for run in runs for node in run.nodes], selected.root.id if selected.root is not None else "")
+
+    def _read(self, nodes: list[Node], selected: str) -> None:
+        by_id = {node.id: node for node in nodes}
+        nodes.sort(key=lambda node: (process_of(node), node.start_order, node.span.start_ns))
+        roots = [node for node in nodes if TAPE in node.span.attributes]
+        for root in roots:
+            self._place(root)
+        for root in roots:
+            self._own.setdefault(process_of(root), Scope(None))
+        self._delivered = self._of.get(selected)
+        for node in nodes:
+            if TAPE not in node.span.attributes:
+                if (scope := self._nearest(node, by_id)) is not None:
+                    self._of[node.id] = scope
+                    scope.add(node)
+            elif node.kind is not CallKind.CHAIN and node.lane != LANE:
+                self._own[process_of(node)].add_unit(node)
+        for root in roots:
+            self._of[root.id].add_rest()
+        if (delivered := self._delivered) is not None and delivered.root is not None:
+            said = delivered.root.span.attributes.get(_PROCESS)
+            own = self._own[process_of(delivered.root)]
+            if isinstance(said, str) and own.root is None:
+                own.add_process(parsed_or_none(said))
+
+    def _place(self, root: Node) -> None:
+        """Make the scope of a root, and note whose draws it holds."""
+        scope = self._of[root.id] = Scope(root)
+        if root.kind is CallKind.CHAIN:
+            if "/p:" in root.lane:
+                self._by_lane.setdefault(root.lane, scope)
+            self._own.setdefault(process_of(root), scope)
+        elif root.lane == LANE:
+            self._came_in.append(scope)
+        else:
+            self._units[process_of(root), root.lane].append(scope)
+
+    def _nearest(self, node: Node, nodes: Mapping[str, Node]) -> Scope | None:
+        at: Node | None = node
+        seen = set[str]()
+        while at is not None and at.id not in seen:
+            seen.add(at.id)
+            if TAPE in at.span.attributes:
+                return self._of.get(at.id)
+            at = nodes.get(at.parent or "")
+        return None
+
+    def _scope(self, reel: Reel) -> Scope | None:
+        known: Any = reel.recorded
+        if known is not None and known[0] is self:
+            found: Scope | None = known[1]
+            return found
+        process = self.process()
+        if reel.unit:
+            units = self._units.get((process, reel.path), [])
+            scope = units[reel.unit - 1] if reel.unit <= len(units) else None
+        elif reel.path == LANE:
+            scope = self._next_unit()
+        elif "/p:" in reel.path:
+            scope = self._by_lane.get(reel.path)
+        else:
+            scope = self._own.get(process)
+        reel.recorded = self, scope
+        return scope
+
+    def _next_unit(self) -> Scope | None:
+        """Give the unit that is delivered again; where the whole program runs again, one after the other."""
+        delivered = self._delivered
+        if delivered is not None and delivered.root is not None and delivered.root.lane == LANE:
+            return delivered
+        return self._came_in.popleft() if self._came_in else None
+
+    def crossed(self, lane: str, node: Node) -> None:
+        """Hear that a lane made a recorded call again."""
+        scope = self._of.get(node.id)
+        if scope is not None and node.lane == lane:
+            scope.crossed(node)
+
+    def take(
+        self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None
+    ) -> Any:
+        """Give the recorded draw; a call that the policy lets go live sees the real world."""
+        if is_allowed():
+            return make()
+        scope = self._scope(lane.reel)
+        why = "draw not recorded"
+        if scope is not None:
+            call = here.recorded if here is not None and isinstance(here.recorded, str) else None
+            found = scope.next(scope.where(lane.path, call), site.key, lane.reel.units)
+            if found is not _NOTHING:
+                try:
+                    value = site.source.read(found)  # type: ignore[arg-type]
+                except Exception as error:  # noqa: BLE001 - a value that redaction replaced, or that was damaged
+                    why = f"draw cannot be read back ({type(error).__name__})"
+                else:
+                    if site.source.moment is not None:
+                        self._clock = site.source, value, time.monotonic()
+                    return value
+        self._tell(lane.path, site, why)
+        return make() if at is None else at(self._now(scope))
+
+    def _now(self, scope: Scope | None) -> float:
+        """Let the recorded clock run on."""
+        now = time.monotonic()
+        if self._clock is not None:
+            source, value, then = self._clock
+            if source.moment is not None:
+                return source.moment(value) + now - then
+        root = scope.root if scope is not None else self._delivered.root if self._delivered is not None else None
+        return (root.span.start_ns / 1e9 if root is not None else time.time()) + now - self._began
+
+    def _tell(self, lane: str, site: Site, why: str) -> None:
+        if (lane, site.key) not in self._told and len(self._told) < _NOTES:
+            self._told.add((lane, site.key))
+            self._ledger.note("volatile", site=site.key, lane=lane, reason=f"{why}: {site.key}")
+
+
+def taped(run: Run) -> dict[str, Json] | None:
+    """Say how the draws of a run were taped, from its root; None where they were not."""
+    said = run.root.span.attributes.get(TAPE) if run.root is not None else None
+    return as_object(parsed_or_none(said)) if isinstance(said, str) else None

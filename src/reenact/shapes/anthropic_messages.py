@@ -1,0 +1,267 @@
+"""Anthropic's messages (`POST /v1/messages`), beta included, and the gateways that speak the same JSON.
+
+Written from Anthropic's API reference and the types of its SDK. Not for Bedrock's `invoke` and Vertex's `rawPredict`,
+whose model stands in the URL and whose streams are framed differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reenact.contracts.shape import Shape
+from reenact.values.call import CallKind
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lenient import as_count, as_list, as_object, as_text, at, first_count, text_or_none, without
+from reenact.values.message import Answered, Asked, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, Usage
+
+_LENGTHENED = {"text_delta": "text", "thinking_delta": "thinking"}
+"""A delta's type, to the field of its block that it lengthens. It has the same name in the delta."""
+
+
+def _read_request(body: Json) -> Asked:
+    asked = as_object(body)
+    taken = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
+    messages: list[Message] = []
+    if isinstance(system := asked.get("system"), str | list):
+        messages.append(Message(role="system", parts=_parts(system)))
+        taken.add("system")
+    for message in as_list(asked.get("messages")):
+        messages += _turn(message)
+    return Asked(
+        model=text_or_none(asked.get("model")),
+        messages=tuple(messages),
+        tools=tuple(as_list(asked.get("tools"))),
+        parameters=without(asked, taken),
+        stream=asked.get("stream") is True,
+    )
+
+
+def _turn(value: Json) -> list[Message]:
+    """Read one message; each tool result in it is a message of its own, in its place."""
+    if not isinstance(value, dict):
+        return [Message(role="user", parts=(Opaque(value),))]
+    role = as_text(value.get("role")) or "user"
+    content = value.get("content")
+    if not isinstance(content, list):
+        return [Message(role=role, parts=_parts(content))]
+    turns: list[Message] = []
+    parts: list[Part] = []
+    for block in content:
+        if at(block, "type") == "tool_result":
+            turns += [Message(role=role, parts=tuple(parts))] if parts else []
+            parts = []
+            told = _parts(at(block, "content"))
+            turns.append(Message(role="tool", parts=told, tool_call_id=text_or_none(at(block, "tool_use_id"))))
+        else:
+            parts.append(_part(block))
+    if parts or not turns:
+        turns.append(Message(role=role, parts=tuple(parts)))
+    return turns
+
+
+def _read_reply(body: Json) -> Answered:
+    reply = as_object(body)
+    said = isinstance(reply.get("content"), str | list)
+    reason = as_text(reply.get("stop_reason"))
+    return Answered(
+        model=text_or_none(reply.get("model")),
+        id=text_or_none(reply.get("id")),
+        messages=(_reply_message(reply),) if said else (),
+        finish_reasons=(reason,) if reason else (),
+        usage=_usage(reply.get("usage")),
+    )
+
+
+def _reply_message(reply: dict[str, Json]) -> Message:
+    return Message(role=as_text(reply.get("role")) or "assistant", parts=_parts(reply.get("content")))
+
+
+def _usage(usage: Json) -> Usage:
+    """Read the counts. Anthropic's `input_tokens` are those beside the cache; a prompt's are all."""
+    fresh, completion = first_count(usage, ("input_tokens",)), first_count(usage, ("output_tokens",))
+    cache_read = first_count(usage, ("cache_read_input_tokens",))
+    cache_write = first_count(usage, ("cache_creation_input_tokens",))
+    prompt = None if fresh is None else fresh + (cache_read or 0) + (cache_write or 0)
+    return Usage(
+        prompt=prompt,
+        completion=completion,
+        total=None if prompt is None or completion is None else prompt + completion,
+        cache_read=cache_read,
+        cache_write=cache_write,
+        reasoning=first_count(usage, ("output_tokens_details", "thinking_tokens")),
+    )
+
+
+def _parts(content: Json) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, list):
+        return tuple(_part(block) for block in content)
+    return () if content is None else (Opaque(content),)
+
+
+def _part(block: Json) -> Part:
+    if isinstance(block, str):
+        return Text(block)
+    said = as_object(block)
+    match said.get("type"):
+        case "text" if isinstance(text := said.get("text"), str):
+            return Text(text)
+        case "thinking" if isinstance(thought := said.get("thinking"), str):
+            return Reasoning(text=thought, encrypted=text_or_none(said.get("signature")))
+        case "redacted_thinking" if isinstance(data := said.get("data"), str):
+            return Reasoning(encrypted=data)
+        case "tool_use" if isinstance(name := said.get("name"), str):  # one that the provider runs is `server_tool_use`
+            return ToolCall(id=as_text(said.get("id")), name=name, arguments=_arguments(said.get("input")))
+        case "image" | "document":
+            return _media(said) or Opaque(block)
+        case _:
+            return Opaque(block)
+
+
+def _arguments(given: Json) -> str:
+    """Spell a tool's input as JSON text. A stream that was cut off left it as text."""
+    return given if isinstance(given, str) else compact(given)
+
+
+def _media(block: dict[str, Json]) -> Media | None:
+    source = as_object(block.get("source"))
+    mime_type = as_text(source.get("media_type"))
+    match source.get("type"):
+        case "base64":
+            url = f"data:{mime_type};base64,{as_text(source.get('data'))}"
+        case "url":
+            url = as_text(source.get("url"))
+        case _:
+            url = ""
+    kind, name = as_text(block.get("type")), as_text(block.get("title"))
+    return Media(modality=kind, url=url, mime_type=mime_type, name=name) if url else None
+
+
+def _fold(events: Iterable[Json]) -> Json:
+    """Join events into the message that would have come whole.
+
+    As the SDK's accumulator does it, and without what that adds: fields that no event carried stay absent. A tool's
+    input that was cut off stays the text that came. An `error` event stays in the reply under `error`.
+    """
+    reply: dict[str, Json] = {}
+    blocks: dict[int, dict[str, Json]] = {}
+    inputs: dict[int, str] = {}
+    for event in events:
+        said = as_object(event)
+        match said.get("type"):
+            case "message_start":
+                reply = {**as_object(said.get("message"))}
+            case "content_block_start":
+                blocks[as_count(said.get("index")) or 0] = {**as_object(said.get("content_block"))}
+            case "content_block_delta":
+                index = as_count(said.get("index")) or 0
+                _lengthen(blocks.setdefault(index, {}), inputs, index, as_object(said.get("delta")))
+            case "message_delta":
+                _finish(reply, said)
+            case _ if "error" in said:
+                reply["error"] = said["error"]
+            case _:
+                pass
+    for index, text in inputs.items():
+        if text:
+            read = parsed_or_none(text)
+            blocks[index]["input"] = text if read is None else read
+    if blocks:
+        reply["content"] = [blocks[index] for index in sorted(blocks)]
+    return reply
+
+
+def _lengthen(block: dict[str, Json], inputs: dict[int, str], index: int, delta: dict[str, Json]) -> None:
+    kind = as_text(delta.get("type"))
+    if field := _LENGTHENED.get(kind):
+        block[field] = as_text(block.get(field)) + as_text(delta.get(field))
+    elif kind == "input_json_delta":
+        inputs[index] = inputs.get(index, "") + as_text(delta.get("partial_json"))
+    elif kind == "citations_delta":
+        block["citations"] = [*as_list(block.get("citations")), delta.get("citation")]
+    else:  # `signature_delta`, `compaction_delta` and what is newer carry whole fields
+        block.update(without(delta, ("type",)))
+
+
+def _finish(reply: dict[str, Json], event: dict[str, Json]) -> None:
+    """Take over what only the end of a stream tells. Counts of usage are totals, absent where they did not change."""
+    delta = as_object(event.get("delta"))
+    reply.update({name: value for name, value in delta.items() if value is not None or name not in reply})
+    rest = without(event, ("type", "delta", "usage"))
+    reply.update({name: value for name, value in rest.items() if value is not None})
+    if usage := as_object(event.get("usage")):
+        told = {name: count for name, count in usage.items() if count is not None}
+        reply["usage"] = {**as_object(reply.get("usage")), **told}
+
+
+def _unfold(body: Json) -> bytes:
+    """Spell a whole message as events, one for each block's text."""
+    reply = as_object(body)
+    ends = {name: reply[name] for name in ("stop_reason", "stop_sequence", "stop_details") if name in reply}
+    begun: dict[str, Json] = {**reply, **dict.fromkeys(ends), "content": []}
+    events: list[dict[str, Json]] = [{"type": "message_start", "message": begun}]
+    for index, block in enumerate(map(as_object, as_list(reply.get("content")))):
+        deltas = [*_deltas(block)]
+        emptied: Json = {**block, **{field: empty for field, empty, _ in deltas}}
+        events.append({"type": "content_block_start", "index": index, "content_block": emptied})
+        for _, _, delta in deltas:
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": ends, "usage": as_object(reply.get("usage"))})
+    events.append({"type": "message_stop"})
+    return "".join(f"event: {event['type']}\ndata: {compact(event)}\n\n" for event in events).encode("utf-8", "replace")
+
+
+def _deltas(block: dict[str, Json]) -> Iterator[tuple[str, Json, dict[str, Json]]]:
+    """Give the fields of a block that come in pieces, what they hold before, and the piece."""
+    kind = block.get("type")
+    if kind == "text" and isinstance(text := block.get("text"), str):
+        yield "text", "", {"type": "text_delta", "text": text}
+    elif kind == "thinking":
+        yield "thinking", "", {"type": "thinking_delta", "thinking": as_text(block.get("thinking"))}
+        if "signature" in block:
+            yield "signature", "", {"type": "signature_delta", "signature": block["signature"]}
+    elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+        yield "input", {}, {"type": "input_json_delta", "partial_json": _arguments(block.get("input"))}
+
+
+SHAPE = Shape(
+    name="anthropic.messages",
+    system="anthropic",
+    operation="chat",
+    kind=CallKind.LLM,
+    span_name="messages.create",
+    paths=("/v1/messages",),
+    needs=(b'"messages"',),
+    noise=frozenset({"metadata"}),
+    opaque=("signature", "data", "encrypted_content", "encrypted_index", "encrypted_stdout"),
+    read_request=_read_request,
+    read_reply=_read_reply,
+    fold=_fold,
+    unfold=_unfold,
+    stream_ends=(b"\nevent: message_stop", b"\nevent:message_stop"),
+    credentials=("ANTHROPIC_API_KEY",),
+)
+
+COUNT_TOKENS = Shape(
+    name="anthropic.count_tokens",
+    system="anthropic",
+    operation="count_tokens",
+    kind=CallKind.LLM,
+    span_name="messages.count_tokens",
+    paths=("/v1/messages/count_tokens",),
+    needs=(b'"messages"',),
+    noise=frozenset(),
+    opaque=SHAPE.opaque,
+    read_request=_read_request,
+    read_reply=lambda _: Answered(),
+    fold=lambda events: as_object(next(iter(events), None)),
+    is_stream=lambda _: False,
+    credentials=SHAPE.credentials,
+)
+"""Token counting: a request to a model that no model answers.
+
+A model call by kind, as OpenInference has it, so that no replay under `--tools live` sends it. The count stands in the
+reply's body and is no token usage: nothing was generated, and nothing is billed.
+"""

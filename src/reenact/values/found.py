@@ -1,0 +1,106 @@
+"""Tools that were found and not declared: what their spans say of them, and which of them run again in a replay.
+
+A found tool that touched nothing outside the process runs again, since it may keep the agent's own state. One that
+touched anything is answered from the recording. Then what it changed in memory is not as it was recorded, and so every
+call that can reach the same state is answered too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from reenact.values.call import Raised, Streamed, StreamEnd, Unfinished
+from reenact.values.json import parsed_or_none
+from reenact.values.run import Node
+
+FOUND = "reenact.tool.found"
+"""The tool has no decorator: it was found by its name in the model's tool schemas."""
+TOUCHED = "reenact.tool.touched"
+"""JSON list: what it did outside the process while it ran, such as `write notes.txt`."""
+HELD = "reenact.tool.held"
+"""JSON list: open connections, files and the like that it can reach, whose use raises no audit event."""
+CHANGED = "reenact.tool.changed"
+"""JSON list: names of in-process state that was not the same after it ran."""
+STATE = "reenact.tool.state"
+"""JSON list: names of in-process state that it can reach."""
+OF_FOUND = (TOUCHED, HELD, CHANGED, STATE)
+
+
+def is_found(node: Node) -> bool:
+    """Tell whether this is a call of a tool that was found and not declared."""
+    return bool(node.span.attributes.get(FOUND))
+
+
+def listed(node: Node, name: str) -> list[str]:
+    """Read one of the lists of names."""
+    text = node.span.attributes.get(name)
+    value = parsed_or_none(text) if isinstance(text, str) else None
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def acted(node: Node) -> list[str]:
+    """Say why a found tool must not run again: what it touched or may have touched; empty where it may."""
+    return [*listed(node, TOUCHED), *(f"use {held}" for held in listed(node, HELD))]
+
+
+def run_again(nodes: Iterable[Node]) -> frozenset[str]:
+    """Name by id the calls of found tools that run again in a replay of all these calls."""
+    again: dict[str, Node] = {}
+    lost = set[str]()
+    for node in nodes:
+        if not is_found(node):
+            continue
+        if acted(node) or _has_no_end(node):
+            lost.update(listed(node, CHANGED))
+        else:
+            again[node.id] = node
+    while tainted := [node for node in again.values() if not lost.isdisjoint(listed(node, STATE))]:
+        for node in tainted:
+            del again[node.id]
+            lost.update(listed(node, CHANGED))
+    return frozenset(again)
+
+
+def follow(nodes: Collection[Node], again: Collection[str]) -> dict[str, int]:
+    """Say which calls that run again begin no sooner than another one has ended, by its end order.
+
+    Calls that ran side by side and share state change it in an order that nobody recorded; the order of their ends is
+    taken for it. A call with calls inside waits for none, since others may have waited for those.
+    """
+    parents = {node.parent for node in nodes}
+    running: dict[object, list[_Use]] = {}
+    found: dict[str, int] = {}
+    for node in sorted((each for each in nodes if each.id in again), key=lambda each: each.start_order):
+        use = _Use(node, frozenset(listed(node, STATE)), frozenset(listed(node, CHANGED)))
+        process = node.span.resource.attributes.get("reenact.process.id")  # each numbers its own
+        beside = [each for each in running.get(process, []) if each.node.end_order > node.start_order]
+        for other in beside:
+            first, last = sorted((other.node, node), key=lambda each: each.end_order)
+            if use.shares(other) and last.id not in parents:
+                found[last.id] = max(found.get(last.id, 0), first.end_order)
+        running[process] = [*beside, use]
+    return found
+
+
+class _Use(NamedTuple):
+    """A call and the state that it reaches and changed."""
+
+    node: Node
+    state: frozenset[str]
+    changed: frozenset[str]
+
+    def shares(self, other: _Use) -> bool:
+        """Tell whether one of the two changed what the other reaches."""
+        return not (self.state.isdisjoint(other.changed) and other.state.isdisjoint(self.changed))
+
+
+def _has_no_end(node: Node) -> bool:
+    """Tell whether the call was given up from outside, at a moment that no second run would meet again."""
+    outcome = node.outcome
+    if isinstance(outcome, Unfinished):
+        return True
+    if isinstance(outcome, Streamed) and outcome.end is StreamEnd.UNFINISHED:
+        return True
+    raised = outcome.exception if isinstance(outcome, Raised | Streamed) else None
+    return raised is not None and raised.qualname in {"CancelledError", "KeyboardInterrupt"}

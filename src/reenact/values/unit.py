@@ -1,0 +1,179 @@
+"""A unit of work that came in from outside, as the root of its run tells it: what asked for it, how to do it again.
+
+`docs/schema.md`, "Inbound units".
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+from reenact.values.difference import ABSENT, Absent
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.run import Run
+
+INBOUND = "reenact.inbound"
+APP = "reenact.app"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebRequest:
+    """A request to an application."""
+
+    interface: str
+    """How it was handed over: `asgi` or `wsgi`."""
+    method: str
+    scheme: str
+    version: str
+    spec: str
+    """Which edition of ASGI's HTTP specification the server spoke; some frameworks choose by it."""
+    path: str
+    """With the root path, decoded."""
+    raw_path: str
+    root_path: str
+    query: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes | None
+    """None where it was too large to be kept."""
+    client: tuple[str, int] | None
+    server: tuple[str, int] | None
+    left_after: int | None
+    """After how many bytes of the answer the client went away; None where it stayed."""
+    left_at: int | None
+    """When that was, in nanoseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebAnswer:
+    """What an application answered."""
+
+    status: int
+    content_type: str
+    body: bytes | None
+    """None where it was too large to be kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A call of a task or of a unit of the agent's own."""
+
+    interface: str
+    """How it was called: `celery` or `function`."""
+    name: str
+    module: str
+    """The module that declares it."""
+    args: tuple[Json, ...]
+    """Typed JSON."""
+    kwargs: dict[str, Json]
+    request: dict[str, Json]
+    """What it could read of the message that asked for it, in typed JSON."""
+
+
+def inbound(run: Run) -> dict[str, Json] | None:
+    """Give what the root says of the unit that came in, or None where the run is none."""
+    return _object(run, INBOUND)
+
+
+def app(run: Run) -> dict[str, Json]:
+    """Give how the application that served it is made again; `import` is null where it has no name."""
+    return _object(run, APP) or {}
+
+
+def around(run: Run) -> str | None:
+    """Give the id of the run of the process that served it, where that had called anything by then."""
+    return _text(run, "reenact.inbound.process") or None
+
+
+def request_of(run: Run) -> WebRequest | None:
+    """Read the request that a run served, or None where it served none."""
+    said = inbound(run)
+    if said is None or said.get("protocol") != "http":
+        return None
+    headers = [
+        (name, as_text(value)) for name, values in as_object(said.get("headers")).items() for value in as_list(values)
+    ]
+    return WebRequest(
+        interface=as_text(said.get("interface")) or "asgi",
+        method=as_text(said.get("method")) or "GET",
+        scheme=as_text(said.get("scheme")) or "http",
+        version=as_text(said.get("version")) or "1.1",
+        spec=as_text(said.get("spec")) or "2.3",
+        path=as_text(said.get("path")),
+        raw_path=as_text(said.get("raw_path")),
+        root_path=as_text(said.get("root_path")),
+        query=as_text(said.get("query")),
+        headers=tuple(headers),
+        body=_body(run, "input.value", "reenact.http.request.body"),
+        client=_address(said.get("client")),
+        server=_address(said.get("server")),
+        left_after=_number(run, "reenact.inbound.left_after"),
+        left_at=_number(run, "reenact.inbound.left_at"),
+    )
+
+
+def job_of(run: Run) -> Job | None:
+    """Read the job that a run did, or None where it did none."""
+    said = inbound(run)
+    if said is None or said.get("protocol") != "job":
+        return None
+    given = as_object(parsed_or_none(_text(run, "input.value")))
+    return Job(
+        interface=as_text(said.get("interface")),
+        name=as_text(said.get("name")),
+        module=as_text(said.get("module")),
+        args=tuple(as_list(given.get("args"))),
+        kwargs=as_object(given.get("kwargs")),
+        request=as_object(said.get("request")),
+    )
+
+
+def result_of(run: Run) -> Json | Absent:
+    """Give what a job returned, in typed JSON; ABSENT where it did not return."""
+    said = _text(run, "output.value")
+    return parsed_or_none(said) if said else ABSENT
+
+
+def answer_of(run: Run) -> WebAnswer | None:
+    """Read what a run answered, or None where it did not come to that."""
+    status = _number(run, "http.response.status_code")
+    if inbound(run) is None or status is None:
+        return None
+    headers = as_list(parsed_or_none(_text(run, "reenact.http.response.headers")))
+    named = {as_text(pair[0]): as_text(pair[1]) for each in headers if len(pair := as_list(each)) == 2}
+    body = _body(run, "output.value", "reenact.http.response.body")
+    return WebAnswer(status=status, content_type=named.get("content-type", ""), body=body)
+
+
+def _object(run: Run, name: str) -> dict[str, Json] | None:
+    found = parsed_or_none(_text(run, name))
+    return found if isinstance(found, dict) else None
+
+
+def _text(run: Run, name: str) -> str:
+    value = run.root.span.attributes.get(name) if run.root is not None else None
+    return value if isinstance(value, str) else ""
+
+
+def _number(run: Run, name: str) -> int | None:
+    value = run.root.span.attributes.get(name) if run.root is not None else None
+    if isinstance(value, str):
+        return int(value) if value.isdigit() else None
+    return as_count(value) if isinstance(value, int | float) else None
+
+
+def _body(run: Run, value: str, binary: str) -> bytes | None:
+    if _number(run, f"{binary}.too_large") is not None:
+        return None
+    if coded := _text(run, binary):
+        try:
+            return base64.b64decode(coded)
+        except (binascii.Error, ValueError):
+            return None
+    return _text(run, value).encode("utf-8", "surrogatepass")
+
+
+def _address(given: Json) -> tuple[str, int] | None:
+    pair = as_list(given)
+    return (as_text(pair[0]), as_count(pair[1]) or 0) if len(pair) == 2 else None

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from sys import _getframe
+from typing import Any
+
+import pytest
+import wrapt
+
+from held import Held
+from reenact.boundary import lanes, place, tape
+from reenact.boundary.lanes import Lane
+from reenact.boundary.place import Place
+from reenact.boundary.tape import Lost, Site, Sites, Source
+
+CLOCK = Source(name="clock")
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Held:
+    return Held(tmp_path)
+
+
+def site(key: str = "a:f clock") -> Site:
+    return Site(key=key, source=CLOCK)
+
+
+def test_a_site_is_module_function_and_source_and_no_line() -> None:
+    sites = Sites(CLOCK)
+
+    class Agent:
+        def one(self) -> list[Site | None]:
+            return [sites.of(_getframe(0)), sites.of(_getframe(0))]
+
+    first, second = Agent().one()
+    assert first is second
+    assert first is not None
+    where = f"{__name__}:test_a_site_is_module_function_and_source_and_no_line.<locals>.Agent.one"
+    assert first.key == f"{where} clock"
+
+
+@pytest.mark.parametrize(
+    ("file", "module", "own"),
+    [
+        ("/app/agent.py", "agent", True),
+        ("/app/agent.py", "__main__", True),
+        (os.__file__, "os", False),
+        (str(Path(wrapt.__file__)), "wrapt", False),
+        (str(Path(tape.__file__)), "reenact.boundary.tape", False),
+        ("<frozen importlib._bootstrap>", "importlib._bootstrap", False),
+    ],
+)
+def test_whose_code_draws(file: str, module: str, *, own: bool) -> None:
+    sites = Sites(CLOCK)
+    names: dict[str, Any] = {"__name__": module, "__file__": file, "find": lambda: sites.of(_getframe(1))}
+    exec(compile("found = find()", file, "exec"), names)
+    assert (names["found"] is not None) is own
+
+
+def test_what_draws_for_its_caller_is_looked_through() -> None:
+    import uuid
+
+    sites = Sites(CLOCK)
+    passing = compile("def draw(): return find()", uuid.__file__, "exec")
+    names: dict[str, Any] = {"__name__": "uuid", "__file__": uuid.__file__, "find": lambda: sites.of(_getframe(1))}
+    exec(passing, names)
+    found = names["draw"]()
+    assert found is not None
+    assert found.key.startswith(f"{__name__}:test_what_draws_for_its_caller")
+
+
+@pytest.fixture
+def _on() -> Any:
+    lanes.restart()
+    tape.install(on=True)
+    yield
+    tape.install(on=False)
+    lanes.restart()
+
+
+@pytest.mark.usefixtures("_on")
+def test_draws_are_kept_by_lane_call_and_site() -> None:
+    a, b = site("a"), site("b")
+    assert tape.draw(a, lambda: 1) == 1
+    tape.draw(b, lambda: 2)
+    with place.at(Place(9, 7, root=5)):
+        tape.draw(a, lambda: 3)
+        with lanes.on(lanes.current().spawn("task")):
+            tape.draw(a, lambda: 4)
+            other = lanes.current()
+    main = lanes.current()
+    assert main.drawn == {0: {a: [1], b: [2]}, 7: {a: [3]}}
+    assert other.drawn == {7: {a: [4]}}
+    assert [*main.reel.drew.values()] == [main, other]
+
+
+@pytest.mark.usefixtures("_on")
+def test_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tape, "MOST", 3)
+    one = site()
+    assert [tape.draw(one, iter(range(9)).__next__) for _ in range(7)] == [0] * 7
+    values = (lanes.current().drawn or {})[0][one]
+    assert len(values) == 4
+    assert isinstance(values[-1], Lost)
+    assert values[-1].count == 4
+
+
+@pytest.mark.usefixtures("_on")
+def test_lanes_that_draw_and_never_call_are_forgotten_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "_DREW", 3)
+    spawned: list[Lane] = []
+    for _ in range(5):
+        with lanes.on(lanes.current().spawn("task")):
+            tape.draw(site(), lambda: 0)
+            spawned.append(lanes.current())
+    reel = lanes.current().reel
+    assert (len(reel.drew), reel.forgotten) == (3, 2)
+    assert [lane.drawn is None for lane in spawned] == [True, True, False, False, False]
+
+
+def test_nothing_is_kept_while_nobody_records() -> None:
+    lanes.restart()
+    assert tape.draw(site(), lambda: 1) == 1
+    assert lanes.current().drawn is None
+    assert tape.mode("random") == tape.SHARED
+
+
+COSTS = """
+import datetime, json, os, random, secrets, sys, time, uuid
+from time import perf_counter_ns
+import reenact
+from reenact.boundary import tape
+
+now = datetime.datetime.now
+SOURCES = {
+    "time.time": lambda: time.time(),
+    "time.time_ns": lambda: time.time_ns(),
+    "datetime.now": lambda: datetime.datetime.now(),
+    "datetime.now(UTC)": lambda: datetime.datetime.now(datetime.UTC),
+    "date.today": lambda: datetime.date.today(),
+    "time.localtime": lambda: time.localtime(),
+    "time.strftime": lambda: time.strftime("%Y"),
+    "uuid.uuid1": lambda: uuid.uuid1(),
+    "uuid.uuid4": lambda: uuid.uuid4(),
+    "random.random": lambda: random.random(),
+    "random.randint": lambda: random.randint(1, 6),
+    "random.Random": lambda: random.Random(),
+    "os.urandom": lambda: os.urandom(16),
+    "secrets.token_hex": lambda: secrets.token_hex(16),
+}
+call = reenact.tool(lambda: 1)
+costs = {}
+for name, draw in SOURCES.items():
+    draw()
+    best = float("inf")
+    for _ in range(9):
+        began = perf_counter_ns()
+        for _ in range(900):
+            draw()
+        best = min(best, (perf_counter_ns() - began) / 900)
+    call()
+    costs[name] = best
+print(json.dumps([tape.is_on(), costs]))
+"""
+
+
+def test_what_a_draw_costs(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    program = tmp_path / "costs.py"
+    program.write_text(COSTS)
+
+    def measured(*words: str) -> tuple[bool, dict[str, float]]:
+        done = subprocess.run(
+            [sys.executable, *words, str(program)], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        on, costs = json.loads(done.stdout)
+        return on, costs
+
+    (off, bare), (on, taped) = measured(), measured("-m", "reenact", "run", "-q", "--", sys.executable)
+    assert (off, on) == (False, True)
+    assert bare.keys() == taped.keys()
+    for name, cost in taped.items():
+        figure = f"a draw, ns: {name:18} {bare[name]:6.0f} bare, {cost:6.0f} taped, {cost - bare[name]:+6.0f}"
+        record_property("figure", figure)
+
+
+def test_the_modes_of_a_recording_begin_as_it_began(held: Held) -> None:
+    import random
+
+    made = held.start(generators={})
+    state = random.getstate()
+    random.setstate(state)
+    assert tape.mode("random") == tape.SHARED
+    assert tape.generators() == {}
+    held.finish(made)
+    made = held.start()
+    assert tape.mode("random") == tape.UNKNOWN
+    assert time.time() > 0
+    held.finish(made)

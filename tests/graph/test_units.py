@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from came_in import came_in
+from made import Made
+from reenact.graph.verdict import judge
+from reenact.values.run import Grade, KitItem, Run
+
+
+def kit(run: Run) -> dict[str, KitItem]:
+    return {item.name: item for item in judge(run).kit}
+
+
+def lost(run: Run) -> dict[str, str]:
+    return {reason.field: reason.fix for reason in judge(run).reasons}
+
+
+def test_a_request_that_was_kept_whole_can_be_delivered_again() -> None:
+    run = came_in(b'{"a": 1}')
+    assert judge(run).grade is Grade.EXACT
+    items = kit(run)
+    assert (items["request"].state, items["request"].detail) == ("present", "POST /ask, 8 bytes")
+    assert (items["application"].state, items["application"].detail) == ("present", "service:app")
+
+
+def test_headers_that_were_left_out_are_named() -> None:
+    item = kit(came_in(inbound={"headers": {"host": ["x"]}, "left_out": ["x-odd", "x-even"]}))["request headers"]
+    assert (item.state, item.detail) == ("partial", "without x-odd, x-even")
+    assert "REENACT_KEEP_HEADERS" in item.fix
+    assert kit(came_in())["request headers"].state == "present"
+
+
+def test_too_large_a_body_is_a_reason() -> None:
+    run = came_in(None)
+    assert judge(run).grade is Grade.PARTIAL
+    assert "request" in lost(run)
+    assert kit(run)["request"].state == "missing"
+    assert "answer" in lost(came_in(answer=None))
+
+
+def test_an_application_without_a_name_is_named_by_its_program() -> None:
+    run = came_in(app={"import": None})
+    assert "application" not in lost(run)
+    assert kit(run)["application"].state == "partial"
+
+
+def test_an_application_that_cannot_be_made_is_a_reason() -> None:
+    run = came_in(app={"import": None}, main=None)
+    assert "--app" in lost(run)["application"]
+    assert kit(run)["application"].state == "missing"
+
+
+def test_a_script_has_nothing_to_deliver() -> None:
+    made = Made(1)
+    made.tool("a", {}, 1)
+    assert "request" not in kit(made.run())

@@ -1,0 +1,61 @@
+"""How far a recording can be replayed: what found tools add to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from made import Made, user
+from reenact.graph.verdict import judge
+from reenact.values.found import CHANGED, FOUND, STATE, TOUCHED
+from reenact.values.run import Grade, Reason
+
+
+def reasons(made: Made) -> list[Reason]:
+    made.llm([user("go")], "done")
+    found = judge(made.run())
+    lost = [reason for reason in found.reasons if reason.call != "run"]
+    assert (found.grade is Grade.EXACT) == (not found.reasons)
+    return lost
+
+
+def lists(**said: list[str]) -> dict[str, Any]:
+    names = {"touched": TOUCHED, "changed": CHANGED, "state": STATE}
+    return {FOUND: True, **{names[name]: json.dumps(each) for name, each in said.items()}}
+
+
+def test_a_tool_that_touched_something_and_changed_nothing_loses_nothing() -> None:
+    made = Made()
+    made.tool("note", more=lists(touched=["write notes.txt"], state=["m:PATH"]))
+    made.tool("add", more=lists(state=["m:CART"], changed=["m:CART"]))
+    assert reasons(made) == []
+
+
+def test_state_that_a_replay_cannot_restore_is_named_with_what_would_keep_it() -> None:
+    made = Made()
+    made.tool("book", more=lists(touched=["connect to db:5432"], state=["m:CART"], changed=["m:CART"]))
+    (reason,) = reasons(made)
+    assert (reason.call, reason.field) == ("tool book #2", "state")
+    assert "m:CART" in reason.lost
+    assert "connect to db:5432" in reason.lost
+    assert "@reenact.tool" in reason.fix
+
+
+def test_a_tool_that_lost_its_state_to_another_one_is_named_too() -> None:
+    made = Made()
+    made.tool("book", more=lists(touched=["write a"], state=["m:A"], changed=["m:A"]))
+    made.tool("add", more=lists(state=["m:A"], changed=["m:A"]))
+    assert [(reason.call, reason.field) for reason in reasons(made)] == [
+        ("tool book #2", "state"),
+        ("tool add #3", "state"),
+    ]
+
+
+def test_a_result_that_cannot_be_written_down_is_no_loss_where_the_tool_runs_again() -> None:
+    unstable = {"$unstable": "m.Thing", "repr": "<Thing>"}
+    made = Made()
+    made.tool("quiet", {}, unstable, more=lists())
+    assert reasons(made) == []
+    made = Made()
+    made.tool("loud", {}, unstable, more=lists(touched=["write a"]))
+    assert [reason.field.startswith("result") for reason in reasons(made)] == [True]

@@ -1,0 +1,106 @@
+"""A loop that is handed messages: each call of its function is a run, done again without the loop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desk import Desk
+
+LOOP = """
+import asyncio, dataclasses, queue, random, threading
+import reenact
+
+@dataclasses.dataclass
+class Message:
+    user: str
+    text: str
+
+@reenact.tool
+def throw(what: str) -> str:
+    return f"{what}:{random.SystemRandom().randrange(10**6)}"
+
+@reenact.unit
+def handle(message: Message, tries: int = 1) -> str:
+    with reenact.run("message", user=message.user):
+        found = throw(message.text)
+    if message.user == "u-3":
+        raise KeyError(found)
+    return found
+
+@reenact.unit(name="later")
+async def handle_later(text: str) -> list[str]:
+    return list(await asyncio.gather(*(asyncio.to_thread(throw, f"{text}{number}") for number in range(3))))
+
+def serve(waiting: "queue.Queue[Message | None]") -> None:
+    while (message := waiting.get()) is not None:
+        try:
+            print(handle(message))
+        except KeyError as error:
+            print("failed", error)
+
+def main() -> None:
+    waiting: "queue.Queue[Message | None]" = queue.Queue()
+    threads = [threading.Thread(target=serve, args=(waiting,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(6):
+        waiting.put(Message(f"u-{number}", "same"))
+    for _ in threads:
+        waiting.put(None)
+    for thread in threads:
+        thread.join()
+    print(asyncio.run(handle_later("x")))
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture(params=["a module", "the program itself"])
+def desk(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Desk, str]:
+    made = Desk(tmp_path)
+    made.write("loop.py", LOOP)
+    made.write("start.py", "import loop\nloop.main()\n")
+    return made, "start.py" if request.param == "a module" else "loop.py"
+
+
+def runs(desk: Desk) -> list[dict[str, Any]]:
+    return json.loads(desk.reenact("ls", "--json").stdout)["runs"]
+
+
+def test_each_message_is_a_run_and_the_bad_one_is_handled_again(desk: tuple[Desk, str]) -> None:
+    at, program = desk
+    live = at.reenact("run", "-q", "--", "python", program)
+    assert live.returncode == 0, live.stderr
+    found = runs(at)
+    assert sorted(run["name"] for run in found) == ["later", *["message"] * 6]
+    assert {run["user"] for run in found if run["name"] == "message"} == {f"u-{number}" for number in range(6)}
+    (bad,) = [run for run in found if run["status"] == "error"]
+    assert bad["user"] == "u-3"
+    done = at.reenact("replay", bad["id"], environ=at.bare())
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in live.stdout.splitlines() if line.startswith("failed")]
+    assert f"KeyError: {line.removeprefix('failed ')}" in done.stderr
+    (later,) = [run for run in found if run["name"] == "later"]
+    done = at.reenact("replay", later["id"], environ=at.bare())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == eval(live.stdout.splitlines()[-1])
+
+    (at.folder / "loop.py").write_text(LOOP.replace('message.user == "u-3"', "False"))
+    done = at.reenact("replay", bad["id"], environ=at.bare())
+    assert done.returncode == 1
+    assert "KeyError" in done.stderr.splitlines()[0]
+
+
+def test_arguments_that_cannot_be_written_down_are_named(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write("loop.py", LOOP.replace("handle(message))", "handle(message, threading.Lock()))"))
+    assert desk.reenact("run", "-q", "--", "python", "loop.py").returncode == 0
+    (bad,) = [run for run in runs(desk) if run["status"] == "error"]
+    done = desk.reenact("replay", bad["id"])
+    assert done.returncode == 125
+    assert "arguments of handle cannot be rebuilt" in done.stderr

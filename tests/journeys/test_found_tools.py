@@ -1,0 +1,278 @@
+"""Agents whose tools nobody declared: recorded with no change to them, then replayed with nothing to talk to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from desk import EXAMPLES, ROOT, Desk
+from reenact.demo.provider import StandIn
+from reenact.demo.script import Question, Reply, Says, ToolUse
+
+PROGRAM = Path(__file__).with_name("found_tools_program.py")
+KINDS = {
+    "function": 'function in a table: `{"get_weather": get_weather}`',
+    "globals": "function called by `globals()[name]`",
+    "renamed": 'function or lambda under another name: `{"get_weather": fetch}`',
+    "record": 'record: `{"name": "get_weather", "run": fetch}`',
+    "method": 'method of an instance: `{"get_weather": desk.get_weather}`',
+    "getattr": "method called by `getattr(desk, name)`",
+    "classmethod": "class method",
+    "staticmethod": "static method",
+    "async": "async function",
+    "generator": "generator",
+    "async_generator": "async generator",
+    "closure": "closure made in a running function",
+    "wrapped": "function under a decorator of the agent's own",
+    "partial": "`functools.partial`",
+    "callable": "instance with `__call__`",
+    "lru_cache": "`functools.lru_cache`",
+    "builtin": 'builtin in a table: `{"total": sum}`',
+    "inline": 'inline dispatch: `if name == "get_weather":`',
+}
+Count = Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
+
+
+def every_tool_once(question: Question, chance: Random) -> Reply:
+    """Ask for each tool that the request offers, one after the other."""
+    offered = [str(tool["function"]["name"]) for tool in question.body["tools"]]  # type: ignore[index, union-attr]
+    done = len(question.results)
+    if done == len(offered):
+        return Says(text="that was all of them")
+    return Says(tools=(ToolUse(name=offered[done], arguments={"n": chance.randint(1, 99)}),))
+
+
+@pytest.fixture
+def asking() -> Iterator[StandIn]:
+    with StandIn(scripts={"all-tools": every_tool_once}, max_delay_ms=1) as provider:
+        yield provider
+
+
+def recorded(desk: Desk, provider: StandIn, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    desk.environ.update(provider.environment)
+    done = desk.reenact("run", "--", "python", program, *words)
+    desk.environ.clear()
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def tools(desk: Desk, run: str = "last") -> list[dict[str, object]]:
+    calls = json.loads(desk.reenact("show", run, "--json").stdout)["calls"]
+    return [call for call in calls if call["kind"] == "tool"]
+
+
+def listed(call: dict[str, object], what: str) -> list[str]:
+    attributes = call["attributes"]
+    assert isinstance(attributes, dict)
+    return json.loads(attributes.get(f"reenact.tool.{what}", "[]"))
+
+
+@dataclass
+class Seen:
+    """What recording and replaying every kind of tool came to."""
+
+    recorded: set[str]
+    ran_again: set[str]
+    answered: set[str]
+    printed: set[str]
+    refused: str
+
+    def cell(self, name: str) -> str:
+        """Say what a replay did with a tool."""
+        if name in self.ran_again:
+            return "run again"
+        if name in self.answered:
+            return "answered"
+        if name in self.printed:
+            return "runs, unseen"
+        return "refused" if self.refused else "?"
+
+    def table(self) -> list[str]:
+        """Draw the support table."""
+        rows = [
+            "| a tool that is | found | joined, recorded | touched nothing | touched something |",
+            "|---|---|---|---|---|",
+        ]
+        for kind, said in KINDS.items():
+            quiet, loud = f"{kind}_quiet", f"{kind}_loud"
+            found = "yes" if {quiet, loud} <= self.recorded else "no"
+            rows.append(f"| {said} | {found} | {found} | {self.cell(quiet)} | {self.cell(loud)} |")
+        return rows
+
+
+def files(desk: Desk) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() if path.is_file() else b"" for path in desk.folder.glob("[lm]*")}
+
+
+def everything_seen(desk: Desk, asking: StandIn) -> Seen:
+    live = recorded(desk, asking, str(PROGRAM))
+    before, calls = files(desk), tools(desk)
+    assert len(before) == 2
+    assert {call["name"] for call in calls if not call["caused_by"]} == {"builtin_loud"}  # it takes a path
+    assert all(call["attributes"]["reenact.tool.found"] for call in calls)  # type: ignore[index]
+    done = desk.reenact("replay", "last", "--json", environ=desk.bare())
+    assert done.returncode == 0, done.stderr
+    assert live.stdout in done.stderr  # with --json the program's stdout goes there
+    assert files(desk) == before
+    by_id = {str(call["id"]): str(call["name"]) for call in calls}
+    replayed = tools(desk, json.loads(done.stdout)["replay"])
+    for folder in desk.folder.glob("made-*"):
+        folder.rmdir()
+    inline = recorded(desk, asking, str(PROGRAM), "--inline-loud")
+    assert "inline_loud" in inline.stdout
+    before = files(desk)
+    refused = desk.reenact("replay", "last", environ=desk.bare())
+    assert refused.returncode == 1
+    assert files(desk) == before
+    return Seen(
+        recorded=set(by_id.values()),
+        ran_again={by_id[str(each)] for each in noted(replayed, "reenact.replay.ran_again")},
+        answered={by_id[str(each)] for each in noted(replayed, "reenact.replay.answered_by")},
+        printed={line.split()[0] for line in live.stdout.splitlines()},
+        refused=refused.stderr,
+    )
+
+
+def test_the_support_table_is_what_the_documentation_says(
+    desk: Desk, asking: StandIn, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = everything_seen(desk, asking)
+    assert seen.ran_again == {name for name in seen.recorded if name.endswith("_quiet")}
+    assert seen.answered == {name for name in seen.recorded if name.endswith("_loud")}
+    assert "found_tools_program.py" in seen.refused
+    assert "@reenact.tool" in seen.refused
+    rows = seen.table()
+    with capsys.disabled():
+        print("", *rows, sep="\n")
+    assert "\n".join(rows) in (ROOT / "docs" / "tools.md").read_text()
+
+
+def noted(calls: list[dict[str, object]], name: str) -> list[object]:
+    return [each for call in calls if (each := call["attributes"].get(name))]  # type: ignore[attr-defined]
+
+
+def test_the_notebook_agent_replays_with_nothing_around_it(desk: Desk, sockets: Count) -> None:
+    (desk.folder / "files").mkdir()
+    with StandIn(slip=0.0) as provider:
+        live = recorded(desk, provider, str(EXAMPLES / "notebook_agent.py"), "--notebook", "files/notes.txt")
+    notes = desk.folder / "files" / "notes.txt"
+    before = notes.read_bytes(), notes.stat().st_mtime_ns
+    assert before[0].count(b"\n") == 1
+    touched = {str(call["name"]): bool(listed(call, "touched")) for call in tools(desk)}
+    assert touched == {
+        "write_note": True,
+        "add_to_cart": False,
+        "look_up_price": True,
+        "wait_for_stock": False,
+        "reserve": False,
+        "show_cart": False,
+    }
+    assert "exact" in live.stderr
+    done, inet = sockets([sys.executable, "-m", "reenact", "replay", "last", "--json"], desk.bare())
+    assert done.returncode == 0, done.stderr
+    assert inet == 0
+    assert (notes.read_bytes(), notes.stat().st_mtime_ns) == before
+    told = json.loads(done.stdout)
+    assert live.stdout in done.stderr
+    assert told["answered"] == {"llm": 6, "tool": 2}
+    assert told["ran_again"] == {"tool": 5}
+    plain = desk.reenact("replay", "last", environ=desk.bare())
+    assert plain.stdout == live.stdout
+
+
+SUMS = """
+import json, os, sys
+from openai import OpenAI
+
+TOTAL = []
+
+class TooMuch(Exception):
+    pass
+
+def add(n):
+    TOTAL.append(n)
+    mode = os.environ.get("MODE")
+    if mode == "changed":
+        return sum(TOTAL) + 1
+    if mode == "raises":
+        raise TooMuch(n)
+    if mode == "touches":
+        open("sums.txt", "w").close()
+    return sum(TOTAL)
+
+tools = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}]
+client = OpenAI()
+for _ in range(2):
+    message = client.chat.completions.create(
+        model="all-tools", messages=[{"role": "user", "content": "add"}], tools=tools
+    ).choices[0].message
+    for call in message.tool_calls:
+        try:
+            print(locals()[call.function.name](**json.loads(call.function.arguments)))
+        except TooMuch as error:
+            print("too much", error)
+print(TOTAL)
+"""
+
+
+SAID = {
+    "": "same: 2 llm calls answered from the recording, 2 tool calls run again, 0 live",
+    "changed": "diverged: tool add #3: result: recorded ",
+    "raises": "diverged: tool add #3: outcome: recorded ",
+    "touches": "write sums.txt at ",
+}
+
+
+def test_a_tool_that_runs_again_is_held_against_the_recording(desk: Desk, asking: StandIn) -> None:
+    recorded(desk, asking, desk.write("sums.py", SUMS))
+    for mode, said in SAID.items():
+        done = desk.reenact("replay", "last", environ={**desk.bare(), "MODE": mode})
+        assert done.returncode == bool(mode), done.stderr
+        assert said in done.stderr.splitlines()[0]
+        assert not (desk.folder / "sums.txt").exists()
+        assert ("TooMuch" in done.stderr) == (mode == "raises")
+
+
+THREADS = """
+import json, random, threading, time
+from openai import OpenAI
+
+ORDER, LOCK = [], threading.Lock()
+
+def wait(n):
+    time.sleep(random.SystemRandom().uniform(0, 0.05))
+    with LOCK:
+        ORDER.append(n)
+    return n
+
+tools = [{"type": "function", "function": {"name": "wait", "parameters": {"type": "object", "properties": {}}}}]
+reply = OpenAI().chat.completions.create(model="all-tools", messages=[{"role": "user", "content": "go"}], tools=tools)
+name = reply.choices[0].message.tool_calls[0].function.name
+ended = []
+
+def work(n):
+    ended.append(globals()[name](n))
+
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(ended, ORDER)
+"""
+
+
+def test_tools_that_run_again_on_threads_end_in_the_recorded_order(desk: Desk, asking: StandIn) -> None:
+    live = recorded(desk, asking, desk.write("waiting.py", THREADS))
+    for _ in range(2):
+        done = desk.reenact("replay", "last", environ=desk.bare())
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == live.stdout
+        assert "given up" not in done.stderr

@@ -1,0 +1,410 @@
+"""Services: recorded with no change to them, found by user and time, one request delivered again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import httpx
+import pytest
+
+from desk import EXAMPLES, Desk
+from reenact.demo.policies import order_desk
+from reenact.demo.provider import StandIn
+from reenact.demo.script import Question, Reply, text_of
+
+UNLUCKY = "u-17"
+PATHS = ("/ask", "/ask/threaded", "/ask/stream")
+Count = Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
+
+
+def slips_for_one(question: Question, chance: Random) -> Reply:
+    """Be right for everybody but one."""
+    system = text_of(question.messages[0].get("content"))
+    return order_desk(replace(question, slip=1.0 if UNLUCKY in system else 0.0), chance)
+
+
+@pytest.fixture
+def provider() -> Iterator[StandIn]:
+    with StandIn(max_delay_ms=40, scripts={"stand-in-order-desk": slips_for_one}) as standing:
+        yield standing
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Service:
+    """A service under `reenact run`, and what it came to."""
+
+    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
+        self.url, self.process = url, process
+        self.said = ""
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Send `reenact run` a signal, and give the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+            self.said = self.process.communicate(timeout=30)[1]
+        return self.process.returncode
+
+
+@contextmanager
+def serving(desk: Desk, *argv: str, environ: dict[str, str] | None = None, recorded: bool = True) -> Iterator[Service]:
+    """Start a service, `PORT` in its command line being a free one, and wait until it answers."""
+    port = str(free_port())
+    words = [word.replace("PORT", port) for word in argv]
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("REENACT_", "OTEL_", "OPENAI_"))}
+    settings = {**inherited, "PORT": port, "REENACT_USER_HEADER": "x-user-id", **desk.environ, **(environ or {})}
+    settings["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{settings['PATH']}"
+    command = [sys.executable, "-m", "reenact", "run", "--", *words] if recorded else words
+    with (desk.folder / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=desk.folder,
+            env=settings,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    service = Service(f"http://127.0.0.1:{port}", process)
+    try:
+        for _ in range(200):
+            try:
+                httpx.get(f"{service.url}/health")
+                break
+            except httpx.TransportError:
+                assert process.poll() is None, process.communicate()[1]
+                time.sleep(0.05)
+        yield service
+    finally:
+        service.stop()
+
+
+def ask_at_once(url: str, users: int) -> dict[str, str]:
+    """Have so many users ask at the same time; gives what each was answered."""
+
+    async def ask() -> list[tuple[str, str]]:
+        limits = httpx.Limits(max_connections=users)
+        async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+
+            async def one(number: int) -> tuple[str, str]:
+                user = f"u-{number:02}"
+                asked = {"question": "Where is my order?"}
+                reply = await client.post(PATHS[number % 3], json=asked, headers={"x-user-id": user})
+                assert reply.status_code == 200, reply.text
+                return user, reply.text
+
+            return await asyncio.gather(*(one(number) for number in range(users)))
+
+    return dict(asyncio.run(ask()))
+
+
+def runs_of(desk: Desk, *words: str) -> list[dict[str, Any]]:
+    return json.loads(desk.reenact("ls", "--json", "-n", "0", *words).stdout)["runs"]
+
+
+def answered_again(done: subprocess.CompletedProcess[str]) -> str:
+    """Take the body out of what a replay printed."""
+    status, _, body = done.stdout.partition("\n\n")
+    assert status == "200 OK", done.stderr
+    return body
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("uvicorn", "--app-dir", str(EXAMPLES), "support_service:app", "--port", "PORT"),
+        (
+            "gunicorn",
+            "-w2",
+            "-kuvicorn.workers.UvicornWorker",
+            "--chdir",
+            str(EXAMPLES),
+            "-b127.0.0.1:PORT",
+            "support_service:app",
+        ),
+        pytest.param(("python", str(EXAMPLES / "support_service.py")), marks=pytest.mark.slow),
+    ],
+    ids=["uvicorn", "gunicorn with 2 workers", "python"],
+)
+def test_the_one_of_fifty_users_who_met_the_bug_is_replayed_alone(
+    desk: Desk,
+    provider: StandIn,
+    sockets: Count,
+    record_property: Callable[[str, object], None],
+    argv: tuple[str, ...],
+) -> None:
+    desk.environ.update(provider.environment)
+    with serving(desk, *argv) as service:
+        seen = ask_at_once(service.url, 50)
+        code = service.stop()
+    assert code in {0, 128 + signal.SIGTERM}, service.said
+    runs = runs_of(desk)
+    assert len(runs) == 50, "health checks and workers are no runs"
+    assert {run["user"] for run in runs} == set(seen)
+    assert {run["verdict"] for run in runs} == {"exact"}
+    assert {run["status"] for run in runs} == {"ok"}
+    asked = provider.served.requests
+    (hers,) = runs_of(desk, "--user", UNLUCKY, "--at", runs[0]["started"])
+    desk.environ.clear()
+
+    done, inet = sockets([sys.executable, "-m", "reenact", "replay", hers["id"]], desk.bare())
+    assert (done.returncode, inet) == (0, 0), done.stderr
+    assert answered_again(done).strip() == seen[UNLUCKY].strip()
+    assert UNLUCKY.removeprefix("u-") not in "".join(filter(str.isdigit, seen[UNLUCKY])), "it is somebody else's order"
+    told = json.loads(desk.reenact("replay", hers["id"], "--json", environ=desk.bare()).stdout)
+    assert (told["result"], told["live"], told["refused"]) == ("same", 0, [])
+    assert told["answered"] == hers["calls"]
+    assert provider.served.requests == asked
+    record_property(
+        "figure",
+        f"{argv[0]} {argv[1]}: 50 users at once, {len(runs)} runs, 1 found by user and time; its replay: "
+        f"{told['answered']} answered, {inet} sockets, {provider.served.requests - asked} requests to the provider",
+    )
+
+    fixed = desk.reenact("replay", hers["id"], environ={**desk.bare(), "ORDER_GUARD": "1"})
+    assert fixed.returncode == 1
+    assert f'arguments.user_id: recorded null, replay "{UNLUCKY}"' in fixed.stderr
+
+
+SMALL = """
+import os, time, uuid
+from contextlib import asynccontextmanager
+from fastapi import FastAPI
+import reenact
+@reenact.tool
+def load(name):
+    return [name, time.time()]
+@reenact.tool
+def work(name):
+    return {"made": name, "pid": os.getpid(), "odd": str(uuid.uuid4())}
+IMPORTED = load("import")
+@asynccontextmanager
+async def lifespan(app):
+    app.state.started = load("start")
+    yield
+    load("stop")
+app = FastAPI(lifespan=lifespan)
+def make():
+    return app
+@app.get("/health")
+def health():
+    return "ok"
+@app.get("/work")
+def working(name: str):
+    made = work(f"{name} {uuid.uuid4()}")
+    return [IMPORTED, app.state.started, made, os.environ.get("TWIST")]
+@app.get("/fails")
+def fails():
+    raise LookupError(work("x")["made"])
+@app.get("/dies")
+def dies():
+    work("x")
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize(
+    "argv", ["small:app", pytest.param("small:make --factory", marks=pytest.mark.slow), "small:app --workers 2"]
+)
+def test_start_up_chance_and_failures_come_again(desk: Desk, argv: str) -> None:
+    desk.write("small.py", SMALL)
+    with serving(desk, "uvicorn", *argv.split(), "--port", "PORT") as service:
+        seen = httpx.get(f"{service.url}/work?name=tea").text
+        assert httpx.get(f"{service.url}/fails").status_code == 500
+        service.stop()
+    works, fails = (next(run for run in runs_of(desk) if run["name"] == f"GET {path}") for path in ("/work", "/fails"))
+    assert (works["status"], fails["status"]) == ("ok", "error")
+    done = desk.reenact("replay", works["id"])
+    assert done.returncode == 0, done.stderr
+    assert answered_again(done) == f"{seen}\n"
+    done = desk.reenact("replay", fails["id"])
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "500 Internal Server Error"), done.stderr
+    assert "LookupError" in done.stderr
+    twisted = desk.reenact("replay", works["id"], environ={**os.environ, "TWIST": "1"})
+    assert twisted.returncode == 1
+    assert 'run: answer.body[3]: recorded null, replay "1"' in twisted.stderr
+
+
+def test_a_killed_worker_leaves_its_run_behind(desk: Desk) -> None:
+    desk.write("small.py", SMALL)
+    with serving(
+        desk, "gunicorn", "-w1", "-kuvicorn.workers.UvicornWorker", "-b127.0.0.1:PORT", "small:app"
+    ) as service:
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"{service.url}/dies")
+        for _ in range(100):  # the master starts another worker
+            try:
+                httpx.get(f"{service.url}/work?name=tea")
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        assert service.stop() == 0
+    runs = {run["name"]: run for run in runs_of(desk)}
+    assert runs["GET /dies"]["status"] == "interrupted"
+    assert runs["GET /work"]["status"] == "ok"
+
+
+FLASK = """
+import flask, reenact, uuid
+@reenact.tool
+def work(name):
+    return f"{name} {uuid.uuid4()}"
+app = flask.Flask(__name__)
+@app.get("/health")
+def health():
+    return "ok"
+@app.post("/work")
+def working():
+    return {"made": work(flask.request.get_json()["name"])}
+@app.post("/streamed")
+def streamed():
+    name = flask.request.get_json()["name"]
+    return flask.Response(f"{work(f'{name} {n}')}\\n" for n in range(3))
+"""
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("gunicorn", "-w2", "-b127.0.0.1:PORT", "small:app"), ("flask", "--app", "small", "run", "--port", "PORT")],
+    ids=["gunicorn", "flask"],
+)
+def test_a_wsgi_request_is_delivered_again(desk: Desk, argv: tuple[str, ...]) -> None:
+    desk.write("small.py", FLASK)
+    with serving(desk, *argv) as service:
+        asked = {"json": {"name": "tea"}, "headers": {"x-user-id": "u-1"}}
+        whole = httpx.post(f"{service.url}/work", **asked).text
+        pieces = httpx.post(f"{service.url}/streamed", **asked).text
+        time.sleep(0.1)
+        service.stop()
+    runs = {run["name"]: run for run in runs_of(desk, "--user", "u-1")}
+    for name, seen in (("POST /work", whole), ("POST /streamed", pieces)):
+        done = desk.reenact("replay", runs[name]["id"])
+        assert done.returncode == 0, done.stderr
+        assert answered_again(done) == seen
+
+
+LOCAL = """
+import sys, reenact
+from wsgiref.simple_server import make_server
+@reenact.tool
+def work(name):
+    return f"{name}: {sys.argv[2]}"
+def main():
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        return [] if environ["PATH_INFO"] == "/health" else [work("tea").encode()]
+    with make_server("127.0.0.1", int(sys.argv[1]), app) as server:
+        server.serve_forever()
+main()
+"""
+
+
+def test_an_application_without_a_name_is_made_by_its_program(desk: Desk) -> None:
+    program = desk.write("local.py", LOCAL)
+    with serving(desk, "python", program, "PORT", "milk") as service:
+        assert httpx.get(f"{service.url}/x").text == "tea: milk"
+        time.sleep(0.1)
+        service.stop()
+    done = desk.reenact("replay", "last")
+    assert done.returncode == 0, done.stderr
+    assert answered_again(done) == "tea: milk\n"
+    assert "it has no name" in desk.reenact("doctor", "last").stdout
+    other = desk.reenact("replay", "last", "--app", "nowhere:app")
+    assert other.returncode == 125
+    assert "nowhere:app cannot be imported" in other.stderr
+
+
+def test_a_service_that_records_itself_is_found_afterwards(desk: Desk) -> None:
+    desk.write("small.py", f"import reenact\nreenact.record()\n{SMALL}")
+    with serving(desk, "uvicorn", "small:app", "--port", "PORT", recorded=False) as service:
+        seen = httpx.get(f"{service.url}/work?name=tea").text
+        service.stop()
+    (run,) = (run for run in runs_of(desk) if run["name"] == "GET /work")
+    done = desk.reenact("replay", run["id"])
+    assert done.returncode == 0, done.stderr
+    assert answered_again(done) == f"{seen}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_a_signal_ends_a_service_as_it_would_unrecorded(desk: Desk, number: int) -> None:
+    desk.write("small.py", SMALL)
+    codes: list[int] = []
+    for recorded in (False, True):
+        with serving(desk, "uvicorn", "small:app", "--port", "PORT", recorded=recorded) as service:
+            codes.append(service.stop(number))
+        assert "Application shutdown complete" in service.said
+    assert codes[1] == (codes[0] if codes[0] >= 0 else 128 - codes[0])
+
+
+LEAVING = """
+import asyncio, reenact
+from fastapi import FastAPI, Request
+from fastapi.responses import StreamingResponse
+@reenact.tool
+async def work(n):
+    await asyncio.sleep(0.01)
+    return f"word {n}"
+app = FastAPI()
+@app.get("/words")
+async def words(request: Request):
+    async def all_of_them():
+        n = 0
+        while not await request.is_disconnected():
+            yield await work(n) + "\\n"
+            n += 1
+        await work("goodbye")
+    return StreamingResponse(all_of_them())
+"""
+
+
+def test_a_client_that_went_away_goes_away_again(desk: Desk) -> None:
+    desk.write("small.py", LEAVING)
+    with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:
+        with httpx.stream("GET", f"{service.url}/words") as reply:
+            text = next(reply.iter_text())
+        time.sleep(0.3)
+        service.stop()
+    (run,) = runs_of(desk)
+    done = desk.reenact("replay", run["id"], "--json")
+    told = json.loads(done.stdout)
+    assert (told["result"], told["answered"]) == ("same", run["calls"]), done.stderr
+    assert text in done.stderr  # with --json the answer goes there
+    shown = json.loads(desk.reenact("show", run["id"], "--json").stdout)
+    left_after = shown["calls"][0]["attributes"]["reenact.inbound.left_after"]
+    assert len(text) <= left_after <= len("word 9999\n") * run["calls"]["tool"]
+
+
+def test_a_request_replays_from_its_file_alone(desk: Desk) -> None:
+    desk.write("small.py", SMALL)
+    with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:
+        secret = {"authorization": "Bearer " + "x1" * 20}
+        seen = [httpx.get(f"{service.url}/work?name={name}", headers=secret).text for name in ("tea", "milk")]
+        service.stop()
+    (run,) = (run for run in runs_of(desk) if "tea" in desk.reenact("show", run["id"]).stdout)
+    exported = desk.reenact("export", run["id"], "-o", "incident.jsonl")
+    assert exported.returncode == 0, exported.stderr
+    written = (desk.folder / "incident.jsonl").read_text()
+    assert "x1x1x1" not in written
+    assert "milk" not in written, "other requests of the service are nobody's business"
+    shutil.rmtree(desk.folder / ".reenact")
+    done = desk.reenact("replay", "incident.jsonl", environ=desk.bare())
+    assert done.returncode == 0, done.stderr
+    assert answered_again(done) == f"{seen[0]}\n"

@@ -1,0 +1,128 @@
+"""I/O that nobody declared: plain HTTP is answered from the recording, writes and children are refused by policy."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from desk import Desk
+from outside import Outside
+
+READS = """
+import asyncio, json, sys, urllib.error, urllib.request
+import aiohttp, httpx, httpx2, requests, urllib3
+
+base = sys.argv[1]
+
+def tell(name, act):
+    try:
+        print(name, act())
+    except Exception as error:
+        print(name, type(error).__name__, error)
+
+def rest():
+    session = requests.Session()
+    session.mount("http://", requests.adapters.HTTPAdapter(
+        max_retries=urllib3.Retry(5, status_forcelist=[503], backoff_factor=0)))
+    return session.get(base + "/busy").json(), session.get(base + "/moved").url, session.get(base + "/ticket").json()
+
+def failure():
+    try:
+        urllib.request.urlopen(base + "/nowhere")
+    except urllib.error.HTTPError as error:
+        return error.code, error.reason, json.load(error)
+
+def pieces():
+    with httpx2.stream("GET", base + "/pieces") as reply:
+        return list(reply.iter_lines())
+
+async def several():
+    async with aiohttp.ClientSession() as session:
+        async def one(number):
+            async with session.get(f"{base}/ticket?{number}") as reply:
+                return await reply.json()
+        return [await done for done in asyncio.as_completed([one(number % 2) for number in range(6)])]
+
+tell("requests", rest)
+tell("half", lambda: requests.get(base + "/half"))
+tell("urllib", failure)
+tell("httpx", lambda: httpx.post(base + "/echo", json={"a": 1}).json())
+tell("httpx2", pieces)
+tell("aiohttp", lambda: asyncio.run(several()))
+"""
+
+
+def test_a_program_that_reads_the_web_runs_again_without_it(
+    desk: Desk, sockets: Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
+) -> None:
+    program = desk.write("reads.py", READS)
+    with Outside() as outside:
+        recorded = desk.reenact("run", "--", "python", program, outside.url)
+        asked = sum(outside.asked.values())
+    assert recorded.returncode == 0, recorded.stderr
+    assert asked == 16
+    assert f"({asked} http); replayable: exact" in recorded.stderr
+    _, made_by_importing = sockets(
+        [sys.executable, "-c", "import urllib3"], desk.bare()
+    )  # it tries whether IPv6 is there
+    replayed, opened = sockets([sys.executable, "-m", "reenact", "replay", "last"], desk.bare())
+    assert (replayed.stdout, opened) == (recorded.stdout, made_by_importing)
+    assert replayed.returncode == 0
+    assert f"same: {asked} http calls answered from the recording, 0 live" in replayed.stderr
+    shown = json.loads(desk.reenact("show", "last", "--json").stdout)
+    assert shown["run"]["calls"] == {"http": asked}
+    assert {call["kind"] for call in shown["calls"][1:]} == {"http"}
+
+
+WRITES = """
+import subprocess, sys, urllib.request, reenact
+
+@reenact.tool
+def save(line):
+    with open("declared.txt", "a") as file:
+        file.write(line)
+
+save("one\\n")
+if "write" in sys.argv:
+    with open("report.txt", "a") as file:
+        file.write("line\\n")
+if "child" in sys.argv:
+    subprocess.run(["touch", "touched"], check=True)
+print("done")
+"""
+
+
+def digest(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.txt")}
+
+
+@pytest.mark.parametrize(
+    ("act", "line", "what"), [("write", 11, "write report.txt"), ("child", 14, "child process 'touch'")]
+)
+def test_what_nobody_declared_is_refused_and_named(desk: Desk, act: str, line: int, what: str) -> None:
+    program = desk.write("writes.py", WRITES)
+    assert desk.reenact("run", "--", "python", program, act).returncode == 0
+    before = digest(desk.folder)
+    done = desk.reenact("replay", "last")
+    assert done.returncode == 1
+    assert (
+        f"refused: {what} at {desk.folder}/writes.py:{line}; declare the function around it with @reenact.tool"
+        in done.stderr
+    )
+    assert digest(desk.folder) == before
+
+
+def test_writes_are_let_through_on_purpose(desk: Desk) -> None:
+    program = desk.write("writes.py", WRITES)
+    assert desk.reenact("run", "--", "python", program, "write").returncode == 0
+    declared = (desk.folder / "declared.txt").read_text()
+    done = desk.reenact("replay", "last", "--writes", "allow")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert (desk.folder / "report.txt").read_text() == "line\nline\n"
+    assert (desk.folder / "declared.txt").read_text() == declared
