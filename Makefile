@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older lint slow bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix lint slow bench clean
 
 # A Python environment of the caller's must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -19,6 +19,8 @@ help:
 	@echo 'make test    lint, then every test but the slow ones, on the SDKs' present and earlier majors'
 	@echo 'make lint    ruff, basedpyright, import-linter'
 	@echo 'make slow    the whole matrices'
+	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
+	@echo 'make test-phoenix  in a real Phoenix, and back'
 	@echo 'make bench   figures, next to other instrumentations'
 	@echo 'make clean   remove everything that make made'
 
@@ -39,8 +41,14 @@ lint: .venv/.test
 	.venv/bin/basedpyright
 	.venv/bin/lint-imports
 
-slow: .venv/.test
-	.venv/bin/python -m pytest -n 2 -m slow
+test-peers: .venv-peers/.test
+	.venv-peers/bin/python -m pytest -n 2 tests/peers
+
+test-phoenix: .venv/.test .venv-phoenix/.test
+	.venv/bin/python -m pytest -m slow tests/phoenix
+
+slow: .venv/.test test-peers test-phoenix
+	.venv/bin/python -m pytest -n 2 -m slow --ignore=tests/phoenix
 
 bench: .venv-bench/.test
 	@.venv-bench/bin/python tests/bench/run.py
@@ -74,7 +82,22 @@ bench: .venv-bench/.test
 	@.venv-bench/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[demo,bench]'
 	@touch $@
 
+.venv-peers/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv-peers' >&2
+	@$(BOOTSTRAP) .venv-peers
+	@.venv-peers/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-peers/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'openai>=3' 'anthropic>=2' httpx httpx2 \
+	  pytest pytest-timeout pytest-xdist openinference-instrumentation-openai openinference-instrumentation-anthropic \
+	  opentelemetry-instrumentation-openai opentelemetry-instrumentation-anthropic opentelemetry-instrumentation-httpx logfire
+	@touch $@
+
+.venv-phoenix/.test: .ci/bootstrap.py
+	@echo 'preparing .venv-phoenix' >&2
+	@$(BOOTSTRAP) .venv-phoenix
+	@.venv-phoenix/bin/python $(INSTALL) arize-phoenix==20.26.1
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-older .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-bench dist build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -126,7 +126,9 @@ def _client() -> Any:
 def _out_of_reach() -> Any:
     """Make a client that what is patched later does not change: its own methods stand before those of its classes."""
     client = _client()
-    for owner, name in ((client._client, "send"), (client, "request"), (client.chat.completions, "create")):
+    transport = client._client._transport
+    owned = ((transport, "handle_request"), (client._client, "send"), (client, "request"))
+    for owner, name in (*owned, (client.chat.completions, "create")):
         setattr(owner, name, getattr(owner, name))
     return client
 

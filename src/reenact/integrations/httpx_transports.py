@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache, wraps
 from typing import Any, NamedTuple
 
-from reenact.boundary import door, lanes, plain_http
+from reenact.boundary import door, lanes, place, plain_http
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.plain_http import Telling
@@ -67,6 +67,8 @@ def _handle(library: _Library) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         def handle_request(self: Any, request: Any) -> Any:
+            if (here := place.current()) is not None and here.whole:  # most are in a provider's call: the short way
+                return original(self, request)
             passage = _enter(library, request)
             if passage is None:
                 return original(self, request)
@@ -91,6 +93,8 @@ def _handle_async(library: _Library) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         async def handle_async_request(self: Any, request: Any) -> Any:
+            if (here := place.current()) is not None and here.whole:
+                return await original(self, request)
             passage = _enter(library, request)
             if passage is None:
                 return await original(self, request)

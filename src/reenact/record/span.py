@@ -8,7 +8,9 @@ through the SDK.
 from __future__ import annotations
 
 import os
+import struct
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +24,8 @@ from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS
 
 _NAMES = 1000
 _urandom: Callable[[int], bytes] = os.urandom
+_AT_ONCE = 512
+"""Span ids that are drawn from the system at once: each draw is a system call."""
 _time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
 
@@ -58,19 +62,40 @@ class CallSpans:
         self._journal, self._redactor = journal, redactor
         self._names: dict[str, str] = {}
         self._shared: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+        self._ids: list[int] = []
+        self._parent: tuple[Place | None, str, str] = (None, "", "")
+        forked = weakref.WeakMethod(self._forked)
+        os.register_at_fork(after_in_child=lambda: (tell := forked()) and tell())
+
+    def _forked(self) -> None:
+        """Leave the ids that were drawn to the parent."""
+        self._ids = []
+
+    def _more_ids(self) -> int:
+        """Draw ids ahead, never 0 (W3C Trace Context, section 3.2.2.3), and give one."""
+        drawn = struct.unpack(f"{_AT_ONCE}Q", _urandom(8 * _AT_ONCE))
+        self._ids = [each or 1 for each in drawn[1:]]
+        return drawn[0] or 1
 
     def start(
         self, name: str, parent: Place, kind: SpanKind, attributes: Mapping[str, Any], shared: Mapping[str, Any]
     ) -> CallSpan:
         """Open a span below `parent` and write its start down; other spans come with the same object `shared`."""
-        span_id = int.from_bytes(_urandom(8), "big") or 1
+        try:
+            span_id = self._ids.pop()
+        except IndexError:
+            span_id = self._more_ids()
         name = self._names.get(name) or self._named(name)
+        held, trace, above = self._parent
+        if held is not parent:
+            trace, above = format(parent.trace_id, "032x"), format(parent.span_id, "016x")
+            self._parent = parent, trace, above
         self._journal.write(
             {
                 "t": "start",
-                "trace": format(parent.trace_id, "032x"),
+                "trace": trace,
                 "span": format(span_id, "016x"),
-                "parent": format(parent.span_id, "016x"),
+                "parent": above,
                 "name": name,
                 "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
                 "ns": _time_ns(),
