@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix lint slow bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix lint slow slow-main bench clean
 
 # A Python environment of the caller's must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -47,7 +47,9 @@ test-peers: .venv-peers/.test
 test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
-slow: .venv/.test test-peers test-phoenix
+slow: slow-main test-peers test-phoenix
+
+slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 -m slow --ignore=tests/phoenix
 
 bench: .venv-bench/.test
