@@ -6,11 +6,13 @@ import asyncio
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -302,7 +304,9 @@ def test_what_cannot_be_started_is_named(stand_in: StandIn) -> None:
 def test_by_itself_it_prints_its_base_url_and_stops_when_interrupted() -> None:
     command = [sys.executable, "-m", "reenact.demo.provider"]
     environment = os.environ | {"PYTHONPATH": str(SOURCES)}
-    with subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a suite in the background has it ignored
+    own = {"env": environment, "preexec_fn": heard}
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, **own) as process:
         assert process.stdout is not None
         base_url = process.stdout.readline().strip()
         reply = openai.OpenAI(base_url=base_url, api_key="any").embeddings.create(model="any", input="x")
