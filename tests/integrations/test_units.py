@@ -38,9 +38,9 @@ async def handle_later(text: str) -> list[str]:
 def serve(waiting: "queue.Queue[Message | None]") -> None:
     while (message := waiting.get()) is not None:
         try:
-            print(handle(message))
+            print(f"{handle(message)}\\n", end="")  # in one piece: two threads print
         except KeyError as error:
-            print("failed", error)
+            print(f"failed {error}\\n", end="")
 
 def main() -> None:
     waiting: "queue.Queue[Message | None]" = queue.Queue()
@@ -98,7 +98,7 @@ def test_each_message_is_a_run_and_the_bad_one_is_handled_again(desk: tuple[Desk
 
 def test_arguments_that_cannot_be_written_down_are_named(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.write("loop.py", LOOP.replace("handle(message))", "handle(message, threading.Lock()))"))
+    desk.write("loop.py", LOOP.replace("handle(message)}", "handle(message, threading.Lock())}"))
     assert desk.reenact("run", "-q", "--", "python", "loop.py").returncode == 0
     (bad,) = [run for run in runs(desk) if run["status"] == "error"]
     done = desk.reenact("replay", bad["id"])
