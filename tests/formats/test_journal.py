@@ -132,7 +132,7 @@ def test_a_damaged_piece_is_passed_over_while_the_journal_grows() -> None:
 
 def test_a_frame_that_is_none_of_ours_is_named_with_its_place() -> None:
     payload = b'{"t":"start"}'
-    whole = MAGIC + struct.pack(">II", len(payload), zlib.crc32(payload)) + payload
+    whole = MAGIC + struct.pack(">II", len(payload), zlib.adler32(payload)) + payload
     with pytest.raises(InputError, match=r"^test: a frame is none of a journal's"):
         read(whole)
 
@@ -140,6 +140,15 @@ def test_a_frame_that_is_none_of_ours_is_named_with_its_place() -> None:
 def test_what_is_no_journal_is_named_with_its_place() -> None:
     with pytest.raises(InputError, match=r"^some/file: this is not a reenact journal"):
         list(FORMAT.decode(io.BytesIO(b"RNACTJ9\nand more"), Path("some/file")))
+
+
+def test_a_journal_of_the_first_version_is_read_with_its_own_checksum() -> None:
+    pieces = frames(2)
+    payloads = [piece[8:] for piece in (pieces[0][len(MAGIC) :], *pieces[1:])]
+    first = [struct.pack(">II", len(payload), zlib.crc32(payload)) + payload for payload in payloads]
+    assert read(b"".join([b"RNACTJ1\n", *first]))[0] == read(b"".join(pieces))[0]
+    assert FORMAT.recognises(b"RNACTJ1\n") == 1.0
+    assert read(b"".join([b"RNACTJ1\n", pieces[0][len(MAGIC) :], *pieces[1:]]))[0] == []  # and with no other
 
 
 def test_frames_of_a_later_version_are_passed_over() -> None:

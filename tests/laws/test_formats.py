@@ -526,3 +526,15 @@ def test_what_is_not_shaped_like_phoenix_is_told_with_its_line(changed: dict[str
     came = phoenix(own(), own(**changed))
     assert isinstance(came, InputError)
     assert came.place == "file:2"
+
+
+def test_a_length_that_fits_two_framings_is_taken_for_the_smaller() -> None:
+    other = Resource(attributes={"n": 1})
+    span = replace(SPAN, name="", parent_id=None, attributes={}, events=(), links=(), status_message="", trace_state="")
+    for letters in range(200):
+        message = otlp_proto.to_request(
+            [replace(span, resource=other, name="x" * letters), replace(span, resource=Resource())]
+        ).SerializeToString()
+        data = _varint(len(message)) + message
+        read = decoded(otlp_proto.FORMAT, data)
+        assert [(each.name, each.resource) for each in read] == [("x" * letters, other), ("", Resource())], data[:8]

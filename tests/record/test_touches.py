@@ -118,7 +118,7 @@ def test_what_a_tool_touches(held: Held, name: str, said: list[str]) -> None:
     wanted = [each.format(**WHERE) for each in said]
     assert len(touched) == len(wanted)
     assert all(each.startswith(want) for each, want in zip(touched, wanted, strict=True)), touched
-    assert not touches.any_open()
+    assert not touches.open_calls
 
 
 def test_what_others_do_meanwhile_is_not_its_own(held: Held, tmp_path: Path) -> None:

@@ -84,9 +84,8 @@ class Inbound:
 _UNIT: ContextVar[Inbound | None] = ContextVar("reenact_inbound", default=None)
 
 
-def current() -> Inbound | None:
-    """Give the unit that the code now running belongs to."""
-    return _UNIT.get()
+current: Callable[[], Inbound | None] = _UNIT.get
+"""Give the unit that the code now running belongs to; the variable's own method, since every call asks."""
 
 
 def under_way() -> bool:

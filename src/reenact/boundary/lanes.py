@@ -65,7 +65,7 @@ class Reel:
 class Lane:
     """One line of execution."""
 
-    __slots__ = ("_beside", "_spawned", "drawn", "earlier", "path", "reel", "root", "streams", "threaded", "used")
+    __slots__ = ("_spawned", "aside", "drawn", "earlier", "path", "reel", "root", "streams", "threaded", "used")
 
     def __init__(self, path: str, reel: Reel | None = None) -> None:
         self.path = path
@@ -83,13 +83,14 @@ class Lane:
         self.root = 0
         """The root span of the run whose boundary was last crossed on it."""
         self._spawned: dict[str, int] = {}
-        self._beside: Lane | None = None
+        self.aside: Lane | None = None
+        """What `beside` gives, once it was asked for."""
 
     def beside(self) -> Lane:
         """Give the lane of what libraries do for this one during its calls."""
-        if self._beside is None:
-            self._beside = Lane(f"{self.path}/~")
-        return self._beside
+        if self.aside is None:
+            self.aside = Lane(f"{self.path}/~")
+        return self.aside
 
     def spawn(self, label: str) -> Lane:
         """Name a lane that this one creates."""
@@ -194,7 +195,8 @@ class aside:  # noqa: N801 - as above
 
     def __enter__(self) -> None:
         self._before = before = _LANE.get()
-        _LANE.set((before or _main).beside())
+        lane = before or _main
+        _LANE.set(lane.aside or lane.beside())
 
     def __exit__(self, *_: object) -> None:
         _LANE.set(self._before)

@@ -1,12 +1,12 @@
 """The journal: what a recording process writes down before its agent gets an answer, and spans made of it again.
 
-Theory of operation. One file per process, append-only. After the 8-byte magic come frames: payload length and CRC-32,
-both unsigned 32-bit big-endian, then the payload, one JSON object. A frame is one `write(2)`; a process that is
-killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is passed over: no
-payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. Frame types by `t`:
-`open` (once, first: resource and process), `start` and `end` of a span, `head` and `chunk` of a stream, `note` (facts
-about the process). A span without an `end` is read back as incomplete with what is known. The version is in the
-magic; a reader keeps every version it ever knew.
+Theory of operation. One file per process, append-only. After the 8-byte magic come frames: payload length and
+Adler-32 (RFC 1950), both unsigned 32-bit big-endian, then the payload, one JSON object. A frame is one `write(2)`; a
+process that is killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is
+passed over: no payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. Frame
+types by `t`: `open` (once, first: resource and process), `start` and `end` of a span, `head` and `chunk` of a stream,
+`note` (facts about the process). A span without an `end` is read back as incomplete with what is known. The version is
+in the magic; a reader keeps every version it ever knew (the first had CRC-32).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import base64
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -27,7 +27,9 @@ from reenact.errors import InputError
 from reenact.values.json import Json, compact
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
-MAGIC = b"RNACTJ1\n"
+MAGIC = b"RNACTJ2\n"
+_SUMS: Mapping[bytes, Callable[[bytes], int]] = {b"RNACTJ1\n": zlib.crc32, MAGIC: zlib.adler32}
+"""The checksum of each version. CRC-32 needs tables that an agent's own work drives out of the cache at every call."""
 _HEAD = struct.Struct(">II")
 _LARGEST_FRAME = 1 << 30
 _BEGINS = b'{"t":"'
@@ -40,7 +42,7 @@ def frame(payload: dict[str, Any]) -> bytes:
         data = orjson.dumps(payload, default=_tagged)
     except (TypeError, orjson.JSONEncodeError):  # lone surrogates, integers over 64 bit
         data = json.dumps(payload, default=_tagged, separators=(",", ":")).encode()
-    return _HEAD.pack(len(data), zlib.crc32(data)) + data
+    return _HEAD.pack(len(data), zlib.adler32(data)) + data
 
 
 def _tagged(value: Any) -> Any:
@@ -84,6 +86,7 @@ class Reader:
         self._open: dict[str, _Open] = {}
         self._rest = b""
         self._begun = False
+        self._sum = _SUMS[MAGIC]
         self.damaged = 0
         """Gaps that had to be passed over."""
 
@@ -93,9 +96,10 @@ class Reader:
         if not self._begun:
             if len(self._rest) < len(MAGIC):
                 return
-            if not self._rest.startswith(MAGIC):
+            known = _SUMS.get(self._rest[: len(MAGIC)])
+            if known is None:
                 raise InputError(self.place, "this is not a reenact journal of a version that can be read")
-            self._rest, self._begun = self._rest[len(MAGIC) :], True
+            self._rest, self._begun, self._sum = self._rest[len(MAGIC) :], True, known
         offset = 0
         try:
             while (found := self._next(offset)) is not None:
@@ -137,7 +141,7 @@ class Reader:
         if length > _LARGEST_FRAME or len(rest) - offset < _HEAD.size + length:
             return None
         payload = rest[offset + _HEAD.size : offset + _HEAD.size + length]
-        return payload if zlib.crc32(payload) == checksum else None
+        return payload if self._sum(payload) == checksum else None
 
     def _take(self, payload: dict[str, Any]) -> SpanRecord | None:
         match payload["t"]:
@@ -264,7 +268,7 @@ def end_frame(span: SpanRecord) -> dict[str, Any]:
 FORMAT = Format(
     name="journal",
     suffix=".rnj",
-    recognises=lambda head: 1.0 if head.startswith(MAGIC) else 0.0,
+    recognises=lambda head: 1.0 if head[: len(MAGIC)] in _SUMS else 0.0,
     encode=_encode,
     decode=_decode,
 )

@@ -47,12 +47,13 @@ def _framing(head: bytes) -> str:
     """Name the framing that the first bytes fit: `bare`, `fixed`, `varint`, or nothing at all."""
     if _opens_message(head, None):
         return "bare"
-    if len(head) > 4 and _opens_message(head[4:], int.from_bytes(head[:4], "big")):
-        return "fixed"
+    fits: dict[int, str] = {}
     length, start = _varint(head, 0)
     if length and _opens_message(head[start:], length):
-        return "varint"
-    return ""
+        fits[length] = "varint"
+    if len(head) > 4 and _opens_message(head[4:], length := int.from_bytes(head[:4], "big")):
+        fits[length] = "fixed"
+    return fits[min(fits)] if fits else ""  # read in the other framing, a length is most often absurd
 
 
 def _opens_message(head: bytes, size: int | None) -> bool:

@@ -9,10 +9,10 @@ the SDK's own.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache, lru_cache, wraps
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 from reenact.boundary import door, lanes, offers, plain_http
@@ -45,7 +45,7 @@ _KEPT_HEADERS = frozenset(
 )
 _TAIL = 256
 """Bytes of a stream that hold its last event, padded as providers pad it."""
-_RETRIES = len("x-stainless-retry-count")
+_RETRY = b"x-stainless-retry-count"
 _NO_MORE: dict[str, Json] = {}
 """One for all calls: nobody adds to it."""
 _KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
@@ -78,17 +78,30 @@ def _read_call(request: Any) -> Call | None:
     for held in shape.needs:
         if held not in content:
             return None
-    offers.hear(content)
+    if b'"tools"' in content or b'"functions"' in content:  # what it would look for itself; most calls offer none
+        offers.hear(content)
     asked = HttpRequest(shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers))
     return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NO_MORE)
 
 
 def _attempt(headers: Any) -> int:
-    """Read which retry this is; a look-up by name would decode every header first."""
-    for name, value in headers.raw:
-        if len(name) == _RETRIES and name.lower() == b"x-stainless-retry-count":
+    """Read which retry this is; a look-up by name would decode every header first, and it is among the last."""
+    for _, name, value in reversed(_fields(headers)):
+        if name == _RETRY:
             return int(value) if value.isdigit() else 0
     return 0
+
+
+def _fields(headers: Any) -> Sequence[tuple[bytes, bytes, bytes]]:
+    """List the fields of a header: name, name in lower case, value. The library's own list, where it is as it was."""
+    if _is_listed(cast("type[Any]", type(headers))):
+        return headers._list  # noqa: SLF001 - `raw` makes a new list of it each time
+    return [(name, name.lower(), value) for name, value in headers.raw]
+
+
+@cache
+def _is_listed(kind: type[Any]) -> bool:
+    return getattr(kind({"A": "b"}), "_list", None) == [(b"A", b"a", b"b")]
 
 
 def _ends(request: Any) -> tuple[bytes, ...]:
@@ -98,16 +111,16 @@ def _ends(request: Any) -> tuple[bytes, ...]:
 
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
-    raw = headers.raw
+    kept = [(name, value) for _, key, value in _fields(headers) if (name := _kept_name(key)) is not None]
     try:
-        return tuple([(name, value.decode()) for key, value in raw if (name := _kept_name(key)) is not None])
+        return tuple([(name, value.decode()) for name, value in kept])
     except UnicodeDecodeError:  # opaque bytes, as RFC 9110 (section 5.5) calls them
-        return tuple([(name, value.decode("latin-1")) for key, value in raw if (name := _kept_name(key)) is not None])
+        return tuple([(name, value.decode("latin-1")) for name, value in kept])
 
 
 @lru_cache(maxsize=1024)
-def _kept_name(raw: bytes) -> str | None:
-    name = raw.decode("latin-1").lower()
+def _kept_name(lowered: bytes) -> str | None:
+    name = lowered.decode("latin-1")
     return name if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES) else None
 
 

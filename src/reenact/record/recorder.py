@@ -17,7 +17,7 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import StatusCode
 
-from reenact.boundary import lanes, place
+from reenact.boundary import door, lanes, place
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Dialect
 from reenact.contracts.redactor import Redactor
@@ -25,7 +25,7 @@ from reenact.record import draws, touches
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
-from reenact.record.shield import shielded
+from reenact.record.shield import shielded, swallow
 from reenact.record.span import CallSpan, CallSpans
 from reenact.values import typed
 from reenact.values.call import (
@@ -59,9 +59,9 @@ class SpanPassage:
     end_order: int | None = None
     took_s: float | None = None
 
-    def __init__(self, recorder: Recorder, call: Call, span: CallSpan, parent: Place) -> None:
+    def __init__(self, recorder: Recorder, call: Call, span: CallSpan, parent: Place, *, whole: bool) -> None:
         self._recorder, self.call, self.span = recorder, call, span
-        self.place = Place(parent.trace_id, span.span_id, root=parent.root, whole=parent.whole or call.is_whole)
+        self.place = Place(parent.trace_id, span.span_id, None, parent.root, whole)
         self._started = time.perf_counter_ns()
         self._chunks: list[Chunk] = []
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
@@ -118,10 +118,12 @@ class SpanPassage:
         self._chunks.append(chunk)
         self._recorder.write_chunk(self.place.span_id, chunk)
 
-    @shielded
     def closed(self, outcome: Outcome) -> None:
         """Write down a whole outcome."""
-        self._finish(outcome)
+        try:
+            self._finish(outcome)
+        except Exception:
+            swallow("SpanPassage.closed")
 
     @shielded
     def raised(self, error: BaseException) -> None:
@@ -150,21 +152,18 @@ class SpanPassage:
         order = self._recorder.next_order()
         attributes: dict[str, Any] = self._recorder.dialect.encode_outcome(self.call, outcome)
         attributes["reenact.order.end"] = order
-        if touches.any_open() and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
+        if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)
-        elif (status := _http_status(outcome)) >= _FIRST_ERROR_STATUS:
-            code, message = StatusCode.ERROR, f"HTTP {status}"
+        else:
+            reply = outcome.payload if isinstance(outcome, Returned) else outcome
+            if isinstance(reply, HttpReply | Streamed) and reply.status >= _FIRST_ERROR_STATUS:
+                code, message = StatusCode.ERROR, f"HTTP {reply.status}"
         span.end(attributes, code, message)
         if self.projected:
             self.projected.finish(self.call, outcome, code, message)
-
-
-def _http_status(outcome: Outcome) -> int:
-    reply = outcome.payload if isinstance(outcome, Returned) else outcome
-    return reply.status if isinstance(reply, HttpReply | Streamed) else 0
 
 
 def _note_error(span: CallSpan, error: BaseException) -> str:
@@ -233,10 +232,13 @@ class Recorder:
 
     def open(self, call: Call) -> SpanPassage:
         """Let a call in, its request written down."""
-        return self._open(call) or _NoPassage()
+        try:
+            return self._open(call)
+        except Exception:
+            swallow("Recorder.open")
+            return _NoPassage()
 
-    @shielded
-    def _open(self, call: Call) -> SpanPassage | None:
+    def _open(self, call: Call) -> SpanPassage:
         parent = place.current() or self._runs.parent()
         shared, attributes = self.dialect.split_call(call)
         lane = lanes.current()
@@ -247,14 +249,14 @@ class Recorder:
             attributes[draws.NAME] = draws.taken(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
-        if held := from_context():
-            attributes.update(held)
-        kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
-        span = self._spans.start(call.name, parent, kind, attributes, shared)
-        passage = SpanPassage(self, call, span, parent)
+        if door.application_context():
+            attributes.update(from_context())
+        http = isinstance(call.request, HttpRequest)
+        span = self._spans.start(call.name, parent, SpanKind.CLIENT if http else SpanKind.INTERNAL, attributes, shared)
+        passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
             touches.begin(span.span_id)
-        elif touches.any_open() and call.is_structure:
+        elif touches.open_calls and call.is_structure:
             touches.inherit(span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)

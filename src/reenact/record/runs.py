@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from reenact.boundary import inbound, lanes, place
+from reenact.boundary import door, inbound, lanes, place
 from reenact.boundary.children import Descent
 from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
@@ -54,8 +54,8 @@ _REMEMBERED = 10_000
 
 def from_context() -> dict[str, Any]:
     """Take what OpenInference's context managers put into the application's context."""
-    context = otel_context.get_current()
-    return {key: context[key] for key in _CONTEXT_KEYS if key in context} if context else {}  # type: ignore[misc]
+    held = door.application_context()
+    return {key: held[key] for key in _CONTEXT_KEYS if key in held} if held else {}
 
 
 class Run:
@@ -116,6 +116,8 @@ class Runs:
         self._next_order, self._identity = next_order, dict(identity or {})
         self._open: dict[int, Run] = {}
         """By root span."""
+        self.with_root: Callable[[int], Run | None] = self._open.get
+        """Give the open run whose root span has this id."""
         self._joined: dict[int, None] = {}
         """Traces of the application's that hold a run of ours."""
         self._process: Run | None = None
@@ -252,10 +254,6 @@ class Runs:
     def carry() -> Callable[[], None]:
         """Have jobs go along to threads and pools; gives a function that stops it."""
         return lanes.carry(_JOB)
-
-    def with_root(self, root: int) -> Run | None:
-        """Give the open run whose root span has this id."""
-        return self._open.get(root)
 
     def _begin(
         self,

@@ -26,6 +26,8 @@ _NAMES = 1000
 _urandom: Callable[[int], bytes] = os.urandom
 _AT_ONCE = 512
 """Span ids that are drawn from the system at once: each draw is a system call."""
+_FAILED = {"reenact.redaction.failed": True}
+"""What is written where redaction fails: it fails closed."""
 _time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
 
@@ -51,15 +53,31 @@ class CallSpan:
         """Write down how the call went and what was added since its start. To be called once."""
         if self._attributes:
             attributes = {**self._attributes, **attributes}
-        status = STATUS_OK if code is StatusCode.OK else STATUS_ERROR  # `.value` of an enumeration is slow
-        self._spans.ended(self.span_id, self._name, attributes, status, message, self._events)
+        spans = self._spans
+        try:
+            redacted = spans.redactor.attributes(attributes)
+        except Exception:
+            redacted = _FAILED
+        frame: dict[str, Any] = {
+            "t": "end",
+            "span": format(self.span_id, "016x"),
+            "name": self._name,
+            "ns": _time_ns(),
+            "attributes": redacted,
+            "status": STATUS_OK if code is StatusCode.OK else STATUS_ERROR,  # `.value` of an enumeration is slow
+        }
+        if message:
+            frame["message"] = spans.text(message)
+        if self._events:
+            frame["events"] = [[spans.text(event), ns, spans.redacted(facts)] for event, ns, facts in self._events]
+        spans.journal.write(frame)
 
 
 class CallSpans:
     """Opens the spans of calls. What cannot be redacted is left out, never let through; a span keeps its structure."""
 
     def __init__(self, journal: JournalProcessor, redactor: Redactor) -> None:
-        self._journal, self._redactor = journal, redactor
+        self.journal, self.redactor = journal, redactor
         self._names: dict[str, str] = {}
         self._shared: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
         self._ids: list[int] = []
@@ -90,7 +108,12 @@ class CallSpans:
         if held is not parent:
             trace, above = format(parent.trace_id, "032x"), format(parent.span_id, "016x")
             self._parent = parent, trace, above
-        self._journal.write(
+        try:  # one call of ours less for every call of the agent's: they cost more than what they do
+            redacted = self.redactor.attributes(attributes)
+        except Exception:
+            redacted = _FAILED
+        known = self._shared.get(id(shared))
+        self.journal.write(
             {
                 "t": "start",
                 "trace": trace,
@@ -99,62 +122,37 @@ class CallSpans:
                 "name": name,
                 "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
                 "ns": _time_ns(),
-                "attributes": {**self._redacted_once(shared), **self._redacted(attributes)},
+                "attributes": {**(self._redacted_once(shared) if known is None else known[1]), **redacted},
             }
         )
         return CallSpan(self, span_id, name)
-
-    def ended(
-        self,
-        span_id: int,
-        name: str,
-        attributes: Mapping[str, Any],
-        status: int,
-        message: str,
-        events: list[tuple[str, int, Mapping[str, Any]]],
-    ) -> None:
-        """Write the end of a span down."""
-        frame: dict[str, Any] = {
-            "t": "end",
-            "span": format(span_id, "016x"),
-            "name": name,
-            "ns": _time_ns(),
-            "attributes": self._redacted(attributes),
-            "status": status,
-        }
-        if message:
-            frame["message"] = self._text(message)
-        if events:
-            frame["events"] = [[self._text(event), ns, self._redacted(facts)] for event, ns, facts in events]
-        self._journal.write(frame)
 
     def _named(self, name: str) -> str:
         """Redact the name of a span, once for all spans that bear it: they are few."""
         if len(self._names) > _NAMES:
             self._names.clear()
-        self._names[name] = named = self._text(name)
+        self._names[name] = named = self.text(name)
         return named
 
     def _redacted_once(self, shared: Mapping[str, Any]) -> dict[str, Any]:
-        """Redact what many spans share; what holds a secret is counted, and so replaced, every time."""
-        known = self._shared.get(id(shared))
-        if known is not None:
-            return known[1]
-        redacted = self._redacted(shared)
+        """Redact what many spans share, at the first; what holds a secret is counted, and so replaced, every time."""
+        redacted = self.redacted(shared)
         if redacted == shared:
             if len(self._shared) > _NAMES:
                 self._shared.clear()
             self._shared[id(shared)] = shared, redacted  # held, so that its identity stays its own
         return redacted
 
-    def _redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Redact attributes; what cannot be is left out."""
         try:
-            return self._redactor.attributes(attributes)
-        except Exception:  # fail closed
-            return {"reenact.redaction.failed": True}
+            return self.redactor.attributes(attributes)
+        except Exception:
+            return _FAILED
 
-    def _text(self, text: str) -> str:
+    def text(self, text: str) -> str:
+        """Redact a text; one that cannot be is left out."""
         try:
-            return self._redactor.text(text) if text else text
-        except Exception:  # fail closed
+            return self.redactor.text(text) if text else text
+        except Exception:
             return "reenact: could not be redacted"

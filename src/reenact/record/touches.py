@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
+from typing import Any, Final
 
 from reenact.boundary import place
 from reenact.boundary.touches import EVENTS, described
@@ -39,8 +39,8 @@ class Touches:
         return [*self._said, "and more"] if self._more else list(self._said)
 
 
-_open: dict[int, Touches] = {}
-"""By span, for the calls of found tools that are open, and for structure inside them."""
+open_calls: Final[dict[int, Touches]] = {}
+"""By span, for the calls of found tools that are open, and for structure inside them. Others only look at it."""
 _lock = threading.Lock()
 _hooked = False
 _busy = threading.local()
@@ -53,34 +53,29 @@ def begin(span: int) -> Touches:
         if not _hooked:
             sys.addaudithook(_hook)
             _hooked = True
-    touches = _open[span] = Touches()
+    touches = open_calls[span] = Touches()
     return touches
 
 
 def inherit(span: int, parent: int) -> Touches | None:
     """Have a piece of structure inside a found tool note what it touches as the tool's."""
-    touches = _open.get(parent)
+    touches = open_calls.get(parent)
     if touches is not None:
-        _open[span] = touches
+        open_calls[span] = touches
     return touches
 
 
 def end(span: int) -> list[str]:
     """End noting, and list what was touched."""
-    touches = _open.pop(span, None)
+    touches = open_calls.pop(span, None)
     return [] if touches is None else touches.listed()
 
 
-def any_open() -> bool:
-    """Tell whether the call of any found tool is open."""
-    return bool(_open)
-
-
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if not _open or event not in EVENTS or getattr(_busy, "now", False):
+    if not open_calls or event not in EVENTS or getattr(_busy, "now", False):
         return
     here = place.current()
-    touches = _open.get(here.span_id) if here is not None else None
+    touches = open_calls.get(here.span_id) if here is not None else None
     if touches is None:
         return
     _busy.now = True

@@ -96,7 +96,7 @@ class Engine:
                         redacted[key] = self.text(value)
             elif type(value) is not int:
                 redacted[key] = self._value(key, value)
-        if short and not self._unparsed.passes("\n".join([attributes[key] for key in short])):
+        if short and not self._unparsed.passes("\n".join(map(attributes.__getitem__, short))):
             for key in short:
                 redacted[key] = self.text(attributes[key])
         return redacted

@@ -48,12 +48,11 @@ class Gate:
         for word in self._alone:
             if word in text:
                 return True
-        return bool(self._folded) and self._holds_folded(text.lower())
-
-    def _holds_folded(self, lowered: str) -> bool:
-        for word in self._folded:  # noqa: SIM110 - as above
-            if word in lowered:
-                return True
+        if self._folded:
+            lowered = text.lower()
+            for word in self._folded:
+                if word in lowered:
+                    return True
         return False
 
 

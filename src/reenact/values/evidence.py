@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from reenact.values.call import (
     Body,
@@ -211,7 +211,7 @@ def _read_body(attributes: Mapping[str, Attribute], side: str, binary: str) -> B
 
 def _write_headers(attributes: dict[str, Attribute], headers: tuple[tuple[str, str], ...]) -> None:
     if headers:
-        attributes[_HEADERS] = compact(cast("Json", headers))
+        attributes[_HEADERS] = compact(headers)  # type: ignore[arg-type]  # pairs, spelled as lists
 
 
 def _read_headers(attributes: Mapping[str, Attribute]) -> tuple[tuple[str, str], ...]:
