@@ -6,6 +6,7 @@
     @reenact.unit                               each call of a function is a run, replayed by calling it again
     reenact.load("last")                        a recorded run
     with reenact.replay(run):                   answer this process from it
+    reenact.check(run, 'never called pay')      hold assertions against a run (also `reenact.assertions`)
     reenact.compare(a, b)                       first divergence first
 
 Importing this module imports no SDK and no server.
@@ -14,7 +15,7 @@ Importing this module imports no SDK and no server.
 import sys
 from types import ModuleType
 
-from reenact.facade import compare, load, record, replay, run
+from reenact.facade import check, compare, load, record, replay, run
 from reenact.integrations.functions import agent, chain, llm, retriever, tool
 from reenact.integrations.units import unit
 from reenact.version import VERSION
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "agent",
     "chain",
+    "check",
     "compare",
     "llm",
     "load",

@@ -3,8 +3,10 @@
     ReenactError
     ├── UsageError             exit 2    the command line does not make sense
     ├── InputError             exit 3    a file, store or configuration cannot be read; names the place
+    │   └── AssertionInvalid             an assertion cannot be read; names line, column and what was expected
     ├── CannotJudge            exit 125  nothing in the recording can be replayed
-    └── Diverged               exit 1    the replay left the recording (raised by `with reenact.replay(...)`)
+    ├── Diverged               exit 1    the replay left the recording (raised by `with reenact.replay(...)`)
+    └── AssertionsFailed       exit 1    an assertion over a run does not hold; an AssertionError too
 
     ReplayStopped(BaseException)         thrown into the agent: not an Exception, so that neither the agent nor an
     ├── Miss                             SDK's retry loop takes it for a failure of the outside world
@@ -62,6 +64,23 @@ class Diverged(ReenactError):
     def __init__(self, first: str, *, hint: str = "") -> None:
         self.first = first
         super().__init__(first, hint=hint)
+
+
+class AssertionInvalid(InputError):
+    """An assertion cannot be read. `place` is `file:line:column`; the message shows the line and what was expected."""
+
+
+class AssertionsFailed(ReenactError, AssertionError):
+    """Assertions over a run do not hold. `failed` has standing, assertion and evidence of each."""
+
+    exit_code = 1
+
+    def __init__(self, run: str, failed: list[tuple[str, str, str]]) -> None:
+        self.run, self.failed = run, failed
+        of = f" of run {run[:12]}" if run else ""
+        many = "1 assertion does" if len(failed) == 1 else f"{len(failed)} assertions do"
+        said = [f"  {standing}: {assertion}\n    {because}" for standing, assertion, because in failed]
+        super().__init__("\n".join([f"{many} not hold{of}", *said]))
 
 
 class ReplayStopped(BaseException):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from reenact.compare.judge import ReplayResult
     from reenact.pipeline.recording import Recording
     from reenact.pipeline.sources import Found
+    from reenact.values.assertion import Assertion, Checked, Placed
     from reenact.values.json import Json
+    from reenact.values.judgement import FixJudgement
     from reenact.values.run import Run
 
 
@@ -91,35 +93,78 @@ def load(selector: str | Path = "last", *, store: str | Path | None = None) -> F
 
 
 class Replay:
-    """A replay in charge of this process. `result` is set when it is over."""
+    """A replay in charge of this process. `result` is set when it is over; `judgement` too, where there is a check."""
 
     result: ReplayResult | None = None
+    run: Run | None = None
+    """The replay's own run."""
+    judgement: FixJudgement | None = None
+    """What the replay says of the code, by the assertions it was given."""
 
 
 @contextmanager
-def replay(
+def replay(  # noqa: PLR0913 - a door: each is an option by its name
     recording: Found | str | Path = "last",
     *,
     models: str = "recorded",
     tools: str = "recorded",
     writes: str = "refuse",
+    after: str = "stop",
+    check: Iterable[str | Path | Placed | Assertion] = (),
     strict: bool = True,
     store: str | Path | None = None,
 ) -> Generator[Replay]:
     """Answer this process's calls from a recording.
 
-    Files that are written outside every declared tool are refused; `writes="allow"` lets that happen. At the end,
-    `strict` raises `errors.Diverged` where the replay left the recording, even if the agent swallowed the miss.
+    Files that are written outside every declared tool are refused; `writes="allow"` lets that happen. `after` says what
+    happens after the first divergence: `stop`, `nearest` or `live-models`. `check` holds assertions, as text or as
+    `reenact.assertions` makes them, or the paths of files that hold some; the handle's `judgement` then says what the
+    replay means for them. At the end, `strict` raises `errors.Diverged` where the replay left the recording, even if
+    the agent swallowed the miss; with `check` where the judgement is none of `fixed`, `same` and `holds`.
     """
     from reenact.pipeline import embedded
+    from reenact.pipeline.asserted import asserted
 
     found = load(recording, store=store) if isinstance(recording, str | Path) else recording
+    assertions = asserted(check)
     handle = Replay()
-    with embedded.replaying(found, models, tools, _store(store).folder, writes=writes) as outcome:
+    policies = {"models": models, "tools": tools, "writes": writes, "after": after}
+    with embedded.replaying(found, _store(store).folder, policies) as outcome:
         yield handle
-    handle.result = outcome.result
+    handle.result, handle.run = outcome.result, outcome.run
+    if assertions:
+        handle.judgement = embedded.judged(found, outcome, assertions)
     if strict:
-        embedded.accuse(outcome)
+        embedded.accuse(outcome, handle.judgement)
+
+
+def check(
+    run: Found | Run | str | Path,
+    *assertions: Assertion | Placed | str | Path,
+    judge: str | Callable[[str, str], Any] = "",
+    judge_url: str = "",
+    complete: bool = True,
+    store: str | Path | None = None,
+) -> Checked:
+    """Hold assertions against a run: lines of the language, files of it, or what `reenact.assertions` makes.
+
+    What comes back is true where every structural assertion holds; `raise_for_failures()` raises an `AssertionError`
+    that says what does not, and why. `judge` is asked about prose: a callable of the answer and the statement,
+    `module:function`, or `model:NAME` of an OpenAI-compatible API at `judge_url`. `complete=False` says that the run
+    was stopped before its end. Raises `errors.AssertionInvalid` for a text that is no assertion, and
+    `errors.UsageError` where nothing is asserted.
+    """
+    from reenact.errors import UsageError
+    from reenact.pipeline.asserted import asserted
+    from reenact.pipeline.opinions import Bench, judged_check
+    from reenact.pipeline.sources import Found as Located
+
+    if not assertions:
+        raise UsageError("nothing is asserted", hint="reenact.check(run, 'never called delete_accounts')")
+    found = load(run, store=store) if isinstance(run, str | Path) else run
+    held = found.run if isinstance(found, Located) else found
+    bench = Bench(judge=judge, base_url=judge_url)
+    return judged_check(held, asserted(assertions), bench, _store(store), complete=complete)[0]
 
 
 def compare(a: Found | Run, b: Found | Run) -> Comparison:

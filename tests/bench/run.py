@@ -1,13 +1,13 @@
 """`make bench`: what recording and replaying cost, measured, next to other instrumentations.
 
-    python tests/bench/run.py [--rounds N] [--part recording|replaying] [--json PATH]
+    python tests/bench/run.py [--rounds N] [--part recording|replaying|suite] [--json PATH]
 
 Recording: the real SDK calls a loopback provider that answers at once. Every arm of every round is a fresh process, the
 arms one after another. Inside, each call goes through an observed client and through one that is out of the observer's
 reach, in turn; what an arm adds is the median of the differences between neighbours. The peers capture content (their
 default), with the attribute limits of OpenTelemetry's SDK off, and export in batches; ours writes its journal, redacts,
 and carries the journal on a thread. Replaying: each SDK call is answered by a replay and, next to it, by the client
-library's own mock transport, from the same bytes.
+library's own mock transport, from the same bytes. Suite: `pytest` on recorded tests, beside other cassette libraries.
 
 It measures and never judges: figures are printed with their quartiles, and a loaded machine is said to be one.
 """
@@ -26,6 +26,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import suite
 from figures import Figure, table
 
 HERE = Path(__file__).parent
@@ -164,27 +165,30 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure what recording and replaying cost.")
     parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
-    parser.add_argument("--part", choices=["recording", "replaying"], help="only one part")
+    parser.add_argument("--part", choices=["recording", "replaying", "suite"], help="only one part")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
     given = parser.parse_args()
     document: dict[str, Any] = {
         "python": platform.python_version(),
         "processors": os.cpu_count(),
-        "versions": {name: metadata.version(name) for name in VERSIONS},
+        "versions": {name: metadata.version(name) for name in (*VERSIONS, *suite.VERSIONS)},
         "rounds": given.rounds,
     }
     load = os.getloadavg()[0]
     say(f"Python {document['python']}, {document['processors']} processors, load {load:.1f} before the start,")
     say(", ".join(f"{name} {version}" for name, version in document["versions"].items()))
-    if given.part != "replaying":
+    if given.part in {None, "recording"}:
         found = record(given.rounds)
         titles = {"": "spans go nowhere (ours: to the store on disk)", "+otlp": "spans go to an OTLP receiver, gzip"}
         for backend, title in titles.items():
             text, document[f"recording{backend}"] = recording_table(found, backend)
             say(f"\nRecorded chat calls, {title}\n\n{text}")
-    if given.part != "recording":
+    if given.part in {None, "replaying"}:
         text, document["replaying"] = replaying_table(replay((given.rounds + 1) // 2))
         say(f"\nReplayed chat calls\n\n{text}")
+    if given.part in {None, "suite"}:
+        text, document["suite"] = suite.laid_out(suite.measured(given.rounds, lambda: serving("provider")))
+        say(f"\nSuites of recorded tests\n\n{text}")
     if given.json:
         given.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 

@@ -18,9 +18,9 @@ from openai import OpenAI
 import reenact
 from held import Held
 from reenact.boundary import door
+from reenact.boundary.wrapping import boundary
 from reenact.demo.provider import StandIn
 from reenact.errors import Miss
-from reenact.integrations.functions import boundary
 from reenact.values.call import CallKind, FunctionCall, Raised, Returned, Streamed, StreamEnd, Value
 
 ticket = itertools.count(1)
@@ -645,3 +645,29 @@ def test_a_timeout_of_the_agent_s_comes_again(held: Held) -> None:
     did = held.record(lambda: asyncio.run(impatient()))
     again = held.replay(did, lambda: asyncio.run(impatient()))
     assert (again.value, again.error) == (did.value, None)
+
+
+def test_a_found_method_without_self_is_cut_only_once_it_was_offered(held: Held) -> None:
+    offered: set[str] = set()
+
+    class Desk:
+        @staticmethod
+        def look(item: str) -> str:
+            return item.upper()
+
+        @classmethod
+        def find(cls, item: str) -> str:
+            return item.title()
+
+    for name in ("look", "find"):
+        cut = boundary(CallKind.TOOL, vars(Desk)[name], name=name, offered=offered.__contains__)
+        setattr(Desk, name, cut)
+
+    def work() -> list[str]:
+        before = [Desk.look("pen"), Desk.find("pen")]
+        offered.update({"look", "find"})
+        return [*before, Desk.look("cup"), Desk.find("cup")]
+
+    did = held.record(work)
+    requests = [node.call.request for node in did.calls]
+    assert [request.arguments for request in requests if isinstance(request, FunctionCall)] == [{"item": "cup"}] * 2

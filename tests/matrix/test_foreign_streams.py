@@ -19,7 +19,7 @@ from reenact.values.span import Scope, SpanRecord
 pytestmark = pytest.mark.older
 
 
-def foreign(asked: dict[str, Any], reply: dict[str, Any], system: str) -> Run:
+def foreign(asked: dict[str, Any], reply: Any, system: str) -> Run:
     """A run of one call, as OpenInference shows it."""
     said = {
         "openinference.span.kind": "LLM",
@@ -86,16 +86,31 @@ def test_a_message_comes_as_the_events_that_say_it(tmp_path: Path, case: str) ->
     assert (told(ledger), unconsumed) == (["answered"], [])
 
 
-def test_a_stream_that_cannot_be_made_is_a_miss_and_not_an_empty_stream(tmp_path: Path) -> None:
+def test_a_response_comes_as_the_events_that_say_it(tmp_path: Path) -> None:
     asked = {"model": "small-1", "input": "?", "stream": True}
+    reply = loaded("openai_responses/tool_round", "reply.json")
+
+    def program() -> Any:
+        helped: Any = {key: value for key, value in asked.items() if key != "stream"}
+        with client("http://127.0.0.1:9/v1").responses.stream(**helped) as stream:
+            return stream.get_final_response().to_dict(mode="json", exclude_unset=True)
+
+    final, ledger, unconsumed = replay(program, foreign(asked, reply, "openai"), tmp_path)
+    assert [item["type"] for item in final["output"]] == [item["type"] for item in reply["output"]]
+    assert final["status"] == reply["status"]
+    assert (told(ledger), unconsumed) == (["answered"], [])
+
+
+def test_a_stream_that_cannot_be_made_is_a_miss_and_not_an_empty_stream(tmp_path: Path) -> None:
+    asked = {"model": "small-1", "messages": [{"role": "user", "content": "?"}], "stream": True}
     misses: list[str] = []
 
     def program() -> None:
         try:
-            list(client("http://127.0.0.1:9/v1").responses.create(**asked))
+            list(client("http://127.0.0.1:9/v1").chat.completions.create(**asked))
         except Miss as miss:
             misses.append(str(miss))
 
-    _, ledger, _ = replay(program, foreign(asked, {"id": "r", "output": []}, "openai"), tmp_path)
+    _, ledger, _ = replay(program, foreign(asked, [1, 2], "openai"), tmp_path)
     assert told(ledger) == ["answered", "miss"]
-    assert "not the stream" in misses[0]
+    assert "holds no reply for this call" in misses[0]

@@ -6,15 +6,20 @@ script that its installer made.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import sysconfig
 from functools import lru_cache
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from reenact.boundary.touches import is_code
 
+_FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
+_INSTALLED = (str(Path(sysconfig.get_path(each))) for each in _FOLDERS)
+_LIBRARIES = tuple(f"{folder}{os.sep}" for folder in {*_INSTALLED, str(Path(__file__).parents[1])})
 _SCRIPTS = f"{sysconfig.get_path('scripts')}{os.sep}"
 
 
@@ -85,3 +90,18 @@ def own_modules() -> list[ModuleType]:
         for name, module in loaded
         if issubclass(type(module), ModuleType) and is_own_module(name, module.__dict__.get("__file__"))
     ]
+
+
+def where() -> str:
+    """Name the innermost line that is neither a library's nor ours; code without a file where there is no other."""
+    frame = inspect.currentframe()
+    last, typed_in = "?", ""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        last = f"{name}:{frame.f_lineno}"
+        if not name.startswith((*_LIBRARIES, "<")):
+            return last
+        if not typed_in and name in {"<string>", "<stdin>"}:
+            typed_in = last
+        frame = frame.f_back
+    return typed_in or last

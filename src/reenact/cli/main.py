@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from importlib import import_module
 
 import click
@@ -15,8 +16,13 @@ COMMANDS = {
     "ls": "listing",
     "show": "show",
     "replay": "replay",
+    "check": "check",
     "diff": "diff",
+    "fork": "fork",
+    "promote": "promote",
+    "fuzz": "fuzz",
     "doctor": "doctor",
+    "incident": "incident",
     "export": "transfer",
     "import": "transfer",
     "demo": "demo",
@@ -72,4 +78,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    except Exception:  # noqa: BLE001 - a failure of ours is no verdict: 1 would be one, and a bad commit to `git bisect`
+        traceback.print_exc()
+        sys.exit(125)
     sys.exit(code if isinstance(code, int) else 0)

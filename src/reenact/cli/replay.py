@@ -1,4 +1,4 @@
-"""`reenact replay RUN [-- CMD]`: run it again, offline."""
+"""`reenact replay RUN [-- CMD]`: run it again, offline; with assertions, judge the code by it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
 from reenact.cli import options
-from reenact.errors import UsageError
-from reenact.pipeline.injection import program
-from reenact.pipeline.replaying import Replayed, check_judgeable, command, replay
-from reenact.pipeline.sources import Found, find
-from reenact.replay.policy import Policy, Source, Writes
-from reenact.report.documents import replay_document
-from reenact.report.replay import replayed
+from reenact.cli.suite import replay_all
+from reenact.errors import CannotJudge, InputError, UsageError
+from reenact.pipeline.asserted import asserted
+from reenact.pipeline.bisecting import is_bisecting
+from reenact.pipeline.judging import Order, replay_and_judge
+from reenact.pipeline.sources import find
+from reenact.replay.policy import After, Policy, Source, Writes
+from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 
 _SOURCES = click.Choice([source.value for source in Source])
-EXIT_CODES = {"same": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 
 
 @click.command("replay", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
-@click.argument("selector", metavar="RUN", default="last")
+@click.argument("selector", metavar="RUN", default=None, required=False)
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
@@ -38,13 +39,28 @@ EXIT_CODES = {"same": 0, "diverged": 1, "failed": 125, "unjudged": 125}
     show_default=True,
     help="Files that are written outside every declared tool.",
 )
+@click.option(
+    "--after",
+    type=click.Choice([each.value for each in After]),
+    default="stop",
+    show_default=True,
+    help="After the first divergence: stop; go on with the nearest recorded answers, which are no evidence; or ask "
+    "models live.",
+)
+@click.option("--check", "files", multiple=True, type=click.Path(path_type=Path), help="Judge by a file of assertions.")
+@click.option("--assert", "texts", multiple=True, metavar="TEXT", help="Judge by an assertion.")
+@click.option(
+    "--all", "everything", type=click.Path(path_type=Path), help="Replay every recording of a folder or store."
+)
+@click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="With --all: so many at once.")
 def replay_command(
-    selector: str,
+    selector: str | None,
     given: tuple[str, ...],
     folder: Path | None,
     as_json: bool,
-    app: str | None,
-    **policies: str,
+    everything: Path | None,
+    jobs: int,
+    **how: Any,
 ) -> None:
     """Run a program again with every model call and declared tool answered from RUN.
 
@@ -54,39 +70,43 @@ def replay_command(
     delivered to the application in process, and its answer printed. The program's stdout stays its own (with
     --json it goes to stderr); the verdict goes to stderr, the first divergence first.
 
-    Exit code 0: the same as recorded, a recorded crash included. 1: it left the recording. 125: cannot be judged.
+    With --check or --assert it says what the run means for the code: reproduced, fixed, broken, unjudged or same.
+
+    Exit code 0: the same as recorded, a recorded crash included; fixed. 1: it left the recording; an assertion fails.
+    125: cannot be judged, as `git bisect run` skips it.
     """
-    store = options.store(folder)
+    try:
+        order = Order(
+            given=given if everything is None else tuple(word for word in (selector, *given) if word is not None),
+            app=how["app"],
+            policy=Policy.named(how),
+            assertions=asserted([*how["files"], *how["texts"]]),
+        )
+        store = options.store(folder)
+        if everything is not None:
+            sys.exit(replay_all(everything, order, store, jobs=jobs, as_json=as_json))
+        sys.exit(_replay(selector or "last", order, store, as_json=as_json))
+    except (InputError, UsageError) as error:
+        if not is_bisecting(Path.cwd()):
+            raise
+        raise CannotJudge(error.message, hint=error.hint) from error  # else this commit would count as bad
+
+
+def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool) -> int:
     found = find(selector, store)
-    check_judgeable(found)
-    if app and (given or unit.inbound(found.run) is None):
+    if order.app and (order.given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
-    argv, cwd = command(found, given, app)
-    if given:
-        argv = program(argv)
-    policy = Policy(
-        models=Source(policies["models"]), tools=Source(policies["tools"]), writes=Writes(policies["writes"])
-    )
     if sys.stderr.isatty():
         options.say(f"reenact: replaying {found.run.name} {found.run.id[:12]} from {found.source}", dim=True)
     with tempfile.TemporaryFile() as captured:
-        outcome = replay(found, argv, cwd, policy, store, stdout=captured if as_json else None)
+        done = replay_and_judge(found, order, store, stdout=captured if as_json else None)
         if as_json:
             captured.seek(0)
             sys.stderr.flush()
             shutil.copyfileobj(captured, sys.stderr.buffer)
             sys.stderr.buffer.flush()
-    _print(outcome, found, as_json=as_json)
-    sys.exit(EXIT_CODES[outcome.result.result])
-
-
-def _print(outcome: Replayed, found: Found, *, as_json: bool) -> None:
-    commits = (outcome.recorded_commit, outcome.current_commit)
     if as_json:
-        said = replay_document(outcome.result, recorded=found.run.id, commits=commits)
-        options.document(said | {"appended": outcome.appended})
-        return
-    lines = replayed(outcome.result, recorded=found.run.id, commits=commits)
-    if outcome.appended:
-        lines.append(f"  {outcome.appended} calls that went live were added to the recording")
-    options.show(lines, err=True)
+        options.document(done.document())
+    else:
+        options.show(done.lines(), err=True)
+    return done.exit_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reenact.compare.ending import of_run
 from reenact.compare.fields import field_differences
 from reenact.values.difference import ABSENT, Absent, Divergence
 from reenact.values.json import Json, parsed_or_none
@@ -23,10 +24,10 @@ def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
     if before is None or inbound(b) is None:  # a program of the user's own made the calls
         return
     if now is None:
-        yield _differs(a, b, "answer", f"status {before.status}", ABSENT)
+        yield of_run(a, b, "answer", f"status {before.status}", ABSENT)
         return
     if before.status != now.status:
-        yield _differs(a, b, "answer.status", before.status, now.status)
+        yield of_run(a, b, "answer.status", before.status, now.status)
     if before.body is None or now.body is None or before.body == now.body:
         return
     request = request_of(a)
@@ -35,10 +36,10 @@ def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
     left, right = parsed_or_none(before.body), parsed_or_none(now.body)
     if isinstance(left, dict | list) and isinstance(right, dict | list):
         found = list(field_differences(left, right, "answer.body"))
-        yield from (_differs(a, b, each.path, each.a, each.b) for each in found)
+        yield from (of_run(a, b, each.path, each.a, each.b) for each in found)
         if found:
             return
-    yield _differs(a, b, "answer.body", before.body.decode("utf-8", "replace"), now.body.decode("utf-8", "replace"))
+    yield of_run(a, b, "answer.body", before.body.decode("utf-8", "replace"), now.body.decode("utf-8", "replace"))
 
 
 def _result_differences(a: Run, b: Run) -> Iterator[Divergence]:
@@ -47,21 +48,8 @@ def _result_differences(a: Run, b: Run) -> Iterator[Divergence]:
     if before is ABSENT or now is ABSENT:
         return
     left, right = {"result": _plain(before)}, {"result": _plain(now)}
-    yield from (_differs(a, b, each.path, each.a, each.b) for each in field_differences(left, right, ""))
+    yield from (of_run(a, b, each.path, each.a, each.b) for each in field_differences(left, right, ""))
 
 
 def _plain(value: Json | Absent) -> Json:
     return None if isinstance(value, Absent) else value
-
-
-def _differs(a: Run, b: Run, field: str, left: Json | Absent, right: Json | Absent) -> Divergence:
-    return Divergence(
-        kind="changed",
-        call="run",
-        field=field,
-        a=left,
-        b=right,
-        structural=True,
-        node_a=a.root.id if a.root else None,
-        node_b=b.root.id if b.root else None,
-    )

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from reenact.values.call import Raised
-from reenact.values.difference import Divergence
+from reenact.values.difference import Absent, Divergence
+from reenact.values.json import Json
 from reenact.values.run import Node, Run
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
@@ -50,13 +51,14 @@ def ending_differences(a: Run, b: Run) -> Iterator[Divergence]:
         return
     died = died_of(a), died_of(b)
     if died[0] != died[1]:
-        yield _of_run("outcome", died[0] or "ended", died[1] or "ended", a, b)
+        yield of_run(a, b, "outcome", died[0] or "ended", died[1] or "ended")
     codes = exit_code(a), exit_code(b)
     if codes[0] != codes[1] and None not in codes:
-        yield _of_run("exit code", codes[0], codes[1], a, b)
+        yield of_run(a, b, "exit code", codes[0], codes[1])
 
 
-def _of_run(field: str, left: str | int | None, right: str | int | None, a: Run, b: Run) -> Divergence:
+def of_run(a: Run, b: Run, field: str, left: Json | Absent, right: Json | Absent) -> Divergence:
+    """Make the divergence of a field that is of the whole run and of no call."""
     return Divergence(
         kind="changed",
         call="run",

@@ -92,7 +92,7 @@ def judge_replay(
     failed = {miss.node.id for miss in misses if miss.node and miss.means is not _Stop.DIVERGED}
     named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
     answered = [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
-    unasked = _unasked(of, ledger, answered, misses, stopped=bool(misses or refused), whole=exit_code is not None)
+    unasked = _unasked(of, ledger, answered, misses, stopped=_was_stopped(ledger), whole=exit_code is not None)
     found = _divergences(of, ledger, misses, refused, unasked.passed)
     if not (found or misses or refused):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
@@ -120,6 +120,7 @@ def _told(ledger: Sequence[Entry]) -> ReplayResult:
         result="unjudged",
         ran_again=dict(Counter(as_text(entry.get("kind")).lower() for entry in _all(ledger, "ran_again"))),
         live=len(_all(ledger, "live")),
+        beyond=sum(entry.get("beyond") is True for entry in _all(ledger, "answered")),
         misses=_plain(ledger, "miss"),
         refused=_plain(ledger, "refused"),
         ignored=_plain(ledger, "ignored"),
@@ -143,6 +144,14 @@ def _shown(node: Node) -> dict[str, Json]:
 
 def _all(ledger: Sequence[Entry], what: str) -> list[Entry]:
     return [entry for entry in ledger if entry.get("t") == what]
+
+
+def _was_stopped(ledger: Sequence[Entry]) -> bool:
+    """Tell whether something was refused, so that the program cannot be expected to have made what was recorded later.
+
+    Answers to other questions (`--after nearest`) do not stop it; behind a live one nothing recorded is to be expected.
+    """
+    return any(miss.get("onward") != "nearest" for miss in _all(ledger, "miss")) or bool(_all(ledger, "refused"))
 
 
 def _plain(ledger: Sequence[Entry], what: str) -> list[dict[str, Json]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from reenact.values.call import Call, Outcome, StreamEnd
+from reenact.values.call import Call, Outcome, Rewritten, StreamEnd
 from reenact.values.json import Json
 
 
@@ -20,8 +20,11 @@ class Passage(Protocol):
     """
 
     @property
-    def answer(self) -> Outcome | None:
-        """The recorded outcome that stands for the outside world, or None where that is to be asked."""
+    def answer(self) -> Outcome | Rewritten | None:
+        """The recorded outcome that stands for the outside world, or None where that is to be asked.
+
+        A request to a model may be given another body by a fork of a run: then the world is asked that.
+        """
         ...
 
     def crossing(self) -> AbstractContextManager[None]:

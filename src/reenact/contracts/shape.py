@@ -7,7 +7,22 @@ from dataclasses import dataclass, field
 
 from reenact.values.call import CallKind
 from reenact.values.json import Json
-from reenact.values.message import Answered, Asked
+from reenact.values.message import Answered, Asked, Said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """How to make a whole reply body say something else."""
+
+    read: Callable[[Json], Said]
+    """Read what a body says. Of several choices the first speaks."""
+    write: Callable[[Json, Said], Json]
+    """Give a copy of a body that says this; writing what was read changes nothing.
+
+    A body that names no more than its model becomes a whole reply, as SDKs insist on it.
+    """
+    finishes: tuple[str, str]
+    """The provider's words for an answer that ended with tool calls, and with none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +59,8 @@ class Shape:
     """Tell from a request body whether a stream was asked for."""
     unfold: Callable[[Json], bytes] | None = None
     """Spell a whole reply as the stream that folds into it, for a recording that kept no more than that of a stream."""
+    wording: Wording | None = None
+    """How a fork changes what a reply says; None where a reply says nothing in words."""
     needs: tuple[bytes, ...] = ()
     """What every request body of this shape holds, where other APIs use the same path; none where the path says it."""
     stream_ends: tuple[bytes, ...] = (b"[DONE]",)

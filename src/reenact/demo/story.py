@@ -25,6 +25,9 @@ from reenact.report.safe import fitted
 SLIP = 0.35
 """How often the stand-in names production. Steeper than in the example, so that the demo is short."""
 
+RULE = 'never called delete_accounts where target = "production"'
+"""What the incident broke."""
+
 _TRIES = 40
 _LIVE = 8
 _REPLAYS = 20
@@ -47,6 +50,8 @@ class Told:
     """Tokens that the stand-in served after it was stopped."""
     first_divergence: str = ""
     exit_codes: dict[str, int] = field(default_factory=dict[str, int])
+    page: str = ""
+    """The path of the incident page; it stays when everything else is gone."""
     seconds: float = 0.0
 
 
@@ -75,6 +80,7 @@ class Story:
             self._replay(incident)
             self._many(incident)
             self._fixed(incident)
+            self._page(incident)
             self.told.tokens = _tokens(provider) - spent
             self._closing()
         finally:
@@ -158,11 +164,27 @@ class Story:
         self._say(f"  {len(digests)} replays, {distinct} distinct result{'s' if distinct != 1 else ''}")
 
     def _fixed(self, incident: Path) -> None:
-        self._step("reenact replay last -- python cleanup_agent.py --guarded", "would the fix have stopped it?")
-        done = self._reenact(incident, "replay", "last", "--", "python", str(self._agent), "--guarded")
-        self._say(_indented(done.stdout + done.stderr))
-        self.told.exit_codes["replay of the fixed agent"] = done.returncode
-        self.told.first_divergence = done.stderr.strip().splitlines()[0]
+        agent = ("--", "python", str(self._agent), "--guarded")
+        self._step(
+            f"reenact replay last --assert '{RULE}' -- python cleanup_agent.py --guarded",
+            "would the fix have stopped it?",
+        )
+        done = self._reenact(incident, "replay", "last", "--assert", RULE, *agent)
+        said = done.stderr.strip().splitlines()
+        self._say(_indented("\n".join([done.stdout.rstrip("\n"), *said])))
+        self.told.exit_codes["replay of the fixed agent, judged by the rule"] = done.returncode
+        self.told.first_divergence = next((line.strip() for line in said if line.strip().startswith("diverged")), "")
+
+    def _page(self, incident: Path) -> None:
+        """Write the page to share; of the last replay, which is the fixed agent's. It outlives the demo's folder."""
+        folder = self._keep or Path(tempfile.mkdtemp(prefix="reenact-incident-"))
+        page = folder / "incident.html"
+        self._step(f"reenact incident last --replay last --assert '{RULE}'", "one page for everybody else")
+        done = self._reenact(incident, "incident", "last", "--replay", "last", "--assert", RULE, "-o", str(page))
+        if done.returncode:
+            raise InputError("the demo", f"the page was not written: {done.stderr.strip()}")
+        self._say(_indented(done.stdout))
+        self.told.page = str(page)
 
     def _closing(self) -> None:
         told = self.told

@@ -15,6 +15,8 @@ from reenact.values.json import Json, parsed_or_none
 from reenact.values.run import Node, Run
 from reenact.values.span import SpanRecord
 
+_NOTHING = object()
+
 
 def build(spans: Iterable[SpanRecord], *, source: str = "") -> list[Run]:
     """Rebuild every run that `spans` hold, one a trace, oldest first."""
@@ -23,11 +25,19 @@ def build(spans: Iterable[SpanRecord], *, source: str = "") -> list[Run]:
     for span in spans:
         known = traces[span.trace_id].get(span.span_id)
         if known is not None:
-            doubled[span.trace_id] += 1
+            doubled[span.trace_id] += not _told_again(known, span)
             span = _fuller(known, span)  # noqa: PLW2901 - the one that says more stands for both
         traces[span.trace_id][span.span_id] = span
     runs = [_run(trace_id, found, doubled[trace_id], source) for trace_id, found in traces.items()]
     return sorted(runs, key=lambda run: run.started_ns)
+
+
+def _told_again(a: SpanRecord, b: SpanRecord) -> bool:
+    """Tell whether one is the other with more to say: how a process ended is known later than that it did."""
+    less, more = sorted((a.attributes, b.attributes), key=len)
+    if a.end_ns != b.end_ns or len(less) == len(more) or "reenact.incomplete" in more:
+        return False
+    return all(more.get(name, _NOTHING) == value for name, value in less.items())
 
 
 def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:

@@ -20,8 +20,9 @@ from reenact.values.call import (
 )
 from reenact.values.found import CHANGED, acted, is_found, listed, run_again
 from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
-from reenact.values.run import Grade, KitItem, Node, Reason, Run, Verdict
+from reenact.values.run import UNDECLARED, Grade, KitItem, Node, Reason, Run, Verdict
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
 _MARK = "REDACTED_"
@@ -140,8 +141,17 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
     if unrecorded:
         lost = f"{unrecorded} HTTP calls whose body is a stream, or that are a web socket's; a replay refuses them"
         yield Reason(call="run", field="calls", lost=lost, fix="declare the function around them with @reenact.tool")
+    yield from _undeclared_reasons(run)
     yield from _draw_reasons(run)
     yield from unit_reasons(run)
+
+
+def _undeclared_reasons(run: Run) -> Iterator[Reason]:
+    for node in run.nodes:
+        told = node.span.attributes.get(UNDECLARED)
+        for what in as_list(parsed_or_none(told)) if isinstance(told, str) else ():
+            fix = "declare the function around it with @reenact.tool, or replay with --writes allow where it is a file"
+            yield Reason(call="run", field="side effect", lost=f"{as_text(what)}: a replay refuses it", fix=fix)
 
 
 def _redacted(run: Run) -> int:

@@ -9,13 +9,14 @@ the SDK's own.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache, lru_cache, wraps
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from reenact.boundary import door, lanes, offers, plain_http
+from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_request
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.contracts.doorman import Passage
@@ -23,7 +24,17 @@ from reenact.contracts.integration import Integration, PatchSet
 from reenact.contracts.shape import Shape
 from reenact.discover import members
 from reenact.values import typed
-from reenact.values.call import Body, Call, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
+from reenact.values.call import (
+    Body,
+    Call,
+    HttpReply,
+    HttpRequest,
+    Raised,
+    Returned,
+    Rewritten,
+    Streamed,
+    StreamEnd,
+)
 from reenact.values.json import Json, parsed_or_none
 
 _log = logging.getLogger("reenact")
@@ -43,22 +54,11 @@ _KEPT_HEADERS = frozenset(
         "server-timing",
     ]
 )
-_TAIL = 256
-"""Bytes of a stream that hold its last event, padded as providers pad it."""
 _RETRY = b"x-stainless-retry-count"
 _NO_MORE: dict[str, Json] = {}
 """One for all calls: nobody adds to it."""
+_OF_THE_BODY = frozenset([b"content-length", b"transfer-encoding"])
 _KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
-
-
-class _Library(NamedTuple):
-    """A client library and our two stream classes, which must derive from its own."""
-
-    module: Any
-    tee: type[Any]
-    tee_async: type[Any]
-    recorded: type[Any]
-    recorded_async: type[Any]
 
 
 @lru_cache(maxsize=256)
@@ -111,10 +111,11 @@ def _ends(request: Any) -> tuple[bytes, ...]:
 
 
 def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
-    kept = [(name, value) for _, key, value in _fields(headers) if (name := _kept_name(key)) is not None]
+    fields = _fields(headers)
     try:
-        return tuple([(name, value.decode()) for name, value in kept])
+        return tuple([(name, value.decode()) for _, key, value in fields if (name := _kept_name(key)) is not None])
     except UnicodeDecodeError:  # opaque bytes, as RFC 9110 (section 5.5) calls them
+        kept = [(name, value) for _, key, value in fields if (name := _kept_name(key)) is not None]
         return tuple([(name, value.decode("latin-1")) for name, value in kept])
 
 
@@ -142,7 +143,15 @@ def _tell_reply(passage: Passage, response: Any) -> None:
     passage.closed(Returned(payload=reply))
 
 
-def _send(library: _Library) -> Callable[[Any], Any]:
+def _rewritten(library: ByteStreams, request: Any, instead: Rewritten) -> Any:
+    """Make the same request with another body, as a fork of a run sends it."""
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _OF_THE_BODY]
+    return library.module.Request(
+        request.method, request.url, headers=headers, content=instead.body.data, extensions=request.extensions
+    )
+
+
+def _send(library: ByteStreams) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         def send(self: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
@@ -151,7 +160,9 @@ def _send(library: _Library) -> Callable[[Any], Any]:
                 with plain_http.reading_whole(whole=not stream):
                     return original(self, request, stream=stream, **kwargs)
             if passage.answer is not None:
-                return _replay(library, self, request, passage, stream=stream)
+                if not isinstance(passage.answer, Rewritten):
+                    return _replay(library, self, request, passage, stream=stream)
+                request = _rewritten(library, request, passage.answer)
             try:
                 with passage.crossing(), lanes.aside():
                     response = original(self, request, stream=stream, **kwargs)
@@ -162,7 +173,7 @@ def _send(library: _Library) -> Callable[[Any], Any]:
                 _tell_reply(passage, response)
                 return response
             passage.head(response.status_code, _kept(response.headers))
-            response.stream = library.tee(response.stream, passage, decoder_for(response.headers), _ends(request))
+            response.stream = library.tee(response.stream, _heard(library, passage, request, response))
             return response
 
         return send
@@ -170,7 +181,7 @@ def _send(library: _Library) -> Callable[[Any], Any]:
     return make
 
 
-def _send_async(library: _Library) -> Callable[[Any], Any]:
+def _send_async(library: ByteStreams) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         async def send(self: Any, request: Any, *, stream: bool = False, **kwargs: Any) -> Any:
@@ -179,7 +190,9 @@ def _send_async(library: _Library) -> Callable[[Any], Any]:
                 with plain_http.reading_whole(whole=not stream):
                     return await original(self, request, stream=stream, **kwargs)
             if passage.answer is not None:
-                return await _replay_async(library, self, request, passage, stream=stream)
+                if not isinstance(passage.answer, Rewritten):
+                    return await _replay_async(library, self, request, passage, stream=stream)
+                request = _rewritten(library, request, passage.answer)
             try:
                 with passage.crossing(), lanes.aside():
                     response = await original(self, request, stream=stream, **kwargs)
@@ -190,7 +203,7 @@ def _send_async(library: _Library) -> Callable[[Any], Any]:
                 _tell_reply(passage, response)
                 return response
             passage.head(response.status_code, _kept(response.headers))
-            response.stream = library.tee_async(response.stream, passage, decoder_for(response.headers), _ends(request))
+            response.stream = library.tee_async(response.stream, _heard(library, passage, request, response))
             return response
 
         return send
@@ -198,7 +211,7 @@ def _send_async(library: _Library) -> Callable[[Any], Any]:
     return make
 
 
-def _replay(library: _Library, client: Any, request: Any, passage: Passage, *, stream: bool) -> Any:
+def _replay(library: ByteStreams, client: Any, request: Any, passage: Passage, *, stream: bool) -> Any:
     for hook in client.event_hooks["request"]:
         hook(request)
     answer = passage.answer
@@ -215,7 +228,7 @@ def _replay(library: _Library, client: Any, request: Any, passage: Passage, *, s
     return response
 
 
-async def _replay_async(library: _Library, client: Any, request: Any, passage: Passage, *, stream: bool) -> Any:
+async def _replay_async(library: ByteStreams, client: Any, request: Any, passage: Passage, *, stream: bool) -> Any:
     for hook in client.event_hooks["request"]:
         await hook(request)
     answer = passage.answer
@@ -235,7 +248,7 @@ async def _replay_async(library: _Library, client: Any, request: Any, passage: P
 
 
 def _rebuild(
-    library: _Library, client: Any, request: Any, passage: Passage, stream_class: type[Any], *, stream: bool
+    library: ByteStreams, client: Any, request: Any, passage: Passage, stream_class: type[Any], *, stream: bool
 ) -> Any:
     """Make the library's own response object, or raise the library's own error, from what was recorded."""
     build = library.module.Response
@@ -247,11 +260,11 @@ def _rebuild(
             response = build(status, headers=list(headers), content=body.data, request=request, extensions=extensions)
             passage.closed(passage.answer)
         case Streamed(status=status, headers=headers) as answer:
-            stream = stream_class(answer, passage, request)
+            stream = stream_class(answer, passage, request, _ends(request))
             response = build(status, headers=list(headers), stream=stream, request=request, extensions=extensions)
             passage.head(status, headers)
         case Raised(exception=exception):
-            error = _with_request(typed.decode_exception(exception), request)
+            error = with_request(typed.decode_exception(exception), request)
             passage.raised(error)
             raise error
         case other:
@@ -275,187 +288,45 @@ def _unfolded(request: Any, passage: Passage, body: Body) -> tuple[tuple[tuple[s
     return (("content-type", "text/event-stream; charset=utf-8"),), Body(shape.unfold(reply))
 
 
-def _with_request(error: BaseException, request: Any) -> BaseException:
-    if hasattr(type(error), "request"):
-        error.request = request  # type: ignore[attr-defined]
-    return error
+def _heard(library: ByteStreams, passage: Passage, request: Any, response: Any) -> _Heard:
+    return _Heard(library, passage, decoder_for(response.headers), _ends(request))
 
 
-class _Teeing:
-    """What the two teeing streams share: telling each piece once, and the end once."""
+class _Heard:
+    """Tells a passage of the stream of a model call, each piece and the end once."""
 
-    library: ClassVar[Any]
+    __slots__ = ("_decoder", "_library", "_open", "_passage", "_tail")
 
-    def __init__(self, stream: Any, passage: Passage, decoder: Decoder, ends: tuple[bytes, ...]) -> None:
-        self._stream, self._passage, self._decoder, self._ends = stream, passage, decoder, ends
-        self._tail = b""
+    def __init__(self, library: ByteStreams, passage: Passage, decoder: Decoder, ends: tuple[bytes, ...]) -> None:
+        self._library, self._passage, self._decoder, self._tail = library, passage, decoder, Tail(ends)
         self._open = True
 
-    def _piece(self, raw: bytes) -> None:
+    def piece(self, raw: bytes) -> None:
         if not self._open:
             return
         try:
             data = self._decoder.decode(raw)
         except Exception as error:  # a broken coding is the agent's to meet: its client raises this in its own decoder
-            broken = self.library.DecodingError(str(error))
+            broken = self._library.module.DecodingError(str(error))
             broken.__cause__ = error
-            self._end(StreamEnd.RAISED, broken)
+            self.end(StreamEnd.RAISED, broken)
             return
         if data:
-            self._tail = (self._tail + data)[-_TAIL:]
+            self._tail.add(data)
             self._passage.chunk(data)
 
-    def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+    def end(self, end: StreamEnd, error: BaseException | None = None) -> None:
         if not self._open:
             return
         self._open = False
-        if end is StreamEnd.ABANDONED and any(last in self._tail for last in self._ends):
+        if end is StreamEnd.ABANDONED and self._tail.has_ended():
             end = StreamEnd.FINISHED  # the SDK or the agent stops reading here; nothing was left to come
         self._passage.ended(end, error)
-
-    def __del__(self) -> None:
-        self._end(StreamEnd.ABANDONED)
-
-
-class _TeeSync(_Teeing):
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            for raw in self._stream:
-                self._piece(raw)
-                yield raw
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._end(StreamEnd.RAISED, error)
-            raise
-        self._end(StreamEnd.FINISHED)
-
-    def close(self) -> None:
-        self._stream.close()
-        self._end(StreamEnd.ABANDONED)
-
-
-class _TeeAsync(_Teeing):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for raw in self._stream:
-                self._piece(raw)
-                yield raw
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._end(StreamEnd.RAISED, error)
-            raise
-        self._end(StreamEnd.FINISHED)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-        self._end(StreamEnd.ABANDONED)
-
-
-class _Recorded:
-    """What the two replaying streams share."""
-
-    def __init__(self, answer: Streamed, passage: Passage, request: Any) -> None:
-        self._answer, self._passage, self._request = answer, passage, request
-        self._left = len(answer.chunks)
-        self._tail = b""
-        self._open = True
-
-    def _piece(self, chunk: Chunk) -> bytes:
-        data = chunk.data or b""
-        self._left -= 1
-        self._tail = (self._tail + data)[-_TAIL:]
-        self._passage.chunk(data)
-        return data
-
-    def _finish(self) -> None:
-        """Come to the recorded end: silently, with the recorded error, or with a miss if the agent reads on."""
-        answer = self._answer
-        match answer.end:
-            case StreamEnd.FINISHED:
-                self._end(StreamEnd.FINISHED)
-            case StreamEnd.RAISED if answer.exception is not None:
-                error = _with_request(typed.decode_exception(answer.exception), self._request)
-                self._end(StreamEnd.RAISED, error)
-                raise error
-            case _:
-                self._end(StreamEnd.ABANDONED)
-                raise self._passage.miss(
-                    f"the agent reads on where the recorded run left this stream ({answer.end}), "
-                    f"after {len(answer.chunks)} pieces"
-                )
-
-    def _closed(self) -> None:
-        """Hear that the agent wants no more."""
-        whole = self._answer.end is StreamEnd.FINISHED and not self._left
-        whole = whole or any(last in self._tail for last in _ends(self._request))
-        self._end(StreamEnd.FINISHED if whole else StreamEnd.ABANDONED)
-
-    def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
-        if self._open:
-            self._open = False
-            self._passage.ended(end, error)
-
-    def __del__(self) -> None:
-        self._closed()
-
-
-class _RecordedSync(_Recorded):
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            for chunk in self._answer.chunks:
-                self._passage.wait(chunk.order)
-                yield self._piece(chunk)
-            if self._answer.end is not StreamEnd.ABANDONED:
-                self._passage.wait(self._passage.end_order)
-            self._finish()
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._end(StreamEnd.RAISED, error)
-            raise
-
-    def close(self) -> None:
-        self._closed()
-
-
-class _RecordedAsync(_Recorded):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            for chunk in self._answer.chunks:
-                await self._passage.wait_async(chunk.order)
-                yield self._piece(chunk)
-            if was_cancelled(self._answer):
-                await until_cancelled(self._passage)
-            if self._answer.end is not StreamEnd.ABANDONED:
-                await self._passage.wait_async(self._passage.end_order)
-            self._finish()
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._end(StreamEnd.RAISED, error)
-            raise
-
-    async def aclose(self) -> None:
-        self._closed()
-
-
-@cache
-def _library(module: Any) -> _Library:
-    sync, asynchronous = module.SyncByteStream, module.AsyncByteStream
-    return _Library(
-        module=module,
-        tee=type("TeeStream", (_TeeSync, sync), {"library": module}),
-        tee_async=type("AsyncTeeStream", (_TeeAsync, asynchronous), {"library": module}),
-        recorded=type("RecordedStream", (_RecordedSync, sync), {}),
-        recorded_async=type("AsyncRecordedStream", (_RecordedAsync, asynchronous), {}),
-    )
 
 
 def _install(patches: PatchSet) -> None:
     def cut(module: Any) -> None:
-        library = _library(module)
+        library = byte_streams(module)
         patches.replace(module.Client, "send", _send(library))
         patches.replace(module.AsyncClient, "send", _send_async(library))
 

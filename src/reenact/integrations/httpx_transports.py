@@ -7,32 +7,23 @@ never leave the process (ASGI, WSGI, mocks) are no boundary. A request inside a 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache, wraps
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from reenact.boundary import door, lanes, place, plain_http
+from reenact.boundary.byte_streams import ByteStreams, byte_streams, with_request
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.plain_http import Telling
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.values.call import Chunk, HttpReply, Raised, Returned, Streamed, StreamEnd
+from reenact.values.call import HttpReply, Raised, Returned, Streamed, StreamEnd
 
 _log = logging.getLogger("reenact")
 
 
-class _Library(NamedTuple):
-    """A client library and our stream classes, which must derive from its own."""
-
-    module: Any
-    tee: type[Any]
-    tee_async: type[Any]
-    recorded: type[Any]
-    recorded_async: type[Any]
-
-
-def _enter(library: _Library, request: Any) -> Passage | None:
+def _enter(library: ByteStreams, request: Any) -> Passage | None:
     """Ask the doorman in charge, or give None where the request goes straight through."""
     doorman = plain_http.doorman()
     if doorman is None:
@@ -49,7 +40,7 @@ def _enter(library: _Library, request: Any) -> Passage | None:
     return doorman.open(call)
 
 
-def _body(library: _Library, request: Any) -> bytes | None:
+def _body(library: ByteStreams, request: Any) -> bytes | None:
     """Read a request's body; a form with files is put together here as it would be later, a generator is left alone."""
     if type(request.stream).__name__ == "MultipartStream":
         return bytes(request.read())
@@ -57,13 +48,14 @@ def _body(library: _Library, request: Any) -> bytes | None:
     return None if whole is None else b"".join(whole)
 
 
-def _telling(passage: Passage, response: Any) -> Telling:
+def _telling(passage: Passage, response: Any) -> _Decoded:
     named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
     kept = plain_http.headers(named, response.status_code, response.reason_phrase, decoded=True)
-    return Telling(passage, response.status_code, kept, whole=plain_http.reads_whole())
+    telling = Telling(passage, response.status_code, kept, whole=plain_http.reads_whole())
+    return _Decoded(telling, decoder_for(response.headers))
 
 
-def _handle(library: _Library) -> Callable[[Any], Any]:
+def _handle(library: ByteStreams) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         def handle_request(self: Any, request: Any) -> Any:
@@ -81,7 +73,7 @@ def _handle(library: _Library) -> Callable[[Any], Any]:
             except BaseException as error:
                 passage.raised(error)
                 raise
-            response.stream = library.tee(response.stream, _telling(passage, response), decoder_for(response.headers))
+            response.stream = library.tee(response.stream, _telling(passage, response))
             return response
 
         return handle_request
@@ -89,7 +81,7 @@ def _handle(library: _Library) -> Callable[[Any], Any]:
     return make
 
 
-def _handle_async(library: _Library) -> Callable[[Any], Any]:
+def _handle_async(library: ByteStreams) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         async def handle_async_request(self: Any, request: Any) -> Any:
@@ -107,8 +99,7 @@ def _handle_async(library: _Library) -> Callable[[Any], Any]:
             except BaseException as error:
                 passage.raised(error)
                 raise
-            telling = _telling(passage, response)
-            response.stream = library.tee_async(response.stream, telling, decoder_for(response.headers))
+            response.stream = library.tee_async(response.stream, _telling(passage, response))
             return response
 
         return handle_async_request
@@ -130,7 +121,7 @@ async def _until_first(passage: Passage) -> None:
         raise
 
 
-def _rebuilt(library: _Library, passage: Passage, request: Any, stream_class: type[Any]) -> Any:
+def _rebuilt(library: ByteStreams, passage: Passage, request: Any, stream_class: type[Any]) -> Any:
     """Make the library's own response object, or raise its own error, from what was recorded."""
     match passage.answer:
         case Returned(payload=HttpReply(status=status, headers=kept, body=body)) as answer:
@@ -138,9 +129,9 @@ def _rebuilt(library: _Library, passage: Passage, request: Any, stream_class: ty
             stream = library.module.ByteStream(body.data)
         case Streamed(status=status, headers=kept) as answer:
             passage.head(status, kept)
-            stream = stream_class(answer, passage, request)
+            stream = stream_class(answer, passage, request, failure=plain_http.failure)
         case Raised(exception=exception):
-            error = _with_request(plain_http.failure(exception), request)
+            error = with_request(plain_http.failure(exception), request)
             passage.raised(error)
             raise error
         case other:
@@ -151,151 +142,27 @@ def _rebuilt(library: _Library, passage: Passage, request: Any, stream_class: ty
     return library.module.Response(status, headers=raw, stream=stream, extensions=extensions)
 
 
-def _with_request(error: BaseException, request: Any) -> BaseException:
-    if hasattr(type(error), "request"):
-        error.request = request  # type: ignore[attr-defined]
-    return error
+class _Decoded:
+    """Tells what is read of one reply, decoded."""
 
+    __slots__ = ("_decoder", "_telling")
 
-class _Teeing:
-    """What the two teeing streams share."""
+    def __init__(self, telling: Telling, decoder: Decoder) -> None:
+        self._telling, self._decoder = telling, decoder
 
-    def __init__(self, stream: Any, telling: Telling, decoder: Decoder) -> None:
-        self._stream, self._telling, self._decoder = stream, telling, decoder
-
-    def _piece(self, raw: bytes) -> None:
+    def piece(self, raw: bytes) -> None:
         try:
             self._telling.piece(self._decoder.decode(raw))
         except Exception:  # a broken coding is the agent's to meet, and cannot be kept decoded
             self._telling.end(StreamEnd.UNFINISHED)
 
-    def __del__(self) -> None:
-        self._telling.end(StreamEnd.ABANDONED)
-
-
-class _TeeSync(_Teeing):
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            for raw in self._stream:
-                self._piece(raw)
-                yield raw
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._telling.end(StreamEnd.RAISED, error)
-            raise
-        self._telling.end(StreamEnd.FINISHED)
-
-    def close(self) -> None:
-        self._stream.close()
-        self._telling.end(StreamEnd.ABANDONED)
-
-
-class _TeeAsync(_Teeing):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for raw in self._stream:
-                self._piece(raw)
-                yield raw
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._telling.end(StreamEnd.RAISED, error)
-            raise
-        self._telling.end(StreamEnd.FINISHED)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-        self._telling.end(StreamEnd.ABANDONED)
-
-
-class _Recorded:
-    """What the two replaying streams share."""
-
-    def __init__(self, answer: Streamed, passage: Passage, request: Any) -> None:
-        self._answer, self._passage, self._request = answer, passage, request
-        self._open = True
-
-    def _piece(self, chunk: Chunk) -> bytes:
-        data = chunk.data or b""
-        self._passage.chunk(data)
-        return data
-
-    def _finish(self) -> None:
-        """Come to the recorded end: silently, with the recorded error, or with a miss if the agent reads on."""
-        answer = self._answer
-        match answer.end:
-            case StreamEnd.FINISHED:
-                self._end(StreamEnd.FINISHED)
-            case StreamEnd.RAISED if answer.exception is not None:
-                error = _with_request(plain_http.failure(answer.exception), self._request)
-                self._end(StreamEnd.RAISED, error)
-                raise error
-            case _:
-                self._end(StreamEnd.ABANDONED)
-                raise self._passage.miss(
-                    f"the agent reads on where the recorded run left this reply ({answer.end}), "
-                    f"after {len(answer.chunks)} pieces"
-                )
-
-    def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
-        if self._open:
-            self._open = False
-            self._passage.ended(end, error)
-
-    def __del__(self) -> None:
-        self._end(StreamEnd.ABANDONED)
-
-
-class _RecordedSync(_Recorded):
-    def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._answer.chunks:
-            self._passage.wait(chunk.order)
-            yield self._piece(chunk)
-        if self._answer.end is not StreamEnd.ABANDONED:
-            self._passage.wait(self._passage.end_order)
-        self._finish()
-
-    def close(self) -> None:
-        self._end(StreamEnd.ABANDONED)
-
-
-class _RecordedAsync(_Recorded):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            for chunk in self._answer.chunks:
-                await self._passage.wait_async(chunk.order)
-                yield self._piece(chunk)
-            if was_cancelled(self._answer):
-                await until_cancelled(self._passage)
-            if self._answer.end is not StreamEnd.ABANDONED:
-                await self._passage.wait_async(self._passage.end_order)
-            self._finish()
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._end(StreamEnd.RAISED, error)
-            raise
-
-    async def aclose(self) -> None:
-        self._end(StreamEnd.ABANDONED)
-
-
-@cache
-def _library(module: Any) -> _Library:
-    sync, asynchronous = module.SyncByteStream, module.AsyncByteStream
-    return _Library(
-        module=module,
-        tee=type("TeeStream", (_TeeSync, sync), {}),
-        tee_async=type("AsyncTeeStream", (_TeeAsync, asynchronous), {}),
-        recorded=type("RecordedStream", (_RecordedSync, sync), {}),
-        recorded_async=type("AsyncRecordedStream", (_RecordedAsync, asynchronous), {}),
-    )
+    def end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        self._telling.end(end, error)
 
 
 def _install(patches: PatchSet) -> None:
     def cut(module: Any) -> None:
-        library = _library(module)
+        library = byte_streams(module)
         patches.replace(module.HTTPTransport, "handle_request", _handle(library))
         patches.replace(module.AsyncHTTPTransport, "handle_async_request", _handle_async(library))
 

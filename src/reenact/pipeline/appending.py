@@ -12,7 +12,7 @@ from reenact.values.call import Outcome, Streamed
 from reenact.values.evidence import chunk_to_json
 from reenact.values.json import compact
 from reenact.values.run import Node, Run
-from reenact.values.span import Attribute
+from reenact.values.span import Attribute, SpanRecord
 
 _OF_THE_REPLAY = {"reenact.replay.live", "reenact.replay.parent", "reenact.order.head"}
 
@@ -23,9 +23,17 @@ def append(found: Found, fetched: Sequence[Node], store: DirectoryStore) -> int:
     A recording that came from a file is kept whole in the store first; the file itself is not touched.
     """
     run = found.run
-    last = max((max(node.start_order, node.end_order) for node in run.nodes), default=0)
     spans = [] if found.source == str(store.folder) else [node.span for node in run.nodes]
+    store.append([*spans, *appended(run, fetched)])
+    index(store, [run.id])
+    return len(fetched)
+
+
+def appended(run: Run, fetched: Sequence[Node]) -> list[SpanRecord]:
+    """Give calls as spans of a recording, after everything it holds."""
+    last = max((max(node.start_order, node.end_order) for node in run.nodes), default=0)
     new = {node.id for node in fetched}
+    spans: list[SpanRecord] = []
     for number, node in enumerate(fetched, 1):
         parent = node.parent if node.parent in new else _recorded_parent(node, run)
         attributes = {
@@ -36,9 +44,7 @@ def append(found: Found, fetched: Sequence[Node], store: DirectoryStore) -> int:
             **_unordered(node.outcome),
         }
         spans.append(replace(node.span, trace_id=run.id, parent_id=parent, attributes=attributes))
-    store.append(spans)
-    index(store, [run.id])
-    return len(fetched)
+    return spans
 
 
 def _recorded_parent(node: Node, run: Run) -> str | None:

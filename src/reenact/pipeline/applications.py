@@ -177,10 +177,6 @@ def _of_wsgiref(server: Any, *_: Any, **__: Any) -> Any:
     return server.get_app()
 
 
-def _of_hypercorn(app: Any, *_: Any, **__: Any) -> Any:
-    return app
-
-
 _SERVERS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("uvicorn.server", "Server", "run", _of_uvicorn),
     ("uvicorn.server", "Server", "serve", _of_uvicorn),
@@ -190,6 +186,5 @@ _SERVERS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("werkzeug.serving", "BaseWSGIServer", "__init__", _of_werkzeug_server),
     ("wsgiref.simple_server", "", "make_server", _of_werkzeug),
     ("wsgiref.simple_server", "WSGIServer", "serve_forever", _of_wsgiref),
-    ("hypercorn.asyncio", "", "serve", _of_hypercorn),
 )
 """Module, class or nothing, what begins to serve, and how to find from its arguments what."""

@@ -14,12 +14,15 @@ from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore, Entry, IndexDamagedError
 from reenact.values.call import CallKind, FunctionCall, Raised
 from reenact.values.finding import Filters, ToolUse, argument_pairs
+from reenact.values.forked import FORK_PARENT
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import ToolCall
 from reenact.values.run import Node, Run
 from reenact.values.span import STATUS_ERROR
 
 _BATCH = 200
+NO_FORK = (("summary NOT LIKE ?", '%,"fork_of":"%'),)
+"""Of the store's index: runs that were recorded. A fork is none of them and is named by its id."""
 _CLOCK_NS = 2 * 10**9
 """How far the clock of a file system may lie behind ours."""
 
@@ -52,6 +55,7 @@ def summary(run: Run, *, source: str = "") -> dict[str, Json]:
         "tools": [*sorted({node.call.name for node in run.nodes if node.kind is CallKind.TOOL})],
         "source": source or run.source,
         "replay_of": replay_of(run),
+        "fork_of": fork_of(run),
     }
     return said
 
@@ -70,6 +74,13 @@ def replay_of(run: Run) -> str | None:
     """Give the id of the run that this one replays."""
     told = (run.root,) if run.root else run.nodes  # of a run that goes on only its children may have ended
     value = next((of for node in told if (of := node.span.attributes.get("reenact.replay.of"))), None)
+    return str(value) if value else None
+
+
+def fork_of(run: Run) -> str | None:
+    """Give the id of the run that this one was forked from."""
+    told = (run.root,) if run.root else run.nodes
+    value = next((of for node in told if (of := node.span.attributes.get(FORK_PARENT))), None)
     return str(value) if value else None
 
 

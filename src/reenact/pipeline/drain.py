@@ -17,6 +17,7 @@ from reenact.export.sender import Sender
 from reenact.formats.journal import FORMAT, Reader
 from reenact.graph.build import interpret
 from reenact.pipeline.catalog import index, index_anew, mended, runs_of
+from reenact.pipeline.owning import owned
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
@@ -116,6 +117,7 @@ class Drain:
         prefix = f"{self._recording}-" if self._recording else ""
         paths = sorted(self._store.journals.glob(f"{prefix}*{FORMAT.suffix}"))
         going_on = set[str]() if self._living else {_recording_of(path) for path in paths if Tail(path).is_written()}
+        going_on |= set() if self._living else owned(self._store)
         for path in paths:
             if _recording_of(path) in going_on:  # who lives on will carry it, what its children left included
                 continue

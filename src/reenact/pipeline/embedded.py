@@ -8,23 +8,29 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from reenact.assess.fix import judge_fix
 from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import Diverged, InputError, Miss, SideEffectRefused
 from reenact.export.backends import backends_from_environment
 from reenact.export.sender import Sender
 from reenact.pipeline import recording
+from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.joining import InProcess
+from reenact.pipeline.owning import owning
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.sources import Found
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
-from reenact.replay.policy import Policy, Source, Writes
+from reenact.replay.policy import Policy
+from reenact.report.fix import judged_line
 from reenact.report.replay import first_line
+from reenact.values.assertion import Placed
+from reenact.values.judgement import FixJudgement
 from reenact.values.run import Run
 
 _POLL_S = 1.0
@@ -100,18 +106,24 @@ class Outcome:
     """What came of a replay in this process."""
 
     result: ReplayResult | None = None
+    run: Run | None = None
+    """The replay's own run."""
 
 
 @contextmanager
-def replaying(found: Found, models: str, tools: str, store: Path, *, writes: str = "refuse") -> Generator[Outcome]:
-    """Answer this process's calls from a recording until the block ends; what is thrown to stop the agent ends here."""
+def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generator[Outcome]:
+    """Answer this process's calls from a recording until the block ends; what is thrown to stop the agent ends here.
+
+    `policies` holds values of the fields of `Policy` by their names.
+    """
     scratch = tempfile.mkdtemp(prefix="reenact-")
     kept = Path(scratch) / "ledger.jsonl"  # on disk, since forked children write to it too
     outcome, ledger = Outcome(), Ledger(kept)
     ledger.note("joined", pid=os.getpid())
     ledger.note("guard", enforced=False, how="audit hook only")
-    policy = Policy(models=Source(models), tools=Source(tools), writes=Writes(writes))
-    within = InProcess((found.run, *found.siblings), found.run, ledger, policy, store)
+    policy = Policy.named(policies)
+    recorded, branch = found.altered.run(found.run), found.altered.branch_in(Path(scratch))
+    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, store, branch=branch)
     try:
         yield outcome
     except (Miss, SideEffectRefused):
@@ -120,18 +132,28 @@ def replaying(found: Found, models: str, tools: str, store: Path, *, writes: str
         within.recording.died_of(error)
         raise
     finally:
-        within.close()
-        runs = Drain(within.recording.store, recording=within.recording.id).finish()
-        own = max(runs, key=lambda run: len(run.nodes), default=None)
+        with owning(within.recording.store, within.recording.id):
+            within.close()
+            runs = Drain(within.recording.store, recording=within.recording.id).finish()
+        own = outcome.run = counterpart(runs, found)
         outcome.result = judge_replay(
-            found.run, found.siblings, own, read_ledger(kept), exit_code=None, recorded_exit=None
+            recorded, found.siblings, own, read_ledger(kept), exit_code=None, recorded_exit=None
         )
         ledger.close()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def accuse(outcome: Outcome) -> None:
-    """Raise `Diverged` where a replay was not the same."""
+def judged(found: Found, outcome: Outcome, assertions: Sequence[Placed]) -> FixJudgement | None:
+    """Judge a replay that is over by assertions; None where it came to nothing."""
+    return judge_fix(found.run, outcome.run, outcome.result, assertions) if outcome.result is not None else None
+
+
+def accuse(outcome: Outcome, judgement: FixJudgement | None = None) -> None:
+    """Raise `Diverged` where a replay was not the same; where it was judged, unless nothing is wrong."""
+    if judgement is not None:
+        if judgement.exit_code:
+            raise Diverged(judged_line(judgement))
+        return
     result = outcome.result
     if result is not None and result.result != "same":
         raise Diverged(first_line(result), hint="`reenact doctor` says what a recording holds")

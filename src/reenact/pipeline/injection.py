@@ -18,6 +18,7 @@ from reenact.export.backends import backends_from_environment
 from reenact.export.delivery import Report
 from reenact.pipeline.drain import Drain
 from reenact.pipeline.family import injected
+from reenact.pipeline.owning import owning
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 
@@ -45,6 +46,17 @@ def record(
     """
     store.prepare()
     recording = os.urandom(8).hex()
+    with owning(store, recording):
+        return _recorded(argv, store, recording, identity, say)
+
+
+def _recorded(
+    argv: Sequence[str],
+    store: DirectoryStore,
+    recording: str,
+    identity: Mapping[str, str],
+    say: Callable[[str], None],
+) -> Recorded:
     named = {f"REENACT_{name.upper()}": value for name, value in identity.items()}
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
@@ -63,7 +75,7 @@ def record(
     over = threading.Event()
     carrier = threading.Thread(target=_carry, args=(drain, over, say), daemon=True)
     carrier.start()
-    code = _wait(process)
+    code = ended(process)
     over.set()
     carrier.join()
     runs = drain.finish({process.pid: code})
@@ -84,8 +96,13 @@ def _hash_seed() -> str:
     return str(int.from_bytes(os.urandom(4)))
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the program, passing on what is sent to us; what a key of the terminal sends it gets by itself."""
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a program, passing on what is sent to us; what a key of the terminal sends it gets by itself.
+
+    A thread other than the main one only waits, since signals are not its own.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return process.wait()
 
     def forward(number: int, _frame: object) -> None:
         if number in _OF_TERMINALS and _has_the_terminal():

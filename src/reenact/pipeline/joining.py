@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,15 @@ from opentelemetry.trace import Link, SpanContext, TraceFlags
 from reenact.boundary import children
 from reenact.graph.build import build
 from reenact.pipeline import recording
+from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.recording import Recording, Setup
 from reenact.read.open import open_spans
 from reenact.replay import guard
 from reenact.replay.draws import Draws
+from reenact.replay.forking import ForkReplayer
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
-from reenact.replay.policy import Policy, Source, Writes
+from reenact.replay.policy import After, Policy, Source, Writes
 from reenact.replay.replayer import Replayer
 from reenact.replay.stubs import Stubs, process_of
 from reenact.values.json import parsed_or_none
@@ -43,6 +45,12 @@ class Plan:
     tools: str
     store: str
     writes: str = "refuse"
+    after: str = "stop"
+    """What happens after the first divergence (`replay.policy.After`)."""
+    changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What is changed in the recorded calls before they answer: each a `values.change.Change` as JSON."""
+    branch: dict[str, Any] | None = None
+    """Where the run is forked (`pipeline.altering.Branch` as JSON); None where this is a replay."""
 
     def write(self, path: Path) -> None:
         """Write the plan down."""
@@ -65,8 +73,9 @@ class InProcess:
         policy: Policy,
         store: Path | None,
         process: str | None = None,
+        branch: Branch | None = None,
     ) -> None:
-        self.ledger = ledger
+        self.ledger, self._branch = ledger, branch
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
         self.stubs = Stubs(runs)
@@ -75,8 +84,8 @@ class InProcess:
         setup = Setup(
             store=store,
             salt=selected.salt,
-            root={"reenact.replay.of": selected.id},
-            links=_links(selected),
+            root={"reenact.replay.of": selected.id} if branch is None else dict(branch.root),
+            links=_links(selected, "replay.of" if branch is None else "fork.of"),
             doorman=self._doorman(policy),
             answers=self._draws,
             taped=self._draws.is_taped,
@@ -88,7 +97,8 @@ class InProcess:
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
-            replayer = Replayer(self.stubs, recorder, engine, self.ledger, policy, self._process)
+            told = (self.stubs, recorder, engine, self.ledger, policy, self._process)
+            replayer = Replayer(*told) if self._branch is None else ForkReplayer(*told, self._branch.fork)
             replayer.crossed = self._draws.crossed
             self._draws.process = lambda: replayer.process
             self._stack.callback(replayer.close)
@@ -101,29 +111,34 @@ class InProcess:
         self._stack.close()
 
 
-def _links(run: Run) -> tuple[Link, ...]:
-    """Point from the replay to what it replays."""
+def _links(run: Run, what: str) -> tuple[Link, ...]:
+    """Point from the replay to what it replays, or from a fork to its parent."""
     if run.root is None:
         return ()
     context = SpanContext(int(run.id, 16), int(run.root.id, 16), is_remote=True, trace_flags=TraceFlags(1))
-    return (Link(context, {"reenact.link": "replay.of"}),)
+    return (Link(context, {"reenact.link": what}),)
 
 
 def join(path: str) -> None:
     """Make this process a replay, as the plan at `path` says."""
     plan = Plan.read(Path(path))
     ledger = Ledger(Path(plan.ledger))
-    policy = Policy(models=Source(plan.models), tools=Source(plan.tools), writes=Writes(plan.writes))
+    policy = Policy(
+        models=Source(plan.models), tools=Source(plan.tools), writes=Writes(plan.writes), after=After(plan.after)
+    )
     if policy.closed:
         how = guard.enter_empty_network() if not os.environ.get("REENACT_GUARDED") else os.environ["REENACT_GUARDED"]
         if how:
             os.environ["REENACT_GUARDED"] = how  # children inherit the namespace
         ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
     runs = build(open_spans(Path(plan.spans)))
-    selected = next(run for run in runs if run.id == plan.run)
+    recorded = next(run for run in runs if run.id == plan.run)
+    altered = Altered.read(plan.changes, plan.branch)
+    selected = altered.run(recorded)
+    runs = [selected if run is recorded else run for run in runs]
     descent = children.read(os.environ.get(children.VARIABLE, ""))
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
-    InProcess(runs, selected, ledger, policy, Path(plan.store), process)
+    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch)
     ledger.note("joined", pid=os.getpid(), process=process)
 
 

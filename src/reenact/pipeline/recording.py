@@ -25,7 +25,7 @@ from reenact.dialects.openinference import DIALECT
 from reenact.discover import members
 from reenact.errors import ReplayStopped
 from reenact.pipeline.family import Family
-from reenact.record import pipe, surroundings
+from reenact.record import pipe, surroundings, undeclared
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projection, application_provider
 from reenact.record.recorder import Recorder, order_clock
@@ -241,6 +241,11 @@ class Recording:
         return self
 
     @property
+    def watches(self) -> bool:
+        """What the program does past every boundary is noted. A replay refuses it instead."""
+        return not self.strict and self._environ.get("REENACT_UNDECLARED", "").lower() != "off"
+
+    @property
     def strict(self) -> bool:
         """Nothing may go past the doorman: it answers from a recording."""
         return self._setup.doorman is not None
@@ -281,6 +286,13 @@ class Recording:
 _boundaries = _Boundaries()
 
 
+def keep_cut() -> Callable[[], None]:
+    """Keep every boundary cut between recordings, until what this gives is called: cutting takes longer than a test."""
+    _boundaries.cut()
+    left = [_boundaries.give_back]
+    return lambda: left.pop()() if left else None
+
+
 def _unknown() -> dict[str, str]:
     """Name the shared generators that were there before us, and may have been seeded."""
     modules = {"random": "random", "numpy": "numpy.random"}
@@ -306,6 +318,7 @@ def current() -> Recording | None:
 def _take_charge() -> None:
     """Put the innermost recording's doorman at the door."""
     innermost = current()
+    undeclared.listen(innermost.runs.undeclared if innermost and innermost.watches else None)
     door.install(innermost.doorman if innermost else None, strict=innermost.strict if innermost else False)
     if innermost is None:
         tape.install(on=False)

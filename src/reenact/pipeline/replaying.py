@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from reenact.boundary.reading import shape_of
 from reenact.compare.judge import ReplayResult, judge_replay
@@ -19,9 +19,12 @@ from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
+from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain
 from reenact.pipeline.family import injected
+from reenact.pipeline.injection import ended
 from reenact.pipeline.joining import Plan
+from reenact.pipeline.owning import owning
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.replay import ledger
@@ -38,6 +41,9 @@ _DELIVERING = "reenact.pipeline.delivering"
 
 _ZONES = Path("/usr/share/zoneinfo")
 
+Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
+"""Runs a program: its words, folder and whole environment. Gives its exit code, negative for a signal."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
@@ -52,6 +58,8 @@ class Replayed:
     """Of the program."""
     appended: int = 0
     """How many calls that went live were added to the recording."""
+    entries: tuple[Mapping[str, Json], ...] = ()
+    """The ledger."""
 
 
 def command(found: Found, given: Sequence[str], app: str | None = None) -> tuple[list[str], Path]:
@@ -97,19 +105,25 @@ def replay(
     policy: Policy,
     store: DirectoryStore,
     *,
-    stdout: IO[bytes] | None = None,
+    start: Start | None = None,
 ) -> Replayed:
     """Run a program against a recording in a process of its own, and judge it.
 
-    Its standard streams are this process's own, but for `stdout` where one is given. Raises `CannotJudge` where the
-    program cannot be started.
+    `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where `found`
+    is altered the program is judged against the altered run. Raises `CannotJudge` where the program cannot be started,
+    `UsageError` where a change fits no call.
     """
     store.prepare()
     scratch = Path(tempfile.mkdtemp(prefix="reenact-"))
     try:
-        return _replay(found, argv, cwd, policy, store, scratch, stdout)
+        return _replay(found, argv, cwd, policy, store, scratch, start or printing())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def printing(stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None) -> Start:
+    """Have a program run in a new process, printing to this one's standard streams or to what is given."""
+    return partial(_run, stdout=stdout, stderr=stderr)
 
 
 def _replay(
@@ -119,31 +133,23 @@ def _replay(
     policy: Policy,
     store: DirectoryStore,
     scratch: Path,
-    stdout: IO[bytes] | None,
+    start: Start,
 ) -> Replayed:
-    spans = [node.span for run in (found.run, *found.siblings) for node in run.nodes]
-    (scratch / "recording.jsonl").write_bytes(otlp_json.FORMAT.encode(spans))
-    plan = Plan(
-        run=found.run.id,
-        spans=str(scratch / "recording.jsonl"),
-        ledger=str(scratch / "ledger.jsonl"),
-        models=policy.models.value,
-        tools=policy.tools.value,
-        writes=policy.writes.value,
-        store=str(store.folder),
-    )
-    plan.write(scratch / "plan.json")
+    answering = found.altered.run(found.run)
+    plan = _plan(found, policy, store, scratch)
     recording = os.urandom(8).hex()
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
     environ |= {name: value for name, value in _environment(found.run).items() if name not in environ}
     environ |= _order_and_zone(found.run)
     environ.pop("REENACT_RECORD", None)
-    code = _run(argv, cwd, environ, stdout)
+    environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
+    with owning(store, recording):
+        code = start(argv, cwd, environ)
+        runs = Drain(store, recording=recording).finish(exit_codes={})
     entries = ledger.read(Path(plan.ledger))
-    runs = Drain(store, recording=recording).finish(exit_codes={})
-    own = _own(runs, found)
+    own = counterpart(runs, found)
     result = judge_replay(
-        found.run,
+        answering,
         () if unit.inbound(found.run) is not None else found.siblings,  # its process's start-up is owed to nobody
         own,
         entries,
@@ -156,18 +162,42 @@ def _replay(
         recorded_commit=_commit_id(found.run.surroundings.get("commit")),
         current_commit=_commit_id(commit(cwd)),
         exit_code=code,
-        appended=_append(found, runs, entries, policy, store),
+        appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
+        entries=tuple(entries),
     )
 
 
-def _run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], stdout: IO[bytes] | None) -> int:
+def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) -> Plan:
+    """Write down what the replaying processes are told."""
+    spans = [node.span for run in (found.run, *found.siblings) for node in run.nodes]
+    (scratch / "recording.jsonl").write_bytes(otlp_json.FORMAT.encode(spans))
+    plan = Plan(
+        run=found.run.id,
+        spans=str(scratch / "recording.jsonl"),
+        ledger=str(scratch / "ledger.jsonl"),
+        models=policy.models.value,
+        tools=policy.tools.value,
+        writes=policy.writes.value,
+        after=policy.after.value,
+        store=str(store.folder),
+        **found.altered.in_plan(scratch),
+    )
+    plan.write(scratch / "plan.json")
+    return plan
+
+
+def _run(
+    argv: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+) -> int:
     try:
-        process = subprocess.Popen(list(argv), cwd=cwd, env=dict(environ), stdout=stdout)
+        process = subprocess.Popen(list(argv), cwd=cwd, env=dict(environ), stdout=stdout, stderr=stderr)
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
-    while True:
-        with suppress(KeyboardInterrupt):  # the program gets it too, and ends as it would
-            return process.wait()
+    return ended(process)
 
 
 def _environment(run: Run) -> dict[str, str]:
@@ -201,12 +231,6 @@ def _order_and_zone(run: Run) -> dict[str, str]:
     return settings
 
 
-def _own(runs: Sequence[Run], found: Found) -> Run | None:
-    """Pick the replay's own run: the one that came in, as the recorded one did, else the one with most calls."""
-    came_in = unit.inbound(found.run) is not None
-    return max(runs, key=lambda run: (came_in and unit.inbound(run) is not None, len(run.nodes)), default=None)
-
-
 def _recorded_exit(run: Run) -> int | None:
     if unit.inbound(run) is not None:
         return None  # its process went on
@@ -223,8 +247,8 @@ def _append(
     found: Found, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]], policy: Policy, store: DirectoryStore
 ) -> int:
     """Add what `recorded-or-live` had to fetch to the recording, in the store."""
-    if Source.RECORDED_OR_LIVE not in {policy.models, policy.tools}:
-        return 0
+    if Source.RECORDED_OR_LIVE not in {policy.models, policy.tools} or any(entry.get("onward") for entry in entries):
+        return 0  # what followed a divergence belongs to another run
     fetched = {str(entry["span"]) for entry in entries if entry["t"] == "live"}
     new = [
         node for run in runs for node in run.nodes if node.id in fetched and not isinstance(node.outcome, Unfinished)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
-from reenact.pipeline.catalog import replay_of
+from reenact.pipeline.altering import Altered
+from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
 from reenact.pipeline.drain import leftovers
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
@@ -24,6 +25,8 @@ class Found:
     run: Run
     siblings: tuple[Run, ...]
     source: str
+    altered: Altered = field(default_factory=Altered)
+    """What is changed in the run before it answers a replay."""
 
 
 def find(selector: str, store: DirectoryStore) -> Found:
@@ -33,7 +36,7 @@ def find(selector: str, store: DirectoryStore) -> Found:
         return _in_file(Path(path), wanted)
     leftovers(store)
     if selector == "last":
-        newest = store.find(newest=1, replays=False)
+        newest = store.find(NO_FORK, newest=1, replays=False)
         if not newest:
             raise InputError(
                 str(store.folder), "holds no run", hint="record one: `reenact run -- python your_agent.py`"
@@ -142,9 +145,9 @@ def _in_file(path: Path, wanted: str) -> Found:
 
 
 def _recorded(runs: Iterable[Run]) -> list[Run]:
-    """Leave out replays where there is anything else."""
+    """Leave out replays and forks where there is anything else."""
     found = list(runs)
-    return [run for run in found if replay_of(run) is None] or found
+    return [run for run in found if replay_of(run) is None and fork_of(run) is None] or found
 
 
 def _names(path: Path, runs: Iterable[Run]) -> str:

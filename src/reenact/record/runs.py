@@ -28,9 +28,11 @@ from reenact.boundary.place import Place
 from reenact.record import draws
 from reenact.record.shield import shielded
 from reenact.record.surroundings import entry_point
+from reenact.record.undeclared import Undeclared
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
+from reenact.values.run import UNDECLARED
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -73,6 +75,8 @@ class Run:
         """Counts of the recording when the run began."""
         self.reel = lanes.current().reel
         """What its lanes draw of the clock and of chance."""
+        self.unit: Inbound | None = None
+        """The unit of work that came in."""
         self.came_in = False
         """It is a unit of work that came in from outside; what is called outside of it is never its own."""
 
@@ -120,6 +124,8 @@ class Runs:
         """Give the open run whose root span has this id."""
         self._joined: dict[int, None] = {}
         """Traces of the application's that hold a run of ours."""
+        self.undeclared = Undeclared()
+        """What was done past every boundary."""
         self._process: Run | None = None
         self._copied_from: str | None = None
         """The run of the process that this one was forked off."""
@@ -155,6 +161,7 @@ class Runs:
             asked[AROUND] = around
         with lanes.on(unit.lane):
             run = self._begin(name, "AGENT", {**self._identity, **known, **identity, **from_context()}, facts=asked)
+        run.unit = unit
 
         def end(answered: Answered, error: BaseException | None) -> None:
             self._end_inbound(run, answered, error)
@@ -188,6 +195,7 @@ class Runs:
     def forked(self) -> None:
         """Forget, in a copy of a process, the runs that are the original's to close."""
         self._lock = threading.Lock()
+        self.undeclared.forked()
         self._open.clear()
         self._copied_from = self._process.id if self._process is not None else self._copied_from
         self._process = self._descent = None
@@ -395,6 +403,8 @@ class Runs:
         facts |= draws.rest(run.reel, run.place.root)
         if run.children:
             facts["reenact.children"] = compact(dict(run.children))
+        if listed := self.undeclared.listed(run.unit):
+            facts[UNDECLARED] = compact([*listed])
         return facts
 
     def close(self, error: ExceptionRecord | None) -> None:

@@ -80,6 +80,8 @@ class CallSpans:
         self.journal, self.redactor = journal, redactor
         self._names: dict[str, str] = {}
         self._shared: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
+        self._last: tuple[Mapping[str, Any] | None, dict[str, Any]] = (None, {})
+        """What the last one shared: mostly it is the same again."""
         self._ids: list[int] = []
         self._parent: tuple[Place | None, str, str] = (None, "", "")
         forked = weakref.WeakMethod(self._forked)
@@ -112,7 +114,8 @@ class CallSpans:
             redacted = self.redactor.attributes(attributes)
         except Exception:
             redacted = _FAILED
-        known = self._shared.get(id(shared))
+        last = self._last
+        known = last[1] if last[0] is shared else self._redacted_once(shared)
         self.journal.write(
             {
                 "t": "start",
@@ -122,7 +125,7 @@ class CallSpans:
                 "name": name,
                 "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
                 "ns": _time_ns(),
-                "attributes": {**(self._redacted_once(shared) if known is None else known[1]), **redacted},
+                "attributes": {**known, **redacted},
             }
         )
         return CallSpan(self, span_id, name)
@@ -135,13 +138,17 @@ class CallSpans:
         return named
 
     def _redacted_once(self, shared: Mapping[str, Any]) -> dict[str, Any]:
-        """Redact what many spans share, at the first; what holds a secret is counted, and so replaced, every time."""
-        redacted = self.redacted(shared)
-        if redacted == shared:
+        """Redact what many spans share, once; what holds a secret is counted, and so replaced, every time."""
+        known = self._shared.get(id(shared))
+        if known is None:
+            redacted = self.redacted(shared)
+            if redacted != shared:
+                return redacted
             if len(self._shared) > _NAMES:
                 self._shared.clear()
-            self._shared[id(shared)] = shared, redacted  # held, so that its identity stays its own
-        return redacted
+            known = self._shared[id(shared)] = shared, redacted  # held, so that its identity stays its own
+        self._last = known
+        return known[1]
 
     def redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """Redact attributes; what cannot be is left out."""

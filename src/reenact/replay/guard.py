@@ -8,46 +8,28 @@ not leave either, but that is no act of the agent's and is not told.
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import logging
 import os
-import re
 import sys
-import sysconfig
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
-from reenact.boundary import lanes, telemetry, touches
+from reenact.boundary import lanes, side_effects, telemetry
+from reenact.boundary.own_code import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
 from reenact.replay.ledger import Ledger
 from reenact.replay.policy import Writes
 
-_EVENTS = (touches.EVENTS | writes.EVENTS) - {
-    "os.listdir",  # reading changes nothing
-    "os.scandir",
-    "socket.gethostbyaddr",  # a machine asks for its own name
-    "socket.getnameinfo",
-    "os.fork",  # a copy of this process, guard and all
-    "os.forkpty",
-}
 _DECLARE = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
 _OR_ALLOW = f"{_DECLARE}; or let it be written with --writes allow"
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False)
-_state: dict[str, Any] = {"ledger": None, "hooked": False, "writes": Writes.REFUSE}
-_CODE = ("stdlib", "platstdlib", "purelib", "platlib")
-_LIBRARIES = tuple({str(Path(sysconfig.get_path(name))) + os.sep for name in _CODE} | {f"{Path(__file__).parents[1]}/"})
-_DEEPEST = 50
-"""So many generations of processes are looked at."""
-_PYTHON = re.compile(r"python[0-9.]*")
-_ISOLATING = re.compile(r"-[a-zA-Z]*[IES]")
-"""Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
+_state: dict[str, Any] = {"ledger": None, "hooked": False, "writes": Writes.REFUSE, "open to": None}
 
 
 @contextmanager
@@ -59,6 +41,16 @@ def allowed() -> Generator[None]:
         yield
     finally:
         _allowed.set(before)
+
+
+@contextmanager
+def open_to(hosts: Callable[[str], bool]) -> Generator[None]:
+    """Let connections to the hosts through that `hosts` says yes to, by the name or address they are made to."""
+    before, _state["open to"] = _state["open to"], hosts
+    try:
+        yield
+    finally:
+        _state["open to"] = before
 
 
 def is_allowed() -> bool:
@@ -96,23 +88,18 @@ def _is_worth_telling(record: logging.LogRecord) -> bool:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event not in _EVENTS:
+    if event not in side_effects.EVENTS:
         return
     ledger: Ledger | None = _state["ledger"]
     if ledger is None or _allowed.get():
         return
-    if event in writes.EVENTS:
-        writes.made(event, args)
+    touch = side_effects.side_effect(event, args, "REENACT_REPLAY")
+    if touch is None:
         return
-    if event == "open" and touches.opens_to_read(args):
-        return
-    touch = touches.described(event, args)
-    if touch is None or touch.kind == "read":
-        return
-    if touch.kind in {"write", "database"}:
-        if _state["writes"] is Writes.REFUSE and not writes.is_spared(event, touch):
+    if touch.kind in side_effects.WRITES:
+        if _state["writes"] is Writes.REFUSE:
             refuse(ledger, touch.what, event, _OR_ALLOW)
-    elif not _stays_within(event, args):
+    elif not (touch.kind == "network" and _is_open(args)):
         if touch.kind == "network" and telemetry.is_sending():
             raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
         refuse(ledger, touch.what, event)
@@ -125,76 +112,14 @@ def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE) -> None:
     raise SideEffectRefused(f"{what} at {place} was refused in the replay; {hint}")
 
 
-def _stays_within(event: str, args: tuple[Any, ...]) -> bool:
-    """Tell whether what was tried stays among the processes of this replay."""
-    match event:
-        case "socket.connect":
-            return _within_the_family(args[-1])
-        case "subprocess.Popen":
-            program, words, _cwd, environment = args
-            return _joins(program, words, environment)
-        case "os.posix_spawn":
-            return _joins(args[0], args[1], args[2])
-        case "os.kill":
-            return _is_child(args[0])
-        case "os.killpg":
-            return args[0] == os.getpgrp() or _is_child(args[0])
-        case _:
-            return False
-
-
-def _is_child(process: int) -> bool:
-    """Tell whether a process was started by this one, or by one of those, as a forkserver's are.
-
-    Where the system does not say so any may be.
-    """
-    for _ in range(_DEEPEST):
-        try:
-            told = Path(f"/proc/{process}/stat").read_text()
-        except OSError:
-            return True  # there is none such, or no /proc
-        process = int(told.rpartition(")")[2].split()[1])
-        if process <= 1:
-            return False
-        if process == os.getpid():
-            return True
-    return False
-
-
-def _within_the_family(target: Any) -> bool:
-    """Tell whether a socket is one by which `multiprocessing` speaks with processes of this program."""
-    process = sys.modules.get("multiprocessing.process")
-    if process is None or not isinstance(target, str | bytes):
+def _is_open(args: tuple[Any, ...]) -> bool:
+    """Tell whether a network event is about a host that may be talked to: looked up by name, or connected to."""
+    is_open: Callable[[str], bool] | None = _state["open to"]
+    if is_open is None:
         return False
-    name = os.fsdecode(target)
-    folder = process.current_process()._config.get("tempdir")  # noqa: SLF001 - named at random, handed down to children
-    return name.startswith("\0listener-") or bool(folder and name.startswith(f"{folder}{os.sep}listener-"))
-
-
-def _joins(program: Any, words: Any, environment: Any) -> bool:
-    """Tell whether a child process is a Python that will read our plan: it inherits it, and runs the start-up hook."""
-    if not _PYTHON.fullmatch(Path(os.fsdecode(program)).name):
-        return False
-    given = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
-    several = isinstance(words, list | tuple)
-    flags = [os.fsdecode(word) for word in cast("list[Any]", words)[1:]] if several else []
-    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
-    return {"REENACT_REPLAY", "PYTHONPATH"} <= given and not any(map(_ISOLATING.match, before_code))
-
-
-def where() -> str:
-    """Name the innermost line that is neither a library's nor ours; code without a file where there is no other."""
-    frame = inspect.currentframe()
-    last, typed_in = "?", ""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        last = f"{name}:{frame.f_lineno}"
-        if not name.startswith((*_LIBRARIES, "<")):
-            return last
-        if not typed_in and name in {"<string>", "<stdin>"}:
-            typed_in = last
-        frame = frame.f_back
-    return typed_in or last
+    target = args[0] if isinstance(args[0], str | bytes) else args[-1]
+    host = cast("tuple[Any, ...]", target)[0] if isinstance(target, tuple) else target
+    return isinstance(host, str | bytes) and is_open(os.fsdecode(host))
 
 
 def enter_empty_network() -> str | None:

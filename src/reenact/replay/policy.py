@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +15,21 @@ class Source(StrEnum):
     RECORDED = "recorded"
     LIVE = "live"
     RECORDED_OR_LIVE = "recorded-or-live"
+
+
+MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
+"""Kinds of call that ask a model."""
+
+
+class After(StrEnum):
+    """What happens after the first divergence."""
+
+    STOP = "stop"
+    """Every further call is refused."""
+    NEAREST = "nearest"
+    """A call that nobody recorded gets the answer of the one that it resembles most. Such answers are no evidence."""
+    LIVE_MODELS = "live-models"
+    """Model calls go to the provider where the recording does not answer them; tools stay as the policy has them."""
 
 
 class Writes(StrEnum):
@@ -32,12 +48,24 @@ class Policy:
     tools: Source = Source.RECORDED
     """Tools, retrievers and whatever else is no model."""
     writes: Writes = Writes.REFUSE
+    after: After = After.STOP
+
+    @staticmethod
+    def named(given: Mapping[str, str]) -> Policy:
+        """Make one of the values of its fields, by name; those not given are the defaults."""
+        return Policy(
+            models=Source(given.get("models", Source.RECORDED)),
+            tools=Source(given.get("tools", Source.RECORDED)),
+            writes=Writes(given.get("writes", Writes.REFUSE)),
+            after=After(given.get("after", After.STOP)),
+        )
 
     def source(self, kind: CallKind) -> Source:
         """Say where the answers to calls of `kind` come from."""
-        return self.models if kind in {CallKind.LLM, CallKind.EMBEDDING} else self.tools
+        return self.models if kind in MODELS else self.tools
 
     @property
     def closed(self) -> bool:
         """Nothing may go live."""
-        return self.models is Source.RECORDED and self.tools is Source.RECORDED
+        recorded = self.models is Source.RECORDED and self.tools is Source.RECORDED
+        return recorded and self.after is not After.LIVE_MODELS

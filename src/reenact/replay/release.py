@@ -159,6 +159,10 @@ class Gate:
                     waiter.grant()
             self._advance()
 
+    def give_up(self) -> None:
+        """Hear that the recorded order holds no longer: nobody waits any more."""
+        self.drop(tuple(self._expected))
+
     def _pass(self, order: int | None, lane: str) -> bool:
         """Grant at once where nothing stands before `order`."""
         if order is None or order not in self._expected or order in self._gone:

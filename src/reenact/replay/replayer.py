@@ -18,17 +18,19 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
+from reenact.boundary.own_code import where
 from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
 from reenact.replay.again import Again
-from reenact.replay.guard import allowed, refuse, where
+from reenact.replay.guard import allowed, refuse
 from reenact.replay.ledger import Ledger
-from reenact.replay.policy import Policy, Source
+from reenact.replay.onward import EVIDENCE, Going, answers, going
+from reenact.replay.policy import After, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.stubs import Stub, Stubs, orders, sequence_of
-from reenact.values.call import Call, CallKind, Outcome, Streamed, StreamEnd, Unfinished
+from reenact.values.call import Call, CallKind, Outcome, Rewritten, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Absent, shown
 from reenact.values.found import FOUND, OF_FOUND
 from reenact.values.json import Json
@@ -87,7 +89,7 @@ class ReplayPassage:
         call: Call,
         inner: Recording,
         stub: Stub | None,
-        answer: Outcome | None,
+        answer: Outcome | Rewritten | None,
         lane: str,
         again: Again | None = None,
     ) -> None:
@@ -107,7 +109,8 @@ class ReplayPassage:
     @contextmanager
     def crossing(self) -> Generator[None]:
         """Stand inside this call. Live model and tool calls may use the network while they run."""
-        live = self.answer is None and not self._call.is_structure and self._stub is None
+        asks = self.answer is None or isinstance(self.answer, Rewritten)
+        live = asks and not self._call.is_structure and self._stub is None
         with self._inner.crossing():
             before = place.move(self.place)
             try:
@@ -211,6 +214,8 @@ class Replayer:
         """The recorded process whose calls this one makes again."""
         self._lock = threading.Lock()
         self._stopped: str | None = None
+        self._beyond = False
+        """It went on past its first divergence."""
         self._live = live
         self.crossed: Callable[[str, Node], None] | None = None
         """Hears which recorded call a lane made again."""
@@ -327,11 +332,11 @@ class Replayer:
         if isinstance(answer, Unfinished) and self.stubs.family.killed(node) is None:
             raise self.missed(call, "was in flight when the recorded run ended", nearest=node)
         if not isinstance(answer, Unfinished):
-            self.ledger.note("answered", id=node.id, kind=node.kind.value)
+            self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth())
         self._note_noise(asked, stub)
         inner = self._recorder.open(call)
         told = {name: node.span.attributes[name] for name in OF_FOUND if name in node.span.attributes}
-        inner.annotate({"reenact.replay.answered_by": node.id, **told})
+        inner.annotate({"reenact.replay.answered_by": node.id, **told, **self._marks()})
         return ReplayPassage(self, call, inner, stub, answer, lane)
 
     def _running_again(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
@@ -345,7 +350,7 @@ class Replayer:
         else:
             gate.running(node.end_order)
         inner = self._recorder.open(call)
-        inner.annotate({"reenact.replay.ran_again": node.id})
+        inner.annotate({"reenact.replay.ran_again": node.id, **self._marks()})
         again = Again(node, self._redactor, self.ledger)
         return ReplayPassage(self, call, inner, stub, None, lane, again)
 
@@ -356,15 +361,47 @@ class Replayer:
                 recorded = stub.question.noise[name]
                 self.ledger.note("ignored", id=node.id, call=node.label, field=name, recorded=recorded, replay=value)
 
-    def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
-        if source is Source.RECORDED:
+    def _worth(self) -> dict[str, bool]:
+        """Say of an answer in the ledger that it is no evidence, where it is none."""
+        return {"beyond": True} if self._marks() else {}
+
+    def _marks(self) -> dict[str, str]:
+        """Mark the span of an answer that is no evidence."""
+        return {EVIDENCE: After.NEAREST.value} if self._beyond and self._policy.after is After.NEAREST else {}
+
+    def _onward(self, call: Call, asked: Question, lane: str) -> Stub | None:
+        """Go on past a call that nobody recorded: the stub that is to answer it, or None for a live answer.
+
+        Raises `Miss` where the policy has it stop, or nothing recorded could stand for an answer.
+        """
+        how, stub = going(self._policy.after, call), None
+        if how is Going.NEAREST:
+            with self._lock:
+                found = self.stubs.nearest(asked, lane, answers(call, asked))
+                if found is not None:
+                    stub = found[0]
+                    self.stubs.taken.add(stub.node.id)
+        if how is Going.NOWHERE or (how is Going.NEAREST and stub is None):
             raise self.missed(call, "", asked=asked, lane=lane)
+        self.missed(call, "", asked=asked, lane=lane, onward=stub or Going.LIVE)
+        if how is Going.LIVE and not self._beyond:
+            for gate in self._gates.values():
+                gate.give_up()  # the world sets the pace from here on
+        self._beyond = True
+        return stub
+
+    def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
+        if source is Source.RECORDED and (stub := self._onward(call, asked, lane)) is not None:
+            if self.crossed is not None:
+                self.crossed(lane, stub.node)
+            return self._answered(call, asked, stub, lane)
         inner = self._recorder.open(call)
         inner.annotate({"reenact.replay.live": True})
         if isinstance(parent, str):
             inner.annotate({"reenact.replay.parent": parent})
         span = format(inner.place.span_id, "016x")
-        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span)
+        after = {"beyond": True} if self._beyond and source is Source.RECORDED else {}
+        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span, **after)
         return ReplayPassage(self, call, inner, None, None, lane)
 
     def missed(
@@ -375,23 +412,38 @@ class Replayer:
         asked: Question | None = None,
         lane: str = "",
         nearest: Node | None = None,
+        onward: Stub | Going = Going.NOWHERE,
     ) -> Miss:
-        """Write a miss down and make the error for it: of a question, or of the outcome of the `nearest` call."""
+        """Write a miss down and make the error for it: of a question, or of the outcome of the `nearest` call.
+
+        A question is shown as a call of the replay's run, with no outcome. With `onward` the replay goes on, answered
+        by that recorded call or live.
+        """
         label = f"{call.word} {call.name}"
         entry: dict[str, Any] = {"call": label, "field": "outcome", "reason": reason, "where": where()}
         if nearest is not None:
             entry |= {"call": nearest.label, "nearest": nearest.id}
         if asked is not None and not reason:
-            entry |= self._nearest(asked, lane)
+            entry |= self._nearest(asked, lane, onward)
         with self._lock:
-            first = self._stopped is None
-            self._stopped = self._stopped or sentence(entry)
+            first = self._stopped is None and not self._beyond
+            if onward is Going.NOWHERE:
+                self._stopped = self._stopped or sentence(entry)
+            else:
+                entry["onward"] = "live" if isinstance(onward, Going) else "nearest"
         self.ledger.note("miss", **entry, first=first)
+        if asked is not None and onward is Going.NOWHERE:
+            inner = self._recorder.open(call)
+            inner.annotate({"reenact.replay.missed": str(entry.get("nearest") or "")})
+            inner.closed(Unfinished())
         return Miss(sentence(entry))
 
-    def _nearest(self, asked: Question, lane: str) -> dict[str, Any]:
+    def _nearest(self, asked: Question, lane: str, onward: Stub | Going) -> dict[str, Any]:
         with self._lock:
-            found = self.stubs.nearest(asked, lane)
+            if isinstance(onward, Stub):
+                found = onward, self.stubs.differences(onward, asked)
+            else:
+                found = self.stubs.nearest(asked, lane)
         label = f"{asked.word} {asked.name}"
         if found is None:
             return {"field": "call", "recorded": None, "replay": label, "reason": f"no {label} was recorded"}

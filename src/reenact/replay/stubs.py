@@ -8,13 +8,14 @@ steps, however long the recording: entries that were taken are passed over once 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from reenact.boundary.question import Question, question
 from reenact.replay.release import Expected
-from reenact.values.call import CallKind, FunctionCall, Streamed, StreamEnd, Unfinished
+from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, FieldDifference, differences
+from reenact.values.forked import FORK_ASKED
 from reenact.values.found import follow, run_again
 from reenact.values.json import parsed_or_none
 from reenact.values.lane import sequence
@@ -46,7 +47,7 @@ class Stubs:
             if node.parent is not None:
                 self._children[node.parent].append(node.id)
         self.stubs: dict[str, Stub] = {
-            node.id: Stub(node=node, question=question(node.call))
+            node.id: Stub(node=node, question=question(_as_asked(node)))
             for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
             if not node.span.attributes.get("reenact.run.root")
         }
@@ -115,26 +116,37 @@ class Stubs:
             and not isinstance(stub.node.outcome, Unfinished)
         ]
 
-    def nearest(self, asked: Question, lane: str) -> tuple[Stub, list[FieldDifference]] | None:
+    def nearest(
+        self, asked: Question, lane: str, fits: Callable[[Stub], bool] | None = None
+    ) -> tuple[Stub, list[FieldDifference]] | None:
         """Find the recorded call that a missed one resembles most, those not yet asked for first.
 
         Gives it with the fields that differ. A list of no differences means that it was recorded, and taken already.
+        With `fits` only those count that are free and fit.
         """
         again = [stub for stub in self.stubs.values() if stub.question.key == asked.key]
-        if again:
+        if again and fits is None:
             return again[-1], []
         alike = [stub for stub in self.stubs.values() if stub.node.kind is asked.kind and not stub.is_structure]
         named = [stub for stub in alike if stub.question.name == asked.name] or alike
         free = [stub for stub in named if stub.node.id not in self.taken and stub.node.id not in self.covered]
+        if fits is not None:
+            free = named = [stub for stub in free if fits(stub)]
         best: tuple[tuple[int, int], Stub, list[FieldDifference]] | None = None
         for number, stub in enumerate((free or named)[:_CANDIDATES]):
-            found = list(differences(stub.question.asked, asked.asked))
-            if stub.question.name != asked.name:
-                found.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))
+            found = self.differences(stub, asked)
             weight = (_weight(found) + (stub.node.lane != lane), number)
             if best is None or weight < best[0]:
                 best = (weight, stub, found)
         return None if best is None else (best[1], best[2])
+
+    @staticmethod
+    def differences(stub: Stub, asked: Question) -> list[FieldDifference]:
+        """List the fields in which a question differs from a recorded one."""
+        found = list(differences(stub.question.asked, asked.asked))
+        if stub.question.name != asked.name:
+            found.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))
+        return found
 
     def orders_below(self, nodes: Iterable[Node]) -> dict[str, list[int]]:
         """List the order numbers of calls that nobody will make, and of the pool jobs that made them, by sequence."""
@@ -173,6 +185,14 @@ class Stubs:
                 last = max(own, key=lambda each: each.order)
                 own.append(Expected(last.order + 1, last.released_s, last.released_s))
         return found
+
+
+def _as_asked(node: Node) -> Call:
+    """Give a call as the program made it: a fork may have let another request go out."""
+    body, request = node.span.attributes.get(FORK_ASKED), node.call.request
+    if not isinstance(body, str) or not isinstance(request, HttpRequest):
+        return node.call
+    return replace(node.call, request=replace(request, body=Body(body.encode("utf-8", "surrogatepass"))))
 
 
 def process_of(node: Node) -> str:

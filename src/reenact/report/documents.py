@@ -187,6 +187,7 @@ def replay_document(
         "answered": dict[str, Json](result.answered),
         "ran_again": dict[str, Json](result.ran_again),
         "live": result.live,
+        "beyond": result.beyond,
         "misses": [*result.misses],
         "unconsumed": [*result.unconsumed],
         "not_reached": result.not_reached,

@@ -62,6 +62,8 @@ def _row(summary: Mapping[str, Json]) -> tuple[str, ...]:
     verdict = summary.get("verdict")
     grade = as_object(verdict).get("grade") if isinstance(verdict, dict) else verdict
     name = as_text(summary.get("name")) + (" (replay)" if summary.get("replay_of") else "")
+    if parent := as_text(summary.get("fork_of")):
+        name += f" (fork of {parent[:12]})"
     cells = (
         as_text(summary.get("id"))[:12],
         _started(as_text(summary.get("started"))),

@@ -9,9 +9,9 @@ from reenact.report.safe import clean
 
 _STYLES: Final[Sequence[tuple[str, str]]] = (
     (r"^\s*(?:same path, other words|partial\b)", "bold yellow"),
-    (r"^\s*(?:same|exact)\b", "bold green"),
-    (r"^\s*(?:diverged|failed|none)\b", "bold red"),
-    (r"^\s*unjudged\b", "bold magenta"),
+    (r"^\s*(?:same|exact|fixed|holds)\b", "bold green"),
+    (r"^\s*(?:diverged|failed|none|reproduced|broken|fails)\b", "bold red"),
+    (r"^\s*(?:unjudged|undecided)\b", "bold magenta"),
     (r"\[(?:error|unfinished|orphan|stream \w+)\]", "red"),
     (r"\[(?:live|from recording [0-9a-f]+)\]", "cyan"),
     (r"(?:^|[│├└─ ])(?:llm|tool|retriever|embedding|reranker|agent|chain) .+? #\d+", "bold"),

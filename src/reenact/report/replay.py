@@ -37,7 +37,7 @@ def replayed(
     lines = [first_line(result)]
     if result.result != "same" or result.ended_with:
         lines.append(f"  {_answered(result)}")
-    lines += [f"  {line}" for line in _divergences(result)]
+    lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
     lines += [f"  {line}" for line in _world(result)]
     if any(commits):
         lines.append(f"  {commits_line(*commits)}")
@@ -56,7 +56,8 @@ def _answered(result: ReplayResult) -> str:
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(result.answered.items())) or "no"
     again = ", ".join(f"{count} {kind}" for kind, count in sorted(result.ran_again.items()))
     ran = f", {again} calls run again" if again else ""
-    return f"{counts} calls answered from the recording{ran}, {result.live} live"
+    beyond = f" ({result.beyond} behind the first divergence: no evidence)" if result.beyond else ""
+    return f"{counts} calls answered from the recording{beyond}{ran}, {result.live} live"
 
 
 def _divergences(result: ReplayResult) -> Iterator[str]:

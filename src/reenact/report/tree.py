@@ -9,14 +9,19 @@ import orjson
 
 from reenact.report import safe, said
 from reenact.report.documents import outcome_document, request_document
+from reenact.report.forking import changes
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
+from reenact.values.forked import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
 from reenact.values.found import TOUCHED, listed
-from reenact.values.json import Json, compact
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node, Run, Verdict
 from reenact.values.span import STATUS_ERROR
 
+_SAID = ((FORK_CHANGED, "changed"), ("reenact.replay.live", "live"))
+"""Attributes that a word stands for."""
 _SHORT = 100
 """Characters of a question or answer where nothing limits the width."""
 
@@ -29,6 +34,7 @@ def tree(
     `width` is in terminal cells; None, as for a pipe, cuts only questions and answers. `full` gives them whole.
     """
     drawn = [fitted(one_line(_heading(run, verdict, status)), width)]
+    drawn += [fitted(one_line(line), width) for line in _forked(run)]
     for node, first, rest in _branches(run):
         drawn.append(_line(node, first, width, full=full))
         if full:
@@ -44,6 +50,23 @@ def _heading(run: Run, verdict: Verdict | None, status: str) -> str:
     if verdict is not None:
         facts.append(f"{verdict.grade.value}{' up to redaction' if verdict.redacted else ''}")
     return " · ".join(fact for fact in facts if fact)
+
+
+def _forked(run: Run) -> Iterator[str]:
+    """Say what a fork changed in its parent."""
+    if run.root is None:
+        return
+    told = run.root.span.attributes
+    parent = told.get(FORK_PARENT)
+    if not isinstance(parent, str):
+        return
+    at = told.get(FORK_AT)
+    yield f"fork of {parent[:12]} {f'at {at}' if at else 'from its beginning'}"
+    listed_changes = parsed_or_none(str(told.get(FORK_CHANGES) or "[]"))
+    parameters = parsed_or_none(str(told.get(FORK_PARAMETERS) or "{}"))
+    given = [as_object(each) for each in as_list(listed_changes)]
+    for line in changes(given, as_object(parameters)):
+        yield f"  set {line}"
 
 
 def _branches(run: Run) -> Iterator[tuple[Node, str, str]]:
@@ -101,8 +124,7 @@ def _markers(node: Node) -> Iterator[str]:
         yield f"from recording {str(by)[:8]}"
     if again := attributes.get("reenact.replay.ran_again"):
         yield f"run again, as {str(again)[:8]}"
-    if attributes.get("reenact.replay.live"):
-        yield "live"
+    yield from (word for name, word in _SAID if attributes.get(name))
     if node.orphan:
         yield "orphan"
 

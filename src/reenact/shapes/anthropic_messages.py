@@ -8,11 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reenact.contracts.shape import Shape
+from reenact.contracts.shape import Shape, Wording
 from reenact.values.call import CallKind
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, first_count, text_or_none, without
-from reenact.values.message import Answered, Asked, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, Usage
+from reenact.values.message import (
+    Answered,
+    Asked,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Said,
+    Text,
+    ToolCall,
+    Usage,
+)
 
 _LENGTHENED = {"text_delta": "text", "thinking_delta": "thinking"}
 """A delta's type, to the field of its block that it lengthens. It has the same name in the delta."""
@@ -226,6 +238,61 @@ def _deltas(block: dict[str, Json]) -> Iterator[tuple[str, Json, dict[str, Json]
         yield "input", {}, {"type": "input_json_delta", "partial_json": _arguments(block.get("input"))}
 
 
+def _read_said(body: Json) -> Said:
+    reply = as_object(body)
+    parts = _parts(reply.get("content"))
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    return Said(
+        text="".join(texts) if texts else None,
+        calls=tuple(part for part in parts if isinstance(part, ToolCall)),
+        finish=text_or_none(reply.get("stop_reason")),
+    )
+
+
+def _write_said(body: Json, said: Said) -> Json:
+    """Change text in its first block and calls in their order; thinking and what else there is stays."""
+    before = _read_said(body)
+    if said == before:
+        return body
+    reply = as_object(body)
+    given = reply.get("content")
+    held: list[Json] = [{"type": "text", "text": given}] if isinstance(given, str) else as_list(given)
+    if said.text != before.text:
+        held = _with_text(held, said.text)
+    if said.calls != before.calls:
+        held = _with_calls(held, said.calls)
+    start: dict[str, Json] = {"type": "message", "role": "assistant"}
+    if not reply.keys() - {"model"}:
+        start |= {"id": "msg_set", "stop_sequence": None, "usage": {"input_tokens": 0, "output_tokens": 0}}
+    return {**start, **reply, "content": held, "stop_reason": said.finish}
+
+
+def _with_text(blocks: list[Json], text: str | None) -> list[Json]:
+    places = [at for at, block in enumerate(blocks) if isinstance(_part(block), Text)]
+    calls = [at for at, block in enumerate(blocks) if isinstance(_part(block), ToolCall)]
+    first = next(iter([*places, *calls]), len(blocks))
+    rest = [block for at, block in enumerate(blocks) if at not in places]
+    held = as_object(blocks[first]) if first in places else {}
+    said: Json = {"type": "text", **held, "text": text}
+    return rest if text is None else [*rest[:first], said, *rest[first:]]
+
+
+def _with_calls(blocks: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
+    left, changed = [*calls], list[Json]()
+    for block in blocks:
+        if not isinstance(read := _part(block), ToolCall):
+            changed.append(block)
+        elif left:
+            call = left.pop(0)
+            changed.append(block if call == read else {**as_object(block), **_called(call)})
+    return [*changed, *({"type": "tool_use", **_called(call)} for call in left)]
+
+
+def _called(call: ToolCall) -> dict[str, Json]:
+    given = parsed_or_none(call.arguments)
+    return {"id": call.id, "name": call.name, "input": call.arguments if given is None else given}
+
+
 SHAPE = Shape(
     name="anthropic.messages",
     system="anthropic",
@@ -240,6 +307,7 @@ SHAPE = Shape(
     read_reply=_read_reply,
     fold=_fold,
     unfold=_unfold,
+    wording=Wording(read=_read_said, write=_write_said, finishes=("tool_use", "end_turn")),
     stream_ends=(b"\nevent: message_stop", b"\nevent:message_stop"),
     credentials=("ANTHROPIC_API_KEY",),
 )

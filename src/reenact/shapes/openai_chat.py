@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.contracts.shape import Shape
+from reenact.contracts.shape import Shape, Wording
 from reenact.values.call import CallKind
 from reenact.values.json import Json, compact
 from reenact.values.lenient import (
@@ -21,7 +21,19 @@ from reenact.values.lenient import (
     text_or_none,
     without,
 )
-from reenact.values.message import Answered, Asked, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, Usage
+from reenact.values.message import (
+    Answered,
+    Asked,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Said,
+    Text,
+    ToolCall,
+    Usage,
+)
 
 _MESSAGE_KEYS = frozenset(
     {
@@ -276,6 +288,45 @@ def _place(entries: list[Json], entry: Json) -> int | None:
     return len(entries) - 1 if going_on else None
 
 
+def _read_said(body: Json) -> Said:
+    """Read the first choice, less what its text holds beside plain text."""
+    choice = as_object(next(iter(as_list(as_object(body).get("choices"))), None))
+    message = as_object(choice.get("message"))
+    texts = [part.text for part in _message(message, "assistant").parts if isinstance(part, Text)]
+    calls = (_tool_call(call) for call in as_list(message.get("tool_calls")))
+    return Said(
+        text="".join(texts) if texts else None,
+        calls=tuple(call if isinstance(call, ToolCall) else ToolCall(id="", name="", arguments="") for call in calls),
+        finish=text_or_none(choice.get("finish_reason")),
+    )
+
+
+def _write_said(body: Json, said: Said) -> Json:
+    reply, before = as_object(body), _read_said(body)
+    if said == before:
+        return body
+    choices = as_list(reply.get("choices")) or [{"index": 0}]
+    choice = as_object(choices[0])
+    message: dict[str, Json] = {"role": "assistant", **as_object(choice.get("message"))}
+    if said.text != before.text or "content" not in message:
+        message["content"] = said.text
+    if said.calls != before.calls:
+        held = as_list(message.pop("tool_calls", None))
+        calls = [_called(held[at] if at < len(held) else None, call) for at, call in enumerate(said.calls)]
+        message |= {"tool_calls": calls} if calls else {}
+    changed: Json = {**choice, "message": message, "finish_reason": said.finish}
+    start: dict[str, Json] = {"id": "chatcmpl-set", "object": "chat.completion", "created": 0}
+    return {**({} if reply.keys() - {"model"} else start), **reply, "choices": [changed, *choices[1:]]}
+
+
+def _called(held: Json, call: ToolCall) -> Json:
+    """Spell a tool call, by one that stood in its place where there was one."""
+    before = as_object(held)
+    key, argument = ("custom", "input") if "custom" in before else ("function", "arguments")
+    said: Json = {**as_object(before.get(key)), "name": call.name, argument: call.arguments}
+    return {**before, "id": call.id, "type": key, key: said} if _tool_call(held) != call else held
+
+
 def write_request(asked: Asked) -> dict[str, Json]:
     """Spell a request body of which only the meaning was kept. Reading it gives `asked` back."""
     body: dict[str, Json] = {} if asked.model is None else {"model": asked.model}
@@ -365,5 +416,6 @@ SHAPE = Shape(
     read_reply=_read_reply,
     fold=_fold,
     unfold=_unfold,
+    wording=Wording(read=_read_said, write=_write_said, finishes=("tool_calls", "stop")),
     credentials=("OPENAI_API_KEY",),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from reenact.contracts.shape import Shape
+from reenact.contracts.shape import Shape, Wording
 from reenact.values.call import CallKind
-from reenact.values.json import Json
+from reenact.values.json import Json, compact
 from reenact.values.lenient import (
     as_list,
     as_object,
@@ -18,7 +18,19 @@ from reenact.values.lenient import (
     text_or_none,
     without,
 )
-from reenact.values.message import Answered, Asked, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, Usage
+from reenact.values.message import (
+    Answered,
+    Asked,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Said,
+    Text,
+    ToolCall,
+    Usage,
+)
 
 _TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _LIFECYCLE = _TERMINAL | {"response.created", "response.queued", "response.in_progress"}
@@ -35,6 +47,12 @@ _DELTAS = {
     "response.code_interpreter_call_code": "code",
 }
 """Stem of a delta's event type, to the field of the item or part that it lengthens."""
+_STEMS = {
+    "function_call": "response.function_call_arguments",
+    "custom_tool_call": "response.custom_tool_call_input",
+    "mcp_call": "response.mcp_call_arguments",
+}
+"""An item's type, to the stem of the events that lengthen it."""
 _MOST_PARTS = 4096
 """A part at an index past this is left out: room is never made for what a broken stream only claims."""
 
@@ -200,6 +218,109 @@ def _set_part(item: dict[str, Json], name: str, index: int, part: dict[str, Json
         item[name] = parts
 
 
+def _unfold(body: Json) -> bytes:
+    """Spell a whole response as events: its beginning, what lengthens each item, its end."""
+    reply = as_object(body)
+    begun: Json = {**reply, "status": "in_progress", "output": [], "usage": None}
+    status = as_text(reply.get("status"))
+    ended = f"response.{status}" if f"response.{status}" in _TERMINAL else "response.completed"
+    events: list[dict[str, Json]] = [{"type": "response.created", "response": begun}]
+    events.append({"type": "response.in_progress", "response": begun})
+    for index, item in enumerate(map(as_object, as_list(reply.get("output")))):
+        events += ({"type": kind, "output_index": index, **said} for kind, said in _item_events(item))
+    events.append({"type": ended, "response": {**reply, "output": as_list(reply.get("output"))}})
+    numbered = ({**event, "sequence_number": number} for number, event in enumerate(events))
+    return "".join(f"event: {event['type']}\ndata: {compact(event)}\n\n" for event in numbered).encode(
+        "utf-8", "replace"
+    )
+
+
+def _item_events(item: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Give the events of one item: that it is there, what lengthens it, that it is done."""
+    named: dict[str, Json] = {"item_id": item.get("id")}
+    kind = as_text(item.get("type"))
+    field = _CALLS.get(kind, "")
+    content = as_list(item.get("content")) if kind == "message" else []
+    emptied: dict[str, Json] = {**({"content": []} if kind == "message" else {}), **({field: ""} if field else {})}
+    yield "response.output_item.added", {"item": {**item, **emptied, "status": "in_progress"}}
+    for place, part in enumerate(map(as_object, content)):
+        here: dict[str, Json] = {**named, "content_index": place}
+        text = part.get("text")
+        said = part.get("type") == "output_text" and isinstance(text, str)
+        yield "response.content_part.added", {**here, "part": {**part, "text": ""} if said else part}
+        if said:
+            yield "response.output_text.delta", {**here, "delta": text, "logprobs": []}
+            yield "response.output_text.done", {**here, "text": text, "logprobs": []}
+        yield "response.content_part.done", {**here, "part": part}
+    if field and (stem := _STEMS.get(kind)):
+        given = text_or_json(item.get(field))
+        yield f"{stem}.delta", {**named, "delta": given}
+        yield f"{stem}.done", {**named, field: given, "name": item.get("name")}
+    yield "response.output_item.done", {"item": item}
+
+
+def _read_said(body: Json) -> Said:
+    parts = [part for item in as_list(as_object(body).get("output")) for part in _item(item).parts]
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    return Said(
+        text="".join(texts) if texts else None,
+        calls=tuple(part for part in parts if isinstance(part, ToolCall)),
+        finish=text_or_none(as_object(body).get("status")),
+    )
+
+
+def _write_said(body: Json, said: Said) -> Json:
+    """Change text in the first message and calls in their order; reasoning and what else there is stays."""
+    before = _read_said(body)
+    if said == before:
+        return body
+    reply = as_object(body)
+    items = as_list(reply.get("output"))
+    if said.text != before.text:
+        items = _with_text(items, said.text)
+    if said.calls != before.calls:
+        items = _with_calls(items, said.calls)
+    start: dict[str, Json] = {"object": "response"}
+    if not reply.keys() - {"model"}:
+        start |= {"id": "resp_set", "created_at": 0, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+    return {**start, **reply, "output": items, "status": said.finish}
+
+
+def _with_text(items: list[Json], text: str | None) -> list[Json]:
+    speaks = [any(isinstance(part, Text) for part in _item(item).parts) for item in items]
+    calls = [any(isinstance(part, ToolCall) for part in _item(item).parts) for item in items]
+    first = next((at for found in (speaks, calls) for at, is_so in enumerate(found) if is_so), len(items))
+    held = as_object(items[first]) if first < len(items) and speaks[first] else {}
+    rest = [item for at, item in enumerate(items) if not speaks[at]]
+    if text is None:
+        return rest
+    part: Json = {"type": "output_text", "text": text, "annotations": []}
+    start: dict[str, Json] = {"type": "message", "id": "msg_set", "role": "assistant", "status": "completed"}
+    return [*rest[:first], {**start, **held, "content": [part]}, *rest[first:]]
+
+
+def _with_calls(items: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
+    left, changed = [*calls], list[Json]()
+    for item in items:
+        read = next((part for part in _item(item).parts if isinstance(part, ToolCall)), None)
+        if read is None:
+            changed.append(item)
+        elif left:
+            call, held = left.pop(0), as_object(item)
+            field = _CALLS[as_text(held.get("type"))]
+            name = "call_id" if "call_id" in held else "id"
+            said: dict[str, Json] = {name: call.id, "name": call.name, field: call.arguments}
+            changed.append(item if call == read else {**held, **said})
+    start: dict[str, Json] = {"type": "function_call", "status": "completed"}
+    return [
+        *changed,
+        *(
+            {**start, "id": f"fc_{call.id}", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+            for call in left
+        ),
+    ]
+
+
 SHAPE = Shape(
     name="openai.responses",
     system="openai",
@@ -212,5 +333,7 @@ SHAPE = Shape(
     read_request=_read_request,
     read_reply=_read_reply,
     fold=_fold,
+    unfold=_unfold,
+    wording=Wording(read=_read_said, write=_write_said, finishes=("completed", "completed")),
     credentials=("OPENAI_API_KEY",),
 )

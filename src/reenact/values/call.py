@@ -75,6 +75,13 @@ class FunctionCall:
 Request: TypeAlias = HttpRequest | FunctionCall
 
 
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Stands where a replay's answer would: the request is to go out, with this body instead of its own."""
+
+    body: Body
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """What was asked."""

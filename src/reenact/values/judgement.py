@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from reenact.values.assertion import Finding, Standing
 from reenact.values.difference import Divergence
 from reenact.values.json import Json
 
@@ -44,6 +46,8 @@ class ReplayResult:
     """Calls of found tools that ran again, since they had touched nothing outside the process, by kind."""
     live: int = 0
     """Calls that the policy let go to the outside world."""
+    beyond: int = 0
+    """Answers, among those counted, that came after the first divergence and are no evidence (`--after nearest`)."""
     misses: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     unconsumed: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Recorded calls that the program went past without asking for them: `id`, `call`, `kind`."""
@@ -75,3 +79,62 @@ class ReplayResult:
     """Where it is `failed` or `unjudged`: why."""
     exit_code: int | None = None
     recorded_exit: int | None = None
+
+
+class Word(StrEnum):
+    """What a replay says of the code, held against assertions over the recording."""
+
+    REPRODUCED = "reproduced"
+    """An assertion that fails on the recording fails in the replay too."""
+    FIXED = "fixed"
+    """Each that failed on the recording holds, and everything before the first divergence is the same."""
+    BROKEN = "broken"
+    """One that did not fail on the recording fails now, or something else changed first."""
+    UNJUDGED = "unjudged"
+    """The replay left the recording before the assertions could be decided, or there was none."""
+    SAME = "same"
+    """Nothing failed on the recording, and this is the same run, or one that differs in wording alone."""
+    HOLDS = "holds"
+    """Nothing failed on the recording; this is another run, and every assertion holds in it."""
+
+
+class Basis(StrEnum):
+    """What decided."""
+
+    RECORDED = "recorded"
+    """What the code did with recorded answers to questions that are the same."""
+    LIVE = "live"
+    """What it did with live answers of a model, which may say something else next time."""
+    NEAREST = "nearest"
+    """What it did with the recorded answers to other questions. True only if the model answers as it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixJudgement:
+    """What a replay says of a fix. `recorded` and `replay` hold the findings on both runs, one for one."""
+
+    word: Word
+    why: str
+    """One or two sentences of evidence."""
+    recorded: tuple[Finding, ...] = ()
+    replay: tuple[Finding, ...] = ()
+    first: dict[str, Json] | None = None
+    """The first divergence, as in `ReplayResult.divergences`; None where the two are the same run."""
+    same_structure: bool = False
+    """The replay came to its end, and nothing but wording differs."""
+    basis: Basis = Basis.RECORDED
+    bases: tuple[Basis | None, ...] = ()
+    """What decided each finding on the replay; None where none did."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 where nothing is wrong, 1 where an assertion fails, 125 where nobody can say (`git bisect` skips it)."""
+        match self.word:
+            case Word.FIXED | Word.SAME | Word.HOLDS:
+                return 0
+            case Word.REPRODUCED:
+                return 1
+            case Word.BROKEN if any(each.layer != "prose" and each.standing is Standing.FAILS for each in self.replay):
+                return 1
+            case _:
+                return 125

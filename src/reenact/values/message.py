@@ -96,6 +96,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a reply says to the program that asked, in short: that which a fork of a run changes."""
+
+    text: str | None = None
+    """All of its plain text, or None where it has none."""
+    calls: tuple[ToolCall, ...] = ()
+    finish: str | None = None
+    """Why it ended, in the provider's word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """What a reply body says."""
 

@@ -9,6 +9,9 @@ from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.span import SpanRecord
 
+UNDECLARED = "reenact.undeclared"
+"""The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:

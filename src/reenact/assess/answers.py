@@ -1,0 +1,223 @@
+"""What a run said at its end, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reenact.assess.calls import Known, Lost, Seen, asked_unseen
+from reenact.assess.plain import plain
+from reenact.assess.refusals import refused
+from reenact.assess.spelled import place_of
+from reenact.assess.truth import Unknown, glob, held, reached
+from reenact.assess.view import Told, View, failing, holding, matches, undecided, value_text
+from reenact.values import unit
+from reenact.values.assertion import Calls, Ending, Ends, ModelIs, Says, Subject
+from reenact.values.call import ExceptionRecord, Raised, Returned, Value
+from reenact.values.difference import ABSENT, Absent
+from reenact.values.json import compact, parsed_or_none
+from reenact.values.message import Text, ToolCall
+from reenact.values.run import Node
+from reenact.values.span import STATUS_ERROR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The final answer: its text, or why there is none."""
+
+    value: Known
+    of: str
+    """What said it, for a sentence."""
+    calls: tuple[Seen, ...] = ()
+    why: str = ""
+    """Where it is absent: what came instead."""
+
+
+def final_answer(seen: View) -> Answer:
+    """Find the text of the last model call; in a trace that holds none, what the root put out."""
+    models = [each for each in seen.calls if each.word == "llm" and each.wanted is None]
+    if not models:
+        return _of_the_root(seen)
+    return _of_model(_last(models))
+
+
+def _last(models: Sequence[Seen]) -> Seen:
+    """Choose the call that was answered last; one that a killed process was waiting for comes after all."""
+    waiting = [each for each in models if each.node.span.attributes.get("reenact.incomplete")]
+    if waiting:
+        return waiting[-1]
+    processes = {str(each.node.span.resource.attributes.get("reenact.process.id")) for each in models}
+    if len(processes) == 1 and all(each.node.end_order for each in models):
+        return max(models, key=lambda each: each.node.end_order)
+    return max(models, key=lambda each: (max(each.node.span.start_ns, each.node.span.end_ns), each.node.number))
+
+
+def _of_model(last: Seen) -> Answer:
+    reply, outcome, of = last.answered, last.node.outcome, last.label
+    if isinstance(outcome, Raised):
+        return Answer(value=ABSENT, of=of, calls=(last,), why=f"it raised {outcome.exception.qualname}")
+    if isinstance(last.status, int) and last.status >= 400:
+        return Answer(value=ABSENT, of=of, calls=(last,), why=f"it was answered HTTP {last.status}")
+    if reply is None:
+        if isinstance(outcome, Returned) and isinstance(outcome.payload, Value):
+            value = plain(outcome.payload.json)
+            return Answer(value=value if isinstance(value, str) else compact(value), of=of, calls=(last,))
+        return Answer(value=Lost("what the model answered was not recorded"), of=of, calls=(last,))
+    parts = [part for message in reply.messages for part in message.parts]
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    if texts:
+        return Answer(value="".join(texts), of=of, calls=(last,))
+    tools = [part.name for part in parts if isinstance(part, ToolCall)]
+    if asked_unseen(last):
+        return Answer(value=Lost("which tools it asked for was not recorded"), of=of, calls=(last,))
+    why = f"it asked for {', '.join(tools)} and said nothing" if tools else "it said nothing"
+    return Answer(value=ABSENT, of=of, calls=(last,), why="it refused" if refused(last) else why)
+
+
+def _of_the_root(seen: View) -> Answer:
+    root = seen.run.root
+    if root is not None and isinstance(root.outcome, Returned) and isinstance(root.outcome.payload, Value):
+        value = plain(root.outcome.payload.json)
+        if value is not None:
+            return Answer(value=value if isinstance(value, str) else compact(value), of=root.label)
+    return Answer(value=Lost("no model call was recorded"), of="the run")
+
+
+def says(assertion: Says, seen: View) -> Told:
+    """Decide what a run said at its end."""
+    answer = _subject(assertion.subject, seen)
+    if seen.stopped:
+        return undecided(seen.stopped, answer.calls)
+    value = answer.value
+    if isinstance(value, str) and (assertion.path or not isinstance(assertion.value, str | list | None)):
+        parsed = parsed_or_none(value)
+        if parsed is None:
+            answer = Answer(value=ABSENT, of=answer.of, calls=answer.calls, why="it is no JSON")
+        value = ABSENT if parsed is None else parsed
+    values = reached(value, assertion.path)
+    where = place_of(assertion.subject.value, assertion.path)
+    said = " | ".join(value_text(each) for each in values[:3])
+    because = f"{answer.of}: {where} {'is' if said == 'absent' else '='} {said}"
+    because += f" ({answer.why})" if answer.why and isinstance(value, Absent) else ""
+    match held(values, assertion.op, assertion.value):
+        case True:
+            return holding(because, answer.calls)
+        case Unknown(why=why):
+            return undecided(f"{answer.of}: {where}: {why}", answer.calls)
+        case _:
+            return failing(because, answer.calls)
+
+
+def _subject(subject: Subject, seen: View) -> Answer:
+    if subject is Subject.ANSWER:
+        return final_answer(seen)
+    run = seen.run
+    told, of = unit.answer_of(run), "the run"
+    if subject is Subject.STATUS:
+        lost = Lost("no HTTP answer of it was recorded: it is no unit of a service, or did not come to one")
+        return Answer(value=told.status if told else lost, of=of)
+    if told is not None:
+        if told.body is None:
+            return Answer(value=Lost("its HTTP answer was too large to be kept"), of=of)
+        text = told.body.decode("utf-8", "replace")
+        return Answer(value=text, of=of)
+    if unit.job_of(run) is not None:
+        value = unit.result_of(run)
+        why = "the job did not return" if isinstance(value, Absent) else ""
+        return Answer(value=ABSENT if isinstance(value, Absent) else plain(value), of=of, why=why)
+    return Answer(value=Lost("no answer of a service or job was recorded; a program's stdout is not kept"), of=of)
+
+
+def models(assertion: ModelIs, seen: View) -> Told:
+    """Decide which models were asked, or answered."""
+    found = matches(Calls(kind="llm"), seen.calls)
+    unknown: Told | None = None
+    met: dict[str, Seen] = {}
+    for each in found.sure:
+        name = _model(each, answered=assertion.answered)
+        if name is None:
+            unknown = unknown or undecided(f"{each.label}: which model it was, was not recorded", [each])
+        elif not any(glob(wanted, name) for wanted in assertion.names):
+            side = "was answered by" if assertion.answered else "asked"
+            return failing(f"{each.label} {side} {name}", [each])
+        else:
+            met.setdefault(name, each)
+    if unknown is not None:
+        return unknown
+    if why := seen.open(Calls(kind="llm")):
+        return undecided(f"so in {len(found.sure)} calls so far; {why}", found.sure)
+    return holding(f"{', '.join(met)} in {len(found.sure)} calls" if met else "no model was called", [*met.values()])
+
+
+def _model(each: Seen, *, answered: bool) -> str | None:
+    """Name the model of a call; None where it is not known, an empty one where nothing was answered."""
+    attributes = each.node.span.attributes
+    told = each.answered.model if each.answered else None
+    names = ("gen_ai.response.model", "llm.response.model_name")
+    if not answered:
+        told = each.asked.model if each.asked else None
+        names = ("gen_ai.request.model", "llm.request.model_name", "llm.model_name")
+    return told or next((value for name in names if isinstance(value := attributes.get(name), str) and value), None)
+
+
+def ends(assertion: Ends, seen: View) -> Told:
+    """Decide how a run ended."""
+    root = seen.run.root
+    if seen.stopped:
+        return undecided(seen.stopped)
+    if root is None:
+        return undecided("the root of the trace is missing, which would say how it ended")
+    match assertion.ending:
+        case Ending.EXIT_CODE:
+            code = root.span.attributes.get("process.exit.code")
+            if not isinstance(code, int):
+                return undecided("no exit code was recorded; `reenact run` records it")
+            return (holding if code == assertion.code else failing)(f"exit code {code}")
+        case Ending.RAISED:
+            return _ends_raised(assertion.exception, root)
+        case Ending.OK:
+            return _ends_ok(root)
+
+
+def _ends_raised(wanted: str, root: Node) -> Told:
+    died, because = _died(root), _ended(root)
+    if died:
+        return (holding if _is_class(wanted, died) else failing)(because)
+    if root.span.attributes.get("reenact.incomplete"):
+        return undecided("the process was killed before it ended")
+    return failing(f"the run raised nothing{f'; {because}' if because else ''}")
+
+
+def _ends_ok(root: Node) -> Told:
+    attributes, because = root.span.attributes, _ended(root)
+    if attributes.get("reenact.incomplete"):
+        return failing("the process was killed before it ended")
+    if _died(root) or attributes.get("process.exit.code") not in (None, 0) or root.span.status == STATUS_ERROR:
+        return failing(because or f"the root's status is an error: {root.span.status_message or 'no message'}")
+    status = attributes.get("http.response.status_code")
+    if isinstance(status, int) and status >= 500:
+        return failing(f"it was answered HTTP {status}")
+    return holding(because or "the run ended without an error")
+
+
+def _ended(root: Node) -> str:
+    code = root.span.attributes.get("process.exit.code")
+    return f"the run ended with {died}" if (died := _died(root)) else f"exit code {code}" if code is not None else ""
+
+
+def _died(root: Node) -> str:
+    if isinstance(root.outcome, Raised):
+        return _class_and_message(root.outcome.exception)
+    if kind := root.span.attributes.get("exception.type"):
+        return f"{kind}: {root.span.attributes.get('exception.message') or ''}"
+    return ""
+
+
+def _class_and_message(exception: ExceptionRecord) -> str:
+    module = "" if exception.module in {"", "builtins"} else f"{exception.module}."
+    return f"{module}{exception.qualname}: {exception.message}"
+
+
+def _is_class(wanted: str, died: str) -> bool:
+    named = died.split(":", 1)[0]
+    return glob(wanted, named) or glob(wanted, named.rsplit(".", 1)[-1])

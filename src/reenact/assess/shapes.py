@@ -1,0 +1,240 @@
+"""Whether arguments have the shape that was written down, or that the model was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never, cast
+
+from reenact.assess.calls import Lost, Seen
+from reenact.assess.plain import unstable
+from reenact.assess.spelled import calls as spelled_calls
+from reenact.assess.truth import TOKEN, same
+from reenact.assess.view import Told, View, failing, holding, matches, none_of, undecided, with_values
+from reenact.errors import UsageError
+from reenact.values.assertion import (
+    ArgumentsAre,
+    ArgumentsFit,
+    Calls,
+    Exactly,
+    ListOf,
+    OneOf,
+    Record,
+    Shape,
+    Simple,
+)
+from reenact.values.difference import Absent, shown
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_list, as_object
+from reenact.values.message import ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "object": (dict,),
+    "list": (list,),
+}
+
+
+class _Redacted(Exception):
+    """A value was met that redaction replaced."""
+
+
+def arguments_are(assertion: ArgumentsAre, seen: View) -> Told:
+    """Decide whether the arguments of each call have a shape."""
+    return _each(assertion.calls, seen, lambda _, value: next(misfits(value, assertion.shape, "arguments"), ""))
+
+
+def arguments_fit(assertion: ArgumentsFit, seen: View) -> Told:
+    """Decide whether the arguments of each call are valid by the schema that the model was shown."""
+    schemas = _Schemas(seen)
+    return _each(assertion.calls, seen, schemas.misfit)
+
+
+def _each(calls: Calls, seen: View, misfit: Callable[[Seen, Json], str | Lost]) -> Told:
+    found = matches(calls, seen.calls)
+    unknown: Told | None = None
+    for each in found.sure:
+        wrong = _judged(each, misfit)
+        if isinstance(wrong, Lost):
+            unknown = unknown or undecided(f"{each.label}: {wrong.why}", [each])
+        elif wrong:
+            return failing(f"{each.label}: {wrong}", [each])
+    for each, why in found.unsure:
+        if _judged(each, misfit) != "":
+            unknown = unknown or undecided(f"{with_values(each, calls.where)}: {why}", [each])
+    if unknown is not None:
+        return unknown
+    if why := seen.open(calls):
+        return undecided(f"so in {len(found.sure)} calls so far; {why}", found.sure)
+    if not found.sure:
+        return holding(none_of(calls, found))
+    return holding(f"so in {len(found.sure)} call{'s'[: len(found.sure) != 1]} of {spelled_calls(calls)}", found.sure)
+
+
+def _judged(each: Seen, misfit: Callable[[Seen, Json], str | Lost]) -> str | Lost:
+    value = each.arguments
+    if isinstance(value, Lost):
+        return value
+    if isinstance(value, Absent):
+        return "it has no arguments"
+    if unstable(value):
+        return Lost(f"{shown(value)} could not be written down as data")
+    try:
+        return misfit(each, value)
+    except _Redacted as redacted:
+        return Lost(f"redaction replaced {redacted}")
+
+
+def misfits(value: Json, shape: Shape, where: str) -> Iterator[str]:
+    """Say in what `value` does not have a shape, place by place; nothing where it has."""
+    match shape:
+        case Simple(name=name):
+            if not _is(value, name):
+                yield f"{where} = {shown(value, 80)} is no {name}"
+        case Exactly(value=wanted):
+            yield from _other(value, wanted, where)
+        case ListOf(item=item):
+            yield from _items(value, item, where)
+        case OneOf(options=options):
+            if all(next(misfits(value, option, where), "") for option in options):
+                yield f"{where} = {shown(value, 80)} fits none of {len(options)} types"
+        case Record():
+            yield from _record(value, shape, where)
+        case _:
+            assert_never(shape)
+
+
+def _other(value: Json, wanted: Json, where: str) -> Iterator[str]:
+    if same(value, wanted):
+        return
+    if isinstance(value, str) and TOKEN.search(value):
+        raise _Redacted(where)
+    yield f"{where} = {shown(value, 80)} is not {shown(wanted)}"
+
+
+def _items(value: Json, item: Shape, where: str) -> Iterator[str]:
+    if not isinstance(value, list):
+        yield f"{where} = {shown(value, 80)} is no list"
+        return
+    for place, each in enumerate(value):
+        yield from misfits(each, item, f"{where}[{place}]")
+
+
+def _record(value: Json, shape: Record, where: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{where} = {shown(value, 80)} is no object"
+        return
+    begins = "" if where == "arguments" else f"{where}."
+    for field in shape.fields:
+        if field.name in value:
+            yield from misfits(value[field.name], field.shape, f"{begins}{field.name}")
+        elif not field.optional:
+            yield f"{begins}{field.name} is absent"
+    names = {field.name for field in shape.fields}
+    if not shape.more and (extra := [name for name in value if name not in names]):
+        yield f"{begins}{extra[0]} = {shown(value[extra[0]], 80)} was not expected"
+
+
+def _is(value: Json, name: str) -> bool:
+    if name == "any":
+        return True
+    if isinstance(value, bool):
+        return name == "boolean"
+    if name == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[name])
+
+
+class _Validator(Protocol):
+    def iter_errors(self, instance: Any) -> Iterator[Any]: ...
+
+
+class _Schemas:
+    """The schemas that models were shown, by tool."""
+
+    def __init__(self, seen: View) -> None:
+        self._offers = [
+            (each.node, {name: schema for tool in each.asked.tools for name, schema in _offered(tool)})
+            for each in seen.calls
+            if each.word == "llm" and each.wanted is None and each.asked is not None
+        ]
+        self._made: dict[int, _Validator] = {}
+        self._asked = {
+            (each.node.id, part.id): part.arguments
+            for each in seen.calls
+            if each.word == "llm" and each.wanted is None and each.answered is not None
+            for message in each.answered.messages
+            for part in message.parts
+            if isinstance(part, ToolCall) and part.id
+        }
+
+    def misfit(self, each: Seen, value: Json) -> str | Lost:
+        """Say in what arguments are not valid by the schema shown last before the call, nothing where they are.
+
+        A schema is a promise about what the model writes, so that is what is judged where it is known; the function
+        behind it may take defaults besides, or all of it as one.
+        """
+        schema = self._schema(each)
+        if each.wanted is None and each.node.caused_by and each.node.tool_call_id:
+            text = self._asked.get((each.node.caused_by, each.node.tool_call_id))
+            wrote = parsed_or_none(text or "{}") if text is not None else value
+            if wrote is None:
+                return f"{each.label}: the model wrote arguments that are no JSON: {shown(text)}"
+            value = wrote
+        if schema is None:
+            return Lost("no model was shown a schema of it before, as far as is recorded")
+        validator = self._made.get(id(schema))
+        if validator is None:
+            validator = self._made[id(schema)] = _validator(schema)
+        error = next(iter(validator.iter_errors(value)), None)
+        if error is None:
+            return ""
+        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+        if TOKEN.search(shown(cast("Json", error.instance), 10_000)):
+            raise _Redacted(where.removeprefix(".") or "its arguments")
+        said = str(error.message)
+        return f"{where.removeprefix('.') or 'arguments'}: {said if len(said) < 300 else said[:300] + ' …'}"
+
+    def _schema(self, each: Seen) -> Json:
+        if each.wanted is None and each.node.caused_by:
+            for node, schemas in self._offers:
+                if node.id == each.node.caused_by and each.name in schemas:
+                    return schemas[each.name]
+        earlier = [
+            schemas[each.name]
+            for node, schemas in self._offers
+            if each.name in schemas and node.number <= each.node.number
+        ]
+        return earlier[-1] if earlier else None
+
+
+def _offered(tool: Json) -> Iterator[tuple[str, Json]]:
+    """Read name and schema of what a model is offered, in whichever provider's spelling."""
+    held = as_object(tool)
+    for spelled in (held, as_object(held.get("function"))):
+        schema = next((spelled[key] for key in ("parameters", "input_schema", "inputSchema") if key in spelled), None)
+        if isinstance(name := spelled.get("name"), str) and isinstance(schema, dict):
+            yield name, as_object(schema.get("json")) or schema  # Bedrock's stands below `json`
+    if isinstance(spec := held.get("toolSpec"), dict):
+        yield from _offered(spec)
+    for inner in as_list(held.get("functionDeclarations")):
+        yield from _offered(inner)
+
+
+def _validator(schema: Json) -> _Validator:
+    try:
+        from jsonschema.validators import validator_for  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise UsageError(
+            "`arguments of … fit its schema` needs the package jsonschema", hint="pip install 'reenact[schema]'"
+        ) from None
+    from jsonschema import Draft202012Validator
+
+    held: Any = schema
+    return cast("_Validator", validator_for(held, default=Draft202012Validator)(held))

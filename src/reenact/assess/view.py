@@ -1,0 +1,137 @@
+"""A run as it is assessed, the calls that an assertion means, and how a finding is worded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reenact.assess import gaps
+from reenact.assess.calls import Lost, Seen, seen
+from reenact.assess.spelled import calls as spelled_calls
+from reenact.assess.spelled import place
+from reenact.assess.truth import Unknown, meant, named, part_of, reached, steps_of
+from reenact.values.assertion import Calls, Condition, Price, Standing
+from reenact.values.difference import Absent, shown
+from reenact.values.run import Run
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was found of an assertion: standing, evidence, witnesses."""
+
+    standing: Standing
+    because: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A run and what must be known to assess it."""
+
+    run: Run
+    calls: tuple[Seen, ...]
+    stopped: str = ""
+    """Why the run goes on behind what is known of it; empty where all of it is."""
+    prices: tuple[Price, ...] = ()
+
+    def gap(self, calls: Calls | None = None) -> str:
+        """Say why such a call may have happened and be missing here, or nothing."""
+        return (
+            gaps.unrecorded(self.run, calls)
+            or gaps.missing(self.run)
+            or gaps.unread(self.run, self.calls, calls)
+            or gaps.unspanned(self.calls, calls)
+        )
+
+    def open(self, calls: Calls | None = None) -> str:
+        """Say why such a call may still come, or may be missing here, or nothing."""
+        return self.stopped or self.gap(calls)
+
+
+def view(run: Run, *, complete: bool = True, spanned: Iterable[str] = (), prices: Iterable[Price] = ()) -> View:
+    """Look at a run."""
+    stopped = "" if complete else "the run was stopped before its end"
+    return View(run=run, calls=seen(run, spanned=spanned), stopped=stopped, prices=tuple(prices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """The calls that an assertion means."""
+
+    sure: tuple[Seen, ...]
+    unsure: tuple[tuple[Seen, str], ...] = ()
+    """Those that it may mean, and why that cannot be known."""
+    others: tuple[Seen, ...] = ()
+    """Those of the same kind and name of which the rest is not true."""
+
+
+def matches(calls: Calls, among: Iterable[Seen]) -> Matches:
+    """Find the calls that are meant."""
+    sure: list[Seen] = []
+    unsure: list[tuple[Seen, str]] = []
+    others: list[Seen] = []
+    for each in among:
+        match meant(calls, each):
+            case True:
+                sure.append(each)
+            case Unknown(why=why):
+                unsure.append((each, why))
+            case _:
+                if named(calls, each):
+                    others.append(each)
+    return Matches(sure=tuple(sure), unsure=tuple(unsure), others=tuple(others))
+
+
+def holding(because: str, witnesses: Sequence[Seen] = ()) -> Told:
+    """Say that it holds."""
+    return Told(Standing.HOLDS, because, ids(witnesses))
+
+
+def failing(because: str, witnesses: Sequence[Seen] = ()) -> Told:
+    """Say that it fails."""
+    return Told(Standing.FAILS, because, ids(witnesses))
+
+
+def undecided(because: str, witnesses: Sequence[Seen] = ()) -> Told:
+    """Say that it cannot be decided."""
+    return Told(Standing.UNDECIDED, because, ids(witnesses))
+
+
+def ids(witnesses: Sequence[Seen]) -> tuple[str, ...]:
+    """Name calls by the ids of their nodes, each once."""
+    return tuple(dict.fromkeys(each.node.id for each in witnesses))
+
+
+def several(made: Sequence[Seen], conditions: Sequence[Condition] = ()) -> str:
+    """Name calls, the first few with the values that the conditions look at."""
+    said = [with_values(each, conditions) for each in made[:_SHOWN]]
+    more = f" and {len(made) - _SHOWN} more" if len(made) > _SHOWN else ""
+    return ", ".join(said) + more
+
+
+def with_values(each: Seen, conditions: Sequence[Condition]) -> str:
+    """Name a call with the values that the conditions look at: `tool pay #4: amount = 7`."""
+    values: dict[str, str] = {}
+    for condition in conditions:
+        found = reached(part_of(condition, each), steps_of(condition))
+        values[place(condition.part, condition.path)] = " | ".join(
+            f"not known ({value.why})" if isinstance(value, Lost) else shown(value, 120) for value in found[:_SHOWN]
+        ) + (" | …" if len(found) > _SHOWN else "")
+    said = ", ".join(f"{where} {'is' if value == 'absent' else '='} {value}" for where, value in values.items())
+    return f"{each.label}: {said}" if said else each.label
+
+
+def none_of(calls: Calls, found: Matches) -> str:
+    """Say that there is no such call, and what calls of that name there are."""
+    if found.others:
+        near = several(found.others, calls.where)
+        return f"no call fits {spelled_calls(calls)}; there is {near}"
+    bare = Calls(kind=calls.kind, name=calls.name)
+    return f"{spelled_calls(bare)} was not called"
+
+
+def value_text(value: object) -> str:
+    """Spell a value that may be missing."""
+    return "absent" if isinstance(value, Absent) else value.why if isinstance(value, Lost) else shown(value)  # type: ignore[arg-type]

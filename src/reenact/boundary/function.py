@@ -1,0 +1,130 @@
+"""What is known of one of the agent's own functions before it is called, and what it asks when it is."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, cast
+
+from reenact.boundary import door, lanes, state
+from reenact.contracts.doorman import Passage
+from reenact.values import typed
+from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
+from reenact.values.found import CHANGED, HELD, STATE
+from reenact.values.json import Json, compact
+
+_log = logging.getLogger("reenact")
+
+
+class Function:
+    """A function that was cut: its name, kind and signature.
+
+    A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now.
+    """
+
+    __slots__ = ("attributes", "fn", "kind", "name", "offered", "owner", "signature", "spelling")
+
+    def __init__(
+        self,
+        kind: CallKind,
+        fn: Callable[..., Any],
+        name: str | None,
+        attributes: Mapping[str, Json],
+        offered: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.fn, self.offered = fn, offered
+        named = _named(fn)
+        qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
+        self.kind = kind
+        self.name = name or str(getattr(named, "__name__", type(named).__name__))
+        self.spelling = f"{getattr(named, '__module__', None) or type(named).__module__}:{qualname}"
+        self.attributes = dict(attributes)
+        if kind is CallKind.TOOL and fn.__doc__ and "tool.description" not in self.attributes:
+            self.attributes["tool.description"] = inspect.cleandoc(fn.__doc__)
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(fn)
+        except (TypeError, ValueError):
+            self.signature = None
+        first = next(iter(self.signature.parameters), "") if self.signature else ""
+        self.owner = first if first in {"self", "cls"} and "." in qualname else None
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Take down one call."""
+        arguments = self.bound(args, kwargs)
+        asked = {name: typed.encode(value) for name, value in arguments.items() if name != self.owner}
+        request = FunctionCall(function=self.spelling, arguments=asked)
+        return Call(kind=self.kind, name=self.name, request=request, attributes=self.attributes)
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Give each parameter its argument. Those that do not fit are given as they came.
+
+        The function may complain of them, or take them all the same: a decorator under ours may hand in the rest.
+        """
+        try:
+            if self.signature is not None:
+                bound = self.signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                return bound.arguments
+        except TypeError:
+            pass
+        return {"args": list(args), "kwargs": kwargs}
+
+    def open(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage | None:
+        """Ask the doorman in charge, or give None where the call goes straight through."""
+        doorman = door.doorman()
+        if doorman is None or (self.offered is not None and not self.offered(self.name)):
+            return None
+        return doorman.open(self.call(args, kwargs))
+
+    def watched(
+        self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> AbstractContextManager[object]:
+        """Surround the real call of a tool that was found, and tell what state it could reach and what changed."""
+        if self.offered is None:
+            return UNWATCHED
+        return _Watched(self, passage, args, kwargs)
+
+    def lane(self) -> lanes.Lane:
+        """Give the lane on which the body runs; what an answered body would have spawned must not shift the numbers."""
+        return lanes.current() if self.kind in STRUCTURE else lanes.current().spawn(f"{self.name}()")
+
+
+UNWATCHED = nullcontext()
+"""Surrounds a call whose reach nobody looks at."""
+
+
+class _Watched:
+    """Takes the fingerprints of what a found tool can reach, before it runs and after."""
+
+    def __init__(self, known: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._known, self._passage = known, passage
+        self._arguments = known.bound(args, kwargs)
+        self._before: state.Reached | None = None
+
+    def __enter__(self) -> None:
+        self._before = self._reached()
+
+    def __exit__(self, *_: object) -> None:
+        before, after = self._before, self._reached()
+        if before is None or after is None:
+            self._passage.annotate({HELD: compact(["state that could not be looked at"])})
+            return
+        said = {STATE: [*after.state], CHANGED: before.changed(after), HELD: [*after.held]}
+        self._passage.annotate({name: compact([*listed]) for name, listed in said.items() if listed})
+
+    def _reached(self) -> state.Reached | None:
+        try:
+            return state.reached(self._known.fn, self._arguments)
+        except Exception:  # our failure is never the agent's: what is not known is taken for the worst
+            _log.debug("reenact could not look at the state of %s", self._known.spelling, exc_info=True)
+            return None
+
+
+def _named(fn: Callable[..., Any]) -> Any:
+    """Find what gives `fn` its name: a partial has none of its own, an instance that is called has its class's."""
+    while isinstance(fn, partial):
+        fn = cast("partial[Any]", fn).func
+    return fn

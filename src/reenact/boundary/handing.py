@@ -1,0 +1,70 @@
+"""Handing the outcome of a function's call to the agent: what it did, or what was recorded of it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.contracts.doorman import Passage
+from reenact.values import typed
+from reenact.values.call import Outcome, Raised, Returned, Rewritten, Value
+from reenact.values.json import Json
+
+
+def fail(passage: Passage, error: BaseException) -> None:
+    """Tell that the body raised; a tool that ran again in a replay fails when it failed."""
+    try:
+        if isinstance(error, Exception):
+            passage.wait(passage.end_order)
+    finally:
+        passage.raised(error)
+
+
+async def fail_async(passage: Passage, error: BaseException) -> None:
+    """Tell the same without blocking the event loop."""
+    try:
+        if isinstance(error, Exception):
+            await passage.wait_async(passage.end_order)
+    finally:
+        passage.raised(error)
+
+
+async def until_released(passage: Passage, answer: Outcome | Rewritten) -> None:
+    """Wait until the outcome of a call may be handed over; what the agent gave up is given up again."""
+    try:
+        await passage.wait_async(passage.end_order)
+        if isinstance(answer, Raised) and was_cancelled(answer):
+            await until_cancelled(passage)
+    except asyncio.CancelledError as error:
+        passage.raised(error)
+        raise
+
+
+def tell(passage: Passage, result: Any) -> Any:
+    """Tell what the body returned, and give it on."""
+    passage.closed(Returned(payload=Value(json=typed.encode(result))))
+    return result
+
+
+def give(passage: Passage) -> Any:
+    """Make the recorded outcome into what the agent gets."""
+    match passage.answer:
+        case Returned(payload=Value(json=json)) as answer:
+            value = hydrate(passage, json)
+            passage.closed(answer)
+            return value
+        case Raised(exception=exception):
+            error = typed.decode_exception(exception)
+            passage.raised(error)
+            raise error
+        case other:
+            raise passage.miss(f"the recording holds no result for this call ({type(other).__name__.lower()})")
+
+
+def hydrate(passage: Passage, json: Json) -> Any:
+    """Make a value of its recorded JSON. Raises a miss where that cannot be done."""
+    try:
+        return typed.decode(json)
+    except typed.Unhydratable as error:
+        raise passage.miss(f"its recorded result cannot be rebuilt: {error.message}") from error

@@ -1,0 +1,75 @@
+"""Whether an audit event stays among the processes of one program, which are recorded and replayed together."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final, cast
+
+_DEEPEST: Final = 50
+"""So many generations of processes are looked at."""
+_PYTHON: Final = re.compile(r"python[0-9.]*")
+_ISOLATING: Final = re.compile(r"-[a-zA-Z]*[IES]")
+"""Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
+
+
+def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
+    """Tell whether what was tried stays among the processes of this program.
+
+    A child is one of them where it is a Python that runs the start-up hook and inherits the variable `mark`.
+    """
+    match event:
+        case "socket.connect":
+            return _within_the_family(args[-1])
+        case "subprocess.Popen":
+            program, words, _cwd, environment = args
+            return _joins(program, words, environment, mark)
+        case "os.posix_spawn":
+            return _joins(args[0], args[1], args[2], mark)
+        case "os.kill":
+            return _is_child(args[0])
+        case "os.killpg":
+            return args[0] == os.getpgrp() or _is_child(args[0])
+        case _:
+            return False
+
+
+def _is_child(process: int) -> bool:
+    """Tell whether a process was started by this one, or by one of those, as a forkserver's are.
+
+    Where the system does not say so any may be.
+    """
+    for _ in range(_DEEPEST):
+        try:
+            told = Path(f"/proc/{process}/stat").read_text()
+        except OSError:
+            return True  # there is none such, or no /proc
+        process = int(told.rpartition(")")[2].split()[1])
+        if process <= 1:
+            return False
+        if process == os.getpid():
+            return True
+    return False
+
+
+def _within_the_family(target: Any) -> bool:
+    """Tell whether a socket is one by which `multiprocessing` speaks with processes of this program."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or not isinstance(target, str | bytes):
+        return False
+    name = os.fsdecode(target)
+    folder = process.current_process()._config.get("tempdir")  # noqa: SLF001 - named at random, handed down to children
+    return name.startswith("\0listener-") or bool(folder and name.startswith(f"{folder}{os.sep}listener-"))
+
+
+def _joins(program: Any, words: Any, environment: Any, mark: str) -> bool:
+    if not _PYTHON.fullmatch(Path(os.fsdecode(program)).name):
+        return False
+    given = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
+    several = isinstance(words, list | tuple)
+    flags = [os.fsdecode(word) for word in cast("list[Any]", words)[1:]] if several else []
+    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
+    return {mark, "PYTHONPATH"} <= given and not any(map(_ISOLATING.match, before_code))

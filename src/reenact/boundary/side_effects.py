@@ -1,0 +1,97 @@
+"""Which audit events (PEP 578) are side effects: what a replay refuses, and what a recording must not pass over.
+
+Reading is none, nor is what stays among the processes of one program. Of the writes those are spared that change
+nothing which was there before the program: files made with `tempfile` in this process, caches (`XDG_CACHE_HOME`), our
+own journal and ledger, log files that `logging` writes, a folder that is there, the removal of a file that is not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sysconfig
+from pathlib import Path
+from typing import Any, Final
+
+from reenact.boundary import touches
+from reenact.boundary.kin import stays_within
+from reenact.boundary.touches import Touch
+
+_MADE: Final = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
+_PYTHON_S: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")})
+_HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in ("replay/guard.py", "record/undeclared.py"))})
+"""Where an audit hook of ours looks on, which is no writing of ours."""
+
+EVENTS: Final = (touches.EVENTS | _MADE) - {
+    "os.listdir",  # reading changes nothing
+    "os.scandir",
+    "socket.gethostbyaddr",  # a machine asks for its own name
+    "socket.getnameinfo",
+    "os.fork",  # a copy of this process, hooks and all
+    "os.forkpty",
+}
+"""The audit events to look at; a hook may turn away all others before anything else."""
+
+WRITES: Final = frozenset({"write", "database"})
+"""The kinds of touches that change files."""
+_TRIES_FOLDERS: Final = "_get_default_tempdir"
+"""The function of `tempfile` that writes a file to see whether it can."""
+_LOGS: Final = frozenset({"logging", "logging.handlers"})
+_made = set[str]()
+
+
+def side_effect(event: str, args: tuple[Any, ...], mark: str) -> Touch | None:
+    """Say what an event does to the world outside this program; None where that is nothing, or is spared.
+
+    Python children that inherit the variable `mark` belong to the program. Must hear of every event in `EVENTS`, since
+    it learns of temporary files as they are made.
+    """
+    if event in _MADE:
+        if args:
+            _made.add(os.path.abspath(os.fsdecode(args[0])))  # noqa: PTH100 - inside a hook: no object for each file
+        return None
+    if event == "open" and touches.opens_to_read(args):
+        return None
+    touch = touches.described(event, args)
+    if touch is None or touch.kind == "read":
+        return None
+    if touch.kind in WRITES:
+        return None if _is_spared(event, touch) else touch
+    return None if stays_within(event, args, mark) else touch
+
+
+def _is_spared(event: str, touch: Touch) -> bool:
+    path = os.path.abspath(touch.path)  # noqa: PTH100
+    if _is_temporary(path) or f"{path}{os.sep}".startswith(_cache()) or _is_ours_or_a_log():
+        return True
+    if event == "os.mkdir":
+        return os.path.isdir(path)  # noqa: PTH112
+    return event in {"os.remove", "os.rmdir", "shutil.rmtree"} and not os.path.lexists(path)
+
+
+def _is_temporary(path: str) -> bool:
+    if path in _made:
+        return True
+    return any(path.startswith(f"{folder}{os.sep}") for folder in _made)
+
+
+def _cache() -> str:
+    named = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    return os.path.join(named, "")  # noqa: PTH118
+
+
+def _is_ours_or_a_log() -> bool:
+    """Tell by the innermost frame that is not Python's whether our own code writes; or `tempfile`, or `logging`."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        name, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+        if name in _HOOKS:
+            pass
+        elif module in _LOGS or (module == "tempfile" and frame.f_code.co_name == _TRIES_FOLDERS):
+            return True
+        elif name.startswith(_INSTALLED) or not name.startswith((*_PYTHON_S, "<")):
+            return name.startswith(_OURS)
+        frame = frame.f_back
+    return False

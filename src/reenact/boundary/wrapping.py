@@ -1,0 +1,102 @@
+"""Making the agent's own functions boundaries: tools, retrievers, model calls made by hand, and pieces of structure.
+
+Cut at the call. Arguments and results are typed JSON, taken down at once, since the agent may change them later. A
+tool or retriever is answered from the recording; an agent or chain only says where other calls hang, so its code runs
+again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Any, cast
+
+from reenact.boundary import found, lanes
+from reenact.boundary.function import Function
+from reenact.boundary.generators import async_generator, generator
+from reenact.boundary.handing import fail, fail_async, give, tell, until_released
+from reenact.values.call import CallKind
+from reenact.values.json import Json
+
+
+def boundary(
+    kind: CallKind,
+    fn: Callable[..., Any],
+    *,
+    name: str | None = None,
+    attributes: Mapping[str, Json] | None = None,
+    offered: Callable[[str], bool] | None = None,
+) -> Callable[..., Any]:
+    """Make `fn` a boundary of `kind`: the same function, of the same colour, with a doorman before it.
+
+    A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now.
+    """
+    method = cast("Any", fn)
+    for wraps_methods in (classmethod, staticmethod):
+        if isinstance(fn, wraps_methods):
+            inner = boundary(kind, method.__func__, name=name, attributes=attributes, offered=offered)
+            return cast("Any", wraps_methods)(inner)
+    known = Function(kind, fn, name, attributes or {}, offered)
+    coloured = _coloured(fn)
+    if inspect.isasyncgenfunction(coloured):
+        wrapper = async_generator(fn, known)
+    elif inspect.iscoroutinefunction(coloured):
+        wrapper = _coroutine(fn, known)
+    elif inspect.isgeneratorfunction(coloured):
+        wrapper = generator(fn, known)
+    else:
+        wrapper = _plain(fn, known)
+    made = wraps(fn)(wrapper)
+    if offered is None:
+        found.declared.add(made)
+    return made
+
+
+def _coloured(fn: Any) -> Any:
+    """Find what tells the colour of `fn`: itself, or what runs when an instance is called."""
+    return cast("Any", fn if isinstance(fn, partial) or inspect.isroutine(fn) else type(fn).__call__)
+
+
+def _plain(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        passage = known.open(args, kwargs)
+        if passage is None:
+            return fn(*args, **kwargs)
+        lane = known.lane()
+        if passage.answer is not None:
+            passage.wait(passage.end_order)
+            return give(passage)
+        try:
+            passage.ready()
+            with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
+                result = fn(*args, **kwargs)
+        except BaseException as error:
+            fail(passage, error)
+            raise
+        passage.wait(passage.end_order)
+        return tell(passage, result)
+
+    return wrapper
+
+
+def _coroutine(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        passage = known.open(args, kwargs)
+        if passage is None:
+            return await fn(*args, **kwargs)
+        lane = known.lane()
+        if passage.answer is not None:
+            await until_released(passage, passage.answer)
+            return give(passage)
+        try:
+            await passage.ready_async()
+            with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
+                result = await fn(*args, **kwargs)
+            await passage.wait_async(passage.end_order)
+        except BaseException as error:
+            await fail_async(passage, error)
+            raise
+        return tell(passage, result)
+
+    return wrapper

@@ -1,0 +1,67 @@
+"""`reenact check RUN --assert … --check FILE`: hold assertions against a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reenact.cli import options
+from reenact.errors import UsageError
+from reenact.pipeline.asserted import asserted
+from reenact.pipeline.opinions import Bench, earlier_judgement, judged_check, judgements
+from reenact.pipeline.sources import find
+from reenact.report.checked import check_document, checked
+from reenact.values.assertion import Standing
+
+EXIT_CODES = {Standing.HOLDS: 0, Standing.FAILS: 1, Standing.UNDECIDED: 125}
+
+
+@click.command("check")
+@click.argument("selector", metavar="RUN", default="last")
+@options.store_folder
+@options.as_json
+@click.option("--assert", "texts", multiple=True, metavar="TEXT", help="An assertion; may be given more than once.")
+@click.option(
+    "--check", "files", multiple=True, type=click.Path(path_type=Path), help="A file of assertions, one a line."
+)
+@click.option("--judge", default="", metavar="NAME", help="Who judges prose: module:function, or model:NAME.")
+@click.option("--judge-url", default="", metavar="URL", help="Base URL of an OpenAI-compatible API for the judge.")
+@click.option("--judged", default="", metavar="RUN", help="Take prose from a recorded judgement, offline.")
+@click.option("--prose-counts", is_flag=True, help="Let judges' verdicts count for the exit code.")
+def check_command(
+    selector: str,
+    folder: Path | None,
+    as_json: bool,
+    texts: tuple[str, ...],
+    files: tuple[Path, ...],
+    prose_counts: bool,
+    **how: str,
+) -> None:
+    """Hold assertions against RUN: a recording, a replay, or a trace of anybody's.
+
+    \b
+    reenact check last --assert 'never called delete_accounts where target = "production"'
+    reenact check last --check safety.txt
+
+    One line an assertion, with the evidence. Exit code 0: all hold. 1: one fails. 125: one cannot be decided, since
+    the evidence was lost or redacted.
+    """  # noqa: D301 - click's own mark against rewrapping
+    given = asserted([*texts, *files])
+    if not given:
+        raise UsageError("nothing is asserted", hint="give --assert TEXT or --check FILE")
+    store = options.store(folder)
+    found = find(selector, store)
+    earlier = earlier_judgement(how["judged"], store) if how["judged"] else None
+    bench = Bench(judge=how["judge"], base_url=how["judge_url"], earlier=earlier)
+    result, judgement = judged_check(found.run, given, bench, store)
+    named = judgement.id if judgement is not None else None
+    if as_json:
+        options.document(check_document(result, source=found.source, judgement=named, prose_counts=prose_counts))
+    else:
+        options.show(checked(result, prose_counts=prose_counts))
+    if named is not None:
+        where = judgements(store).folder
+        options.say(f"reenact: judged in {named[:12]} (reenact show {named[:12]} --store {where})", dim=True)
+    sys.exit(EXIT_CODES[result.standing(prose=prose_counts)])

@@ -1,0 +1,118 @@
+"""`reenact fuzz RUN [-- CMD]`: look for bugs around a run, in worlds that are a little different."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reenact.cli import options
+from reenact.errors import UsageError
+from reenact.pipeline.asserted import asserted
+from reenact.pipeline.fuzzing import Progress, Settings, fuzz
+from reenact.pipeline.injection import program
+from reenact.pipeline.replaying import check_judgeable, command
+from reenact.pipeline.sources import find
+from reenact.replay.policy import After, Writes
+from reenact.report.fuzz import fuzz_document, fuzz_lines
+from reenact.values import unit
+from reenact.values.variation import Group
+
+_CASES = 100
+_MOST_JOBS = 8
+_CLEAR = "\r\x1b[K"
+
+
+@click.command("fuzz", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.argument("selector", metavar="RUN", default="last")
+@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@options.store_folder
+@options.as_json
+@click.option("--check", "files", multiple=True, type=click.Path(path_type=Path), help="A file of assertions to hold.")
+@click.option("--assert", "texts", multiple=True, metavar="TEXT", help="An assertion to hold.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same list of cases.")
+@click.option(
+    "--cases", type=click.IntRange(min=0), help=f"So many cases. Default: {_CASES}, or what --seconds allows."
+)
+@click.option("--case", type=click.IntRange(min=1), help="Of the list that the seed gives only this case, as it is.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Begin no case after so many seconds.")
+@click.option("--only", metavar="GROUPS", help=f"Of {','.join(each.value for each in Group)}: those, with commas.")
+@click.option("--keys", "keys_only", is_flag=True, help="Vary nothing but ignored fields; the same as --only keys.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), help="So many at once. Default: the number of processors, 8 at most."
+)
+@click.option("--limit", "limit_s", type=click.FloatRange(min=0, min_open=True), help="Seconds that one run may take.")
+@click.option(
+    "--after",
+    type=click.Choice([After.STOP.value, After.NEAREST.value]),
+    default=After.NEAREST.value,
+    show_default=True,
+    help="After a request that nobody recorded: stop, or go on with the nearest recorded answer, which is no evidence.",
+)
+@click.option("--writes", type=click.Choice([each.value for each in Writes]), default="refuse", show_default=True)
+@click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
+def fuzz_command(
+    selector: str, given: tuple[str, ...], folder: Path | None, as_json: bool, app: str | None, **how: Any
+) -> None:
+    """Look for bugs around RUN: run the program again, offline, with answers that are each a little different.
+
+    Tools answer nothing, too much, an error, somebody else's id; documents are missing or contradict; models refuse or
+    break off; parallel calls come in another order. A crash, an assertion that no longer holds, a failure that nobody
+    noticed, a hang, and a tool called with what was put in are told with the smallest case that shows them. Each is a
+    run in the store, and is replayed by its id.
+
+    Exit code 0: nothing found. 1: something found. 125: the program cannot be run against RUN.
+    """
+    store = options.store(folder)
+    found = find(selector, store)
+    check_judgeable(found)
+    if app and (given or unit.inbound(found.run) is None):
+        raise UsageError("--app names the application for the recorded request of a service")
+    argv, cwd = command(found, given, app)
+    settings = Settings(
+        seed=how["seed"],
+        cases=how["cases"] if how["cases"] is not None or how["seconds"] is not None else _CASES,
+        seconds=how["seconds"],
+        case=how["case"],
+        groups=frozenset({Group.KEYS}) if how["keys_only"] else _groups(how["only"]),
+        jobs=how["jobs"] or min(_MOST_JOBS, os.cpu_count() or 1),
+        limit_s=how["limit_s"],
+        after=After(how["after"]),
+        writes=Writes(how["writes"]),
+        named="" if found.run.source == "store" else selector,
+        command=given,
+    )
+    assertions = asserted([*how["files"], *how["texts"]])
+    told = fuzz(found, program(argv) if given else argv, cwd, store, assertions, settings, _progress())
+    if sys.stderr.isatty():
+        click.echo(_CLEAR, err=True, nl=False)
+    if as_json:
+        options.document(fuzz_document(told))
+    else:
+        options.show(fuzz_lines(told))
+    sys.exit(1 if told.found else 0)
+
+
+def _groups(only: str | None) -> frozenset[Group]:
+    if only is None:
+        return frozenset(Group)
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    known = {each.value for each in Group}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"--only: there is no group {unknown[0]!r}", hint=f"one of {', '.join(sorted(known))}")
+    return frozenset(Group(name) for name in names) or frozenset(Group)
+
+
+def _progress() -> Progress:
+    """Say on a terminal how far it is, on one line that is written over; nothing in a pipe."""
+    if not sys.stderr.isatty():
+        return lambda _done, _of, _found: None
+
+    def tell(done: int, of: int | None, count: int) -> None:
+        share = f"{done} of {of}" if of is not None else str(done)
+        click.echo(f"{_CLEAR}reenact: {share} cases, {count} found", err=True, nl=False)
+
+    return tell

@@ -1,0 +1,99 @@
+"""`reenact promote RUN`: a recorded run becomes a test of the project."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from reenact.assess.language import parse
+from reenact.cli import options
+from reenact.errors import InputError
+from reenact.pipeline.replaying import check_judgeable
+from reenact.pipeline.sources import find
+from reenact.stores.directory import DirectoryStore
+from reenact.testing.promoting import Promoted, Wanted, promote
+from reenact.testing.verdicts import named
+from reenact.values.assertion import Placed
+
+
+@click.command("promote", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.argument("selector", metavar="RUN", default="last")
+@click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--assert", "texts", multiple=True, metavar="ASSERTION", help="What must be true. May be given again.")
+@click.option("--check", "file", type=click.Path(path_type=Path), help="A file of assertions, one a line.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the test. Default: the project's.")
+@click.option("--name", default="", help="Name of the test. Default: the run's name and id.")
+@click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
+@click.option("--force", is_flag=True, help="Overwrite a test and a fixture of the same name.")
+@click.option("--untried", is_flag=True, help="Do not run the program once to say what the test says now.")
+@options.store_folder
+@options.as_json
+def promote_command(
+    selector: str,
+    given: tuple[str, ...],
+    texts: tuple[str, ...],
+    file: Path | None,
+    folder: Path | None,
+    as_json: bool,
+    **wanted: object,
+) -> None:
+    """Write a fixture and a pytest test of RUN next to the project's tests.
+
+    With assertions the test fails on code that does again what was recorded, and passes on code that no longer does.
+    Without any, the run is one that was good: the test fails where the program leaves it.
+
+    The fixture holds the run's own spans, redacted, a line a call; the test needs no network, no key and no store.
+    """
+    store = options.store(folder)
+    found = find(selector, store)
+    check_judgeable(found)
+    with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
+        done = promote(
+            found,
+            Wanted(
+                command=given,
+                app=_text(wanted["app"]),
+                assertions=_assertions(texts, file),
+                output=wanted["output"] if isinstance(wanted["output"], Path) else None,
+                name=str(wanted["name"]),
+                force=bool(wanted["force"]),
+                tried=not wanted["untried"],
+            ),
+            DirectoryStore(Path(scratch)),
+        )
+    if as_json:
+        options.document(done.document())
+        return
+    options.show(_told(done))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _assertions(texts: tuple[str, ...], file: Path | None) -> tuple[Placed, ...]:
+    found = [placed for text in texts for placed in parse(text)]
+    if file is not None:
+        try:
+            found += parse(file.read_text(), source=str(file))
+        except OSError as error:
+            raise InputError(str(file), f"cannot be read: {error.strerror}") from error
+    return tuple(found)
+
+
+def _told(done: Promoted) -> list[str]:
+    lines = [f"test     {named(done.test)}", f"fixture  {named(done.fixture)}"]
+    if done.replaced:
+        counts = ", ".join(f"{count} {rule}" for rule, count in done.replaced.items())
+        lines.append(f"redacted on the way out: {counts}")
+    lines += [f"note: {warning}" for warning in done.warnings]
+    if done.now:
+        verb = "fails" if done.why else "passes"
+        lines.append(
+            f"on the code as it is now it {verb}:" if done.why else f"on the code as it is now it {verb}: {done.now}"
+        )
+        lines += [f"  {line}" for line in done.why.splitlines()]
+    lines.append(f"next: pytest {named(done.test)}")
+    return lines

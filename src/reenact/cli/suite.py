@@ -1,0 +1,78 @@
+"""`reenact replay --all`: every recording of a folder or a store, with progress on a terminal and one summary."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from reenact.cli import options
+from reenact.errors import UsageError
+from reenact.pipeline.judging import Order
+from reenact.pipeline.suite import Done, recordings, replay_suite, store_of, worst
+from reenact.report.suite import Row, suite, suite_document
+from reenact.stores.directory import DirectoryStore
+from reenact.values.json import Json
+
+
+def replay_all(place: Path, order: Order, store: DirectoryStore, *, jobs: int, as_json: bool) -> int:
+    """Replay every recording at `place` and say what each came to. Gives the worst exit code."""
+    if order.app:
+        raise UsageError("--app names the application for one recording, and --all replays several")
+    items = recordings(place)
+    started, progress = time.monotonic(), _Progress(len(items))
+    done = replay_suite(items, order, store_of(place, store), jobs=jobs, told=progress.told)
+    progress.over()
+    code = worst([each.exit_code for each in done])
+    if as_json:
+        documents = [_document(each) for each in done]
+        options.document(suite_document(documents, [each.word for each in done], code))
+    else:
+        options.show(suite([_row(each) for each in done], time.monotonic() - started))
+    return code
+
+
+def _row(done: Done) -> Row:
+    line = done.line.splitlines()[0] if done.line else ""
+    return Row(done.word, done.run[:12] or "-", _named(done), line, done.seconds)
+
+
+def _named(done: Done) -> str:
+    """Name a run of a store by its name, one of a file by its file."""
+    selector = done.item.selector
+    return Path(selector).name if "/" in selector else done.name
+
+
+def _document(done: Done) -> dict[str, Json]:
+    return {
+        "recording": done.item.selector,
+        "word": done.word,
+        "exit": done.exit_code,
+        "seconds": done.seconds,
+        "run": done.run or None,
+        "name": done.name or None,
+        **done.document,
+    }
+
+
+class _Progress:
+    """One line on a terminal that is written over; nothing in a pipe."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._bad = total, 0, 0
+        self._shown = sys.stderr.isatty()
+
+    def told(self, done: Done) -> None:
+        """Hear of one replay."""
+        self._done += 1
+        self._bad += done.exit_code != 0
+        if self._shown:
+            bad = f", {self._bad} not good" if self._bad else ""
+            sys.stderr.write(f"\r\x1b[Kreenact: {self._done} of {self._total} replayed{bad}")
+            sys.stderr.flush()
+
+    def over(self) -> None:
+        """Leave the line empty."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,29 @@
+"""Which of the runs that a replay made stands for the recorded one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reenact.pipeline.sources import Found
+from reenact.values import unit
+from reenact.values.run import Run
+
+
+def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
+    """Pick the run that stands for the recorded one: it came in as that did, met most of its calls, has its name.
+
+    Where several do alike, or none met any, it is the one with most calls.
+    """
+    recorded = found.run
+    calls = {node.id for node in recorded.nodes}
+    came_in = unit.inbound(recorded) is not None
+
+    def likeness(run: Run) -> tuple[bool, int, bool, int]:
+        met = sum(_met(node.span.attributes) in calls for node in run.nodes)
+        return came_in and unit.inbound(run) is not None, met, run.name == recorded.name, len(run.nodes)
+
+    return max(runs, key=likeness, default=None)
+
+
+def _met(attributes: Mapping[str, object]) -> object:
+    return attributes.get("reenact.replay.answered_by") or attributes.get("reenact.replay.ran_again")

@@ -1,0 +1,101 @@
+"""A replay and what it says of the code: run it, hold assertions against it, say it as a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO, Final
+
+from reenact.assess.fix import judge_fix
+from reenact.pipeline.injection import program
+from reenact.pipeline.replaying import Replayed, check_judgeable, command, printing, replay
+from reenact.pipeline.sources import Found
+from reenact.replay.policy import Policy
+from reenact.report.documents import replay_document
+from reenact.report.fix import judged, judged_line, judgement_document
+from reenact.report.replay import first_line, replayed
+from reenact.stores.directory import DirectoryStore
+from reenact.values.assertion import Placed
+from reenact.values.json import Json
+from reenact.values.judgement import FixJudgement
+
+_EXIT_CODES: Final = {"same": 0, "diverged": 1, "failed": 125, "unjudged": 125}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is to be replayed, how, and what is asserted of it."""
+
+    given: tuple[str, ...] = ()
+    """The program and its arguments; empty for the recorded entry point."""
+    app: str | None = None
+    policy: Policy
+    assertions: tuple[Placed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A replay that is over."""
+
+    found: Found
+    outcome: Replayed
+    order: Order
+    judgement: FixJudgement | None = None
+    """None where nothing was asserted."""
+
+    @property
+    def word(self) -> str:
+        """The judgement's word, or the result of the replay where nothing was asserted."""
+        return self.judgement.word.value if self.judgement is not None else self.outcome.result.result
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: 0, 1 or 125."""
+        return self.judgement.exit_code if self.judgement is not None else _EXIT_CODES[self.outcome.result.result]
+
+    @property
+    def line(self) -> str:
+        """What it came to, in one line."""
+        return judged_line(self.judgement) if self.judgement is not None else first_line(self.outcome.result)
+
+    def document(self) -> dict[str, Json]:
+        """Make the document of `reenact replay --json`."""
+        said = replay_document(self.outcome.result, recorded=self.found.run.id, commits=self._commits)
+        said |= {"appended": self.outcome.appended, "after": self.order.policy.after.value}
+        if self.judgement is not None:
+            said["check"] = judgement_document(self.judgement, after=self.order.policy.after)
+        return said
+
+    def lines(self) -> list[str]:
+        """Say it for a person: the word first."""
+        lines = replayed(self.outcome.result, recorded=self.found.run.id, commits=self._commits)
+        if self.outcome.appended:
+            lines.append(f"  {self.outcome.appended} calls that went live were added to the recording")
+        if self.judgement is None:
+            return lines
+        return [*judged(self.judgement, after=self.order.policy.after), *(f"  {line}" for line in lines)]
+
+    @property
+    def _commits(self) -> tuple[str | None, str | None]:
+        return self.outcome.recorded_commit, self.outcome.current_commit
+
+
+def replay_and_judge(
+    found: Found,
+    order: Order,
+    store: DirectoryStore,
+    *,
+    stdout: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
+) -> Judged:
+    """Replay a recording in a process of its own and judge it.
+
+    The program's streams are this process's own, but for those given. Raises `CannotJudge` where nothing in the
+    recording could answer a call, or the program cannot be started.
+    """
+    check_judgeable(found)
+    argv, cwd = command(found, program(order.given), order.app)
+    outcome = replay(found, argv, cwd, order.policy, store, start=printing(stdout, stderr))
+    judgement = None
+    if order.assertions:
+        judgement = judge_fix(found.run, outcome.run, outcome.result, order.assertions)
+    return Judged(found=found, outcome=outcome, order=order, judgement=judgement)

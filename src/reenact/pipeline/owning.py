@@ -1,0 +1,55 @@
+"""Who carries the journals of a recording: the process that started it, until it says otherwise or is gone.
+
+Every command first carries what dead processes left behind. Without a word from the living, one replay would take the
+journal of another whose program had ended a moment ago, and that one would find that nothing was done.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+from reenact.stores.directory import DirectoryStore
+
+_SUFFIX = ".owner"
+_OLD_S = 60.0
+
+
+@contextmanager
+def owning(store: DirectoryStore, recording: str) -> Generator[None]:
+    """Own the journals of a recording until the block ends. A store that cannot be written to is no worry of this."""
+    path = store.journals / f"{recording}{_SUFFIX}"
+    fd = -1
+    try:
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        if fd >= 0:
+            path.unlink(missing_ok=True)
+            os.close(fd)
+
+
+def owned(store: DirectoryStore) -> set[str]:
+    """Name the recordings whose journals a living process carries; what the dead left of this is removed."""
+    found: set[str] = set()
+    for path in store.journals.glob(f"*{_SUFFIX}"):
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.fstat(fd).st_mtime < time.time() - _OLD_S:  # a new one may be about to be locked
+                path.unlink(missing_ok=True)
+        except BlockingIOError:
+            found.add(path.stem)
+        except OSError:
+            continue
+        finally:
+            os.close(fd)
+    return found

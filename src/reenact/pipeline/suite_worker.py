@@ -1,0 +1,91 @@
+"""A worker of a suite: reads orders from its standard input, one JSON object a line, and answers each with one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, Final
+
+from reenact.assess.language import parse
+from reenact.errors import ReenactError
+from reenact.pipeline.asserted import asserted
+from reenact.pipeline.judging import Judged, Order, replay_and_judge
+from reenact.pipeline.sources import find
+from reenact.replay.policy import Policy
+from reenact.stores.directory import DirectoryStore
+from reenact.values.assertion import Placed
+from reenact.values.json import Json, compact
+from reenact.values.json import parse as parse_json
+from reenact.values.lenient import as_list, as_object, as_text
+
+_TAIL: Final = 2000
+"""So many bytes of what a program wrote last on its standard error are passed on."""
+
+
+def main() -> None:
+    """Work until there is nothing more to do, or SIGTERM comes: then what is under way is cleaned up."""
+    signal.signal(signal.SIGTERM, _end)
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # whatever else speaks here is no answer
+    for line in sys.stdin.buffer:
+        answers.write(compact(_answer(as_object(parse_json(line)))).encode() + b"\n")
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # there is nothing left to clean up
+
+
+def _end(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def _answer(told: dict[str, Json]) -> dict[str, Json]:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            judged = _replayed(told, out, err)
+        except ReenactError as error:
+            return {"error": str(error), "exit": error.exit_code}
+        said: dict[str, Json] = {
+            "word": judged.word,
+            "line": judged.line,
+            "exit": judged.exit_code,
+            "run": judged.found.run.id,
+            "name": judged.found.run.name,
+            "document": judged.document() | ({"stderr": _tail(err)} if judged.exit_code else {}),
+        }
+        return said
+
+
+def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
+    store = DirectoryStore(Path(as_text(told.get("store"))))
+    app = told.get("app")
+    order = Order(
+        given=tuple(as_text(word) for word in as_list(told.get("given"))),
+        app=app if isinstance(app, str) else None,
+        policy=Policy.named({name: as_text(value) for name, value in as_object(told.get("policy")).items()}),
+        assertions=_assertions(told),
+    )
+    return replay_and_judge(find(as_text(told.get("selector")), store), order, store, stdout=out, stderr=err)
+
+
+def _assertions(told: dict[str, Json]) -> tuple[Placed, ...]:
+    found: list[Placed] = []
+    for each in as_list(told.get("assertions")):
+        match each:
+            case [str(text), str(place)]:
+                found += [Placed(assertion=read.assertion, place=place) for read in parse(text)]
+            case _:
+                continue
+    if own := as_text(told.get("check")):
+        found += asserted([Path(own)])
+    return tuple(found)
+
+
+def _tail(stream: IO[bytes]) -> str:
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - _TAIL))
+    return stream.read().decode("utf-8", "replace")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What the agent does to the outside world past every boundary: not recorded, but noted, since no replay can redo it.
+
+Seen by an audit hook (PEP 578), as in a replay, which refuses the same. It hears of more than it looks at (`id` raises
+an event too), at some 0.15 µs each: `REENACT_UNDECLARED=off` leaves it out. An audit hook cannot be taken away again;
+while no recording is in charge it turns everything away.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Final
+
+from reenact.boundary import inbound, place, side_effects, telemetry
+from reenact.boundary.inbound import Inbound
+from reenact.boundary.own_code import where
+
+_MOST: Final = 50
+"""Different acts of one unit of work that are listed; one more line says that there were more."""
+
+
+class Undeclared:
+    """What one recording's process did undeclared outside every unit that came in; a unit keeps its own."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, None] = {}
+
+    def note(self, unit: Inbound | None, what: str) -> None:
+        """Note one act."""
+        noted = self._noted if unit is None else unit.undeclared
+        if len(noted) < _MOST:
+            noted[what] = None
+        elif what not in noted:
+            noted["and more"] = None
+
+    def listed(self, unit: Inbound | None) -> list[str]:
+        """List what a unit did; without one, what the process did so far, which every run of it shares."""
+        return [*(self._noted if unit is None else unit.undeclared)]
+
+    def forked(self) -> None:
+        """Leave to the parent what was done before a fork."""
+        self._noted = {}
+
+
+class _Hook:
+    """The one hook of the process, and who hears of what it sees."""
+
+    __slots__ = ("busy", "hooked", "listener")
+
+    def __init__(self) -> None:
+        self.listener: Undeclared | None = None
+        self.hooked = False
+        self.busy = threading.local()
+
+
+_HOOK: Final = _Hook()
+
+
+def listen(listener: Undeclared | None) -> None:
+    """Have `listener` told from here on; None to stop."""
+    _HOOK.listener = listener
+    if listener is not None and not _HOOK.hooked:
+        sys.addaudithook(_hook)
+        _HOOK.hooked = True
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if event not in side_effects.EVENTS:
+        return
+    listener = _HOOK.listener
+    if listener is None or getattr(_HOOK.busy, "now", False):
+        return
+    here = place.current()
+    if here is not None and here.whole:  # its outcome stands for all that is done inside
+        return
+    _HOOK.busy.now = True
+    try:
+        touch = side_effects.side_effect(event, args, "REENACT_RECORD")
+        if touch is not None and not (touch.kind == "network" and telemetry.is_sending()):
+            listener.note(inbound.current(), f"{touch.what} at {where()}")
+    except Exception as failure:  # our failure is never the agent's; what is not known is taken for done
+        listener.note(None, f"{event} ({type(failure).__name__})")
+    finally:
+        _HOOK.busy.now = False

@@ -1,0 +1,166 @@
+"""A program as a test runs it: in a process of its own, its calls answered from a fixture, or made for real."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from reenact.errors import InputError
+from reenact.pipeline.drain import Drain
+from reenact.pipeline.family import injected
+from reenact.pipeline.replaying import Start, check_judgeable, command, replay
+from reenact.pipeline.sources import Found
+from reenact.replay.policy import Policy, Source, Writes
+from reenact.stores.directory import DirectoryStore
+from reenact.testing.starting import new_process, spawned
+from reenact.testing.warm import forked
+from reenact.values.call import HttpRequest
+from reenact.values.judgement import ReplayResult
+from reenact.values.run import Run
+
+_PYTHONS = frozenset({"python", "python3"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What came of one program."""
+
+    result: ReplayResult | None
+    """None where its calls were made for real."""
+    run: Run | None
+    """What it did this time."""
+    siblings: tuple[Run, ...] = ()
+    """Further runs that it made while its calls were made for real."""
+    exit_code: int
+    """Negative for a signal."""
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program to run, in the project at `root`."""
+
+    root: Path
+    store: DirectoryStore
+    """Where its spans go; thrown away with the session."""
+    words: tuple[str, ...] = ()
+    """Empty for the recorded command, or the delivery of a recorded request."""
+    app: str | None = None
+    folder: str = ""
+    """Relative to the project; empty for the recorded one."""
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Added to the test's environment."""
+    policy: Policy = field(default_factory=Policy)
+    """What may go live."""
+    warm: bool = True
+    """A replayed program may be forked from an interpreter that has the libraries loaded."""
+
+    def replayed(self, found: Found, *, quiet: bool = False) -> Ran:
+        """Run it against a recording, `quiet` without passing its output on. Raises `CannotJudge` and `InputError`."""
+        check_judgeable(found)
+        if self.words:
+            argv, cwd = self._argv(), self._folder(found)
+        else:
+            argv, cwd = command(found, (), self.app)
+            cwd = self.root / self.folder if self.folder else cwd
+        with _Output(self.store) as output:
+            start = self._start(found, output)
+            done = replay(found, argv, cwd, self.policy, self.store, start=_with(start, self.environ))
+            out, err = output.said(quiet=quiet)
+        return Ran(result=done.result, run=done.run, exit_code=done.exit_code, stdout=out, stderr=err)
+
+    def _start(self, found: Found, output: _Output) -> Start:
+        if not self.warm:
+            return new_process(output.stdout, output.stderr)
+        shapes = {node.call.request.shape for node in found.run.nodes if isinstance(node.call.request, HttpRequest)}
+        return forked(output.stdout, output.stderr, {shape.partition(".")[0] for shape in shapes if "." in shape})
+
+    def live(self) -> Ran:
+        """Run it for real, and write down what it calls. Raises `InputError` where it cannot be started."""
+        if not self.words:
+            hint = 'name it: reenact_replay("python", "agent.py")'
+            raise InputError("reenact_replay()", "no program is named, and nothing is recorded yet", hint=hint)
+        self.store.prepare()
+        recording = os.urandom(8).hex()
+        environ = injected(
+            {"PYTHONHASHSEED": "0", **os.environ, **self.environ},
+            REENACT_RECORD="1",
+            REENACT_RECORDING=recording,
+            REENACT_SALT=os.urandom(16).hex(),
+            REENACT_STORE=str(self.store.folder),
+        )
+        environ.pop("REENACT_REPLAY", None)
+        drain = Drain(self.store, recording=recording, report=_say)
+        with _Output(self.store) as output:
+            process = spawned(self._argv(), self.root / self.folder, environ, output.stdout, output.stderr)
+            code = process.wait()
+            runs = drain.finish({process.pid: code})
+            out, err = output.said()
+        own = max(runs, key=lambda run: len(run.nodes), default=None)
+        others = tuple(run for run in runs if run is not own)
+        return Ran(result=None, run=own, siblings=others, exit_code=code, stdout=out, stderr=err)
+
+    def _folder(self, found: Found) -> Path:
+        recorded = str(found.run.entry.get("cwd") or "")
+        if self.folder or not recorded or not Path(recorded).is_dir():
+            return self.root / self.folder
+        return Path(recorded)
+
+    def _argv(self) -> list[str]:
+        """Give the command with the interpreter that runs the tests, and its scripts before those of the PATH."""
+        first, *rest = self.words
+        if first in _PYTHONS:
+            return [sys.executable, *rest]
+        beside = Path(sysconfig.get_path("scripts")) / first
+        return [str(beside) if os.sep not in first and beside.exists() else first, *rest]
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"reenact: {line}\n")
+
+
+def _with(start: Start, further: Mapping[str, str]) -> Start:
+    if not further:
+        return start
+    return lambda argv, cwd, environ: start(argv, cwd, {**environ, **further})
+
+
+class _Output:
+    """What a program says on its standard streams, kept in files and passed on to the test's own."""
+
+    def __init__(self, store: DirectoryStore) -> None:
+        store.prepare()
+        self._folder = store.folder / f"output-{os.urandom(6).hex()}"
+        self._folder.mkdir()
+        self.stdout, self.stderr = ((self._folder / name).open("w+b") for name in ("stdout", "stderr"))
+
+    def said(self, *, quiet: bool = False) -> tuple[str, str]:
+        """Give both texts, and unless `quiet` show them as the test's own output."""
+        texts: list[str] = []
+        for stream, ours in ((self.stdout, sys.stdout), (self.stderr, sys.stderr)):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="replace"))
+            if not quiet:
+                ours.write(texts[-1])
+        return texts[0], texts[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def policy_of(*, adding: bool, writes: str) -> Policy:
+    """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold."""
+    source = Source.RECORDED_OR_LIVE if adding else Source.RECORDED
+    return Policy(models=source, tools=source, writes=Writes(writes))

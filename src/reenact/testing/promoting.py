@@ -1,0 +1,181 @@
+"""`reenact promote`: a run becomes a fixture and a test in the project that it ran in."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reenact.assess.language import spell
+from reenact.errors import InputError, UsageError
+from reenact.pipeline.sources import Found
+from reenact.stores.directory import DirectoryStore
+from reenact.testing import authored, fixtures, judging
+from reenact.testing.authored import Authored
+from reenact.testing.fixtures import FOLDER, slug
+from reenact.testing.judging import Judged
+from reenact.testing.portable import Portable, named_paths, portable, relative_words, seeded
+from reenact.testing.program import Program
+from reenact.testing.project import folder_of_tests, root_of
+from reenact.testing.verdicts import About, named
+from reenact.values import unit
+from reenact.values.assertion import Placed
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_text
+
+_VERBS = ("delete", "remove", "drop", "purge", "refund", "pay", "transfer", "order", "buy", "sell", "send", "cancel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be written, and where."""
+
+    command: tuple[str, ...] = ()
+    """Empty for the recorded one."""
+    app: str | None = None
+    assertions: tuple[Placed, ...] = ()
+    output: Path | None = None
+    """Folder of the test; the project's own folder of tests by default."""
+    name: str = ""
+    force: bool = False
+    tried: bool = True
+    """Replay the program once, to say what the test says now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """What was written."""
+
+    test: Path
+    fixture: Path
+    function: str
+    now: str = ""
+    """What the test says of the code as it is now; empty where it was not tried."""
+    why: str = ""
+    """Why it fails now, as the test would say it."""
+    replaced: dict[str, int] = field(default_factory=dict[str, int])
+    warnings: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Json]:
+        """Spell it for `--json`."""
+        return {
+            "test": str(self.test),
+            "fixture": str(self.fixture),
+            "name": self.function,
+            "now": self.now or None,
+            "why": self.why or None,
+            "redacted": dict(self.replaced),
+            "warnings": list(self.warnings),
+        }
+
+
+def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
+    """Write the fixture and the test of a run. Raises `InputError` where a file is there already."""
+    run = found.run
+    cwd = Path(as_text(run.entry.get("cwd")))
+    here = cwd if cwd.is_absolute() and cwd.is_dir() else Path.cwd()
+    root = root_of(here)
+    words, below = _command(found, wanted, root, here)
+    folder = wanted.output if wanted.output is not None else folder_of_tests(root)
+    name = slug(wanted.name.removeprefix("test_")) if wanted.name else f"{slug(run.name)}_{run.id[:6]}"
+    test, fixture = folder / f"test_{name}.py", folder / FOLDER / f"{name}.jsonl"
+    for path in (test, fixture):
+        if path.exists() and not wanted.force:
+            raise InputError(named(path), "is there already", hint="give another --name, or --force to overwrite it")
+    kept = portable(found, root)
+    fixtures.write(fixture, kept.spans)
+    marked = f"{FOLDER}/{fixture.name}" + (f"#{run.id[:12]}" if _is_one_of_several(found) else "")
+    text = Authored(
+        name=name,
+        fixture=marked,
+        run=run,
+        words=words,
+        cwd=below,
+        app=wanted.app,
+        assertions=tuple(spell(each.assertion) for each in wanted.assertions),
+        proposals=() if wanted.assertions else authored.proposals(run, _VERBS),
+    )
+    fixtures.replace_text(test, authored.source(text))
+    judged = _tried(text, fixture, kept, wanted, root, store) if wanted.tried else None
+    return Promoted(
+        test=test,
+        fixture=fixture,
+        function=f"test_{name}",
+        now=judged.word if judged is not None else "",
+        why=judged.message if judged is not None else "",
+        replaced=kept.replaced,
+        warnings=_warnings(kept, words),
+    )
+
+
+def _is_one_of_several(found: Found) -> bool:
+    return bool(found.siblings) and unit.inbound(found.run) is None
+
+
+def _command(found: Found, wanted: Wanted, root: Path, here: Path) -> tuple[tuple[str, ...], str]:
+    """Say how the test starts the program, in words of the project, and in which folder."""
+    run = found.run
+    if wanted.command:
+        below = os.path.relpath(Path.cwd(), root)
+        if below.startswith(".."):
+            raise UsageError(f"{Path.cwd()} is not in the project {root}", hint="run reenact promote inside it")
+        return _plain(wanted.command, root, Path.cwd()), below
+    if unit.request_of(run) is not None or unit.job_of(run) is not None:
+        return (), ""
+    argv = [as_text(word) for word in as_list(run.entry.get("argv"))]
+    if not argv:
+        hint = "name the program: `reenact promote RUN -- python your_agent.py`"
+        raise UsageError("the recording does not say how its program was started", hint=hint)
+    return _plain(["python", *argv[1:]], root, here), os.path.relpath(here, root)
+
+
+def _plain(command: Sequence[str], root: Path, cwd: Path) -> tuple[str, ...]:
+    words, _ = relative_words(command, root, cwd)
+    if Path(words[0]).name.startswith("python"):
+        words[0] = "python"
+        scripts = f"{sysconfig.get_path('scripts')}{os.sep}"
+        if len(words) > 1 and command[1].startswith(scripts):
+            words = [command[1].removeprefix(scripts), *words[2:]]
+    return tuple(words)
+
+
+def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: Path, store: DirectoryStore) -> Judged:
+    """Do once what the test does.
+
+    First by the hash seed that fixtures share. Where the program does not do the same by it, nobody can say whose doing
+    that is, so the recorded seed stays.
+    """
+    command = Program(
+        root=root,
+        store=store,
+        words=text.words,
+        app=text.app,
+        folder="" if text.cwd == "." else text.cwd,
+        warm=False,
+    )
+    named_run = str(fixture) + text.fixture.partition(".jsonl")[2]
+    fixtures.write(fixture, seeded(kept.spans))
+    ran = command.replayed(fixtures.read(named_run), quiet=True)
+    if ran.result is None or ran.result.result != "same":
+        fixtures.write(fixture, kept.spans)
+        ran = command.replayed(fixtures.read(named_run), quiet=True)
+    recorded = fixtures.read(named_run).run
+    about = About(fixture=named(fixture), recorded=recorded, command=text.words)
+    if ran.result is None:
+        return Judged(word="", passes=True)
+    if wanted.assertions:
+        return judging.holds(recorded, ran.run, ran.result, wanted.assertions, about)
+    return judging.same(ran.result, about)
+
+
+def _warnings(kept: Portable, words: Sequence[str]) -> tuple[str, ...]:
+    told = [
+        f"the command names {word}, which is outside the project: give the test's own command after `--`"
+        for word in named_paths(words)
+    ]
+    if kept.paths:
+        shown = ", ".join(kept.paths[:3])
+        told.append(f"evidence names folders of this machine ({shown}): the test may diverge on another one")
+    return tuple(told)
