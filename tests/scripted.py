@@ -22,7 +22,7 @@ from reenact.replay.ledger import Ledger
 from reenact.replay.policy import Policy
 from reenact.replay.replayer import Replayer
 from reenact.replay.stubs import Stubs
-from reenact.values.call import Call, CallKind, FunctionCall, Outcome, Returned, Unfinished
+from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpReply, Outcome, Returned, Unfinished
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Node, Run
 
@@ -83,6 +83,9 @@ class _Passage:
 
     def annotate(self, attributes: Mapping[str, Any]) -> None:
         self.attributes |= attributes
+
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        self.closed(Returned(payload=HttpReply(status=status, headers=headers, body=Body(body))))
 
     def closed(self, outcome: Outcome) -> None:
         lane = lanes.current().path

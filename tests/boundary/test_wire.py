@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reenact.boundary import wire
 from reenact.values import typed
-from reenact.values.call import Chunk, Outcome, Returned, Streamed, StreamEnd
+from reenact.values.call import Body, Chunk, HttpReply, Outcome, Returned, Streamed, StreamEnd
 
 
 class Told:
@@ -38,6 +38,9 @@ class Told:
     def chunk(self, data: bytes | None = None, **_: object) -> None:
         assert self.outcome is None, "a piece after the end"
         self.chunks.append(data or b"")
+
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        self.closed(Returned(payload=HttpReply(status=status, headers=headers, body=Body(body))))
 
     def closed(self, outcome: Outcome) -> None:
         assert self.outcome is None

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,7 +114,9 @@ def test_an_interrupted_suite_ends_what_it_started(recorded: Desk, tmp_path: Pat
     mark = f"SUITE_MARK={tmp_path.name}"
     environ = {**os.environ, "SLOW": "1", "TMPDIR": str(tmp_path), "SUITE_MARK": tmp_path.name}
     words = [sys.executable, "-m", "reenact", "replay", "--all", "suite", "--jobs", "2"]
-    suite = subprocess.Popen(words, cwd=recorded.folder, env=environ, stderr=subprocess.PIPE, start_new_session=True)
+    heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    own: dict[str, Any] = {"env": environ, "start_new_session": True, "preexec_fn": heard}
+    suite = subprocess.Popen(words, cwd=recorded.folder, stderr=subprocess.PIPE, **own)
     until = time.monotonic() + 60
     while len(agents(mark)) < 2 and time.monotonic() < until:
         time.sleep(0.05)

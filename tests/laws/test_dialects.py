@@ -58,6 +58,10 @@ def span_with(attributes: dict[str, Any], name: str = "span", **more: Any) -> Sp
     )
 
 
+WITH_EVERYTHING = HttpRequest(shape="openai.chat", method="POST", url="http://h/", body=Body(b"\xff"), attempt=1)
+HEADERS = ((), (("content-type", "application/json"), ("x-request-id", "r")))
+
+
 def is_attribute(value: Attribute) -> bool:
     """Tell what an OpenTelemetry SDK takes as an attribute's value, and OTLP can carry."""
     if isinstance(value, list):
@@ -78,6 +82,16 @@ def test_what_was_encoded_is_decoded_exactly(dialect: Dialect, crossing: tuple[C
     assert dialect.recognises(span) == max(other.recognises(span) for other in DIALECTS)
 
 
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@given(status=st.integers(100, 599), body=st.binary() | st.text().map(str.encode), headers=st.sampled_from(HEADERS))
+def test_a_reply_that_is_told_in_parts_is_spelled_the_same(
+    dialect: Dialect, status: int, headers: tuple[tuple[str, str], ...], body: bytes
+) -> None:
+    call = Call(kind=CallKind.LLM, name="n", request=WITH_EVERYTHING)
+    whole = Returned(payload=HttpReply(status=status, headers=headers, body=Body(body)))
+    assert dialect.encode_reply(call, status, headers, body) == dialect.encode_outcome(call, whole)
+
+
 @pytest.mark.parametrize("dialect", RECORDED_WITH, ids=lambda dialect: dialect.name)
 @given(crossing=crossings())
 def test_the_flattened_view_changes_nothing_that_is_decoded(dialect: Dialect, crossing: tuple[Call, Outcome]) -> None:
@@ -93,7 +107,6 @@ attribute_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
-WITH_EVERYTHING = HttpRequest(shape="openai.chat", method="POST", url="http://h/", body=Body(b"\xff"), attempt=1)
 KNOWN_NAMES = [
     *DIALECT.encode_call(Call(kind=CallKind.TOOL, name="n", request=WITH_EVERYTHING)),
     *("reenact.outcome", "reenact.exception", "reenact.stream.chunks", "reenact.attributes.json", "output.value"),

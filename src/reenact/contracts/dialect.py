@@ -27,6 +27,8 @@ class Dialect:
     """The same in two parts: what calls like this one share, one object for all of them, and what is its own."""
     encode_outcome: Callable[[Call, Outcome], dict[str, Attribute]]
     """Spell what came of it, exactly. Parses no body: this runs before the agent gets its answer."""
+    encode_reply: Callable[[Call, int, tuple[tuple[str, str], ...], bytes], dict[str, Attribute]]
+    """The same of a whole reply over HTTP, told by its status, headers and body."""
     decode: Callable[[SpanRecord], tuple[Call, Outcome]]
     """Read a span. Never raises: what is not understood stays among the call's attributes."""
     flatten: Callable[[Call, Outcome], dict[str, Attribute]]

@@ -59,6 +59,10 @@ class Passage(Protocol):
         """Tell that a piece is about to reach agent code; it is on disk when this returns."""
         ...
 
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        """Tell a whole reply over HTTP: what `closed` tells, without a value made of it on the way."""
+        ...
+
     def closed(self, outcome: Outcome) -> None:
         """Tell the outcome of a call that did not stream."""
         ...

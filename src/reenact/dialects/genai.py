@@ -232,12 +232,17 @@ def _flatten(_: Call, __: Outcome) -> dict[str, Attribute]:
     return {}
 
 
+def _encode_reply(call: Call, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> dict[str, Attribute]:
+    return _encode_outcome(call, Returned(payload=HttpReply(status=status, headers=headers, body=Body(body))))
+
+
 DIALECT = Dialect(
     name="otel-genai",
     recognises=_recognises,
     encode_call=_encode_call,
     split_call=lambda call: ({}, _encode_call(call)),
     encode_outcome=_encode_outcome,
+    encode_reply=_encode_reply,
     decode=_decode,
     flatten=_flatten,
 )

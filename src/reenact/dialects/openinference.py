@@ -38,6 +38,7 @@ from reenact.values.evidence import (
     TEXT,
     outcome_from_attributes,
     outcome_to_attributes,
+    reply_to_attributes,
     request_body_to_attributes,
     request_from_attributes,
     request_to_attributes,
@@ -416,6 +417,7 @@ DIALECT = Dialect(
     encode_call=_encode_call,
     split_call=_split_call,
     encode_outcome=_encode_outcome,
+    encode_reply=lambda _call, status, headers, body: reply_to_attributes(status, headers, body),
     decode=_decode,
     flatten=_flatten,
 )

@@ -67,9 +67,19 @@ def _shape_at(url: str) -> Shape | None:
     return next((shape for shape in members("shapes", Shape) if path.endswith(shape.paths)), None)
 
 
+@lru_cache(maxsize=256)
+def _place_of(spelled: object) -> tuple[str, Shape | None]:
+    """Spell a URL, or the parts that the library keeps of it, and find who answers there: an agent asks few."""
+    url = str(spelled)
+    return url, _shape_at(url)
+
+
 def _read_call(request: Any) -> Call | None:
     """Make a call of a request, or None where it speaks no known shape or its body is a stream."""
-    if request.method != "POST" or (shape := _shape_at(url := str(request.url))) is None:
+    if request.method != "POST":
+        return None
+    url, shape = _place_of(getattr(request.url, "_uri_reference", None) or request.url)
+    if shape is None:
         return None
     try:
         content = request.content
@@ -139,8 +149,7 @@ def _enter(client: Any, request: Any) -> Passage | None:
 
 
 def _tell_reply(passage: Passage, response: Any) -> None:
-    reply = HttpReply(status=response.status_code, headers=_kept(response.headers), body=Body(response.content))
-    passage.closed(Returned(payload=reply))
+    passage.replied(response.status_code, _kept(response.headers), response.content)
 
 
 def _rewritten(library: ByteStreams, request: Any, instead: Rewritten) -> Any:

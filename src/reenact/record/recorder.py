@@ -29,6 +29,7 @@ from reenact.record.shield import shielded, swallow
 from reenact.record.span import CallSpan, CallSpans
 from reenact.values import typed
 from reenact.values.call import (
+    Body,
     Call,
     Chunk,
     HttpReply,
@@ -125,6 +126,18 @@ class SpanPassage:
         except Exception:
             swallow("SpanPassage.closed")
 
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        """Write down a whole reply."""
+        try:
+            if self.projected is not None:
+                self._finish(Returned(payload=HttpReply(status=status, headers=headers, body=Body(body))))
+            elif self._open:
+                self._open = False
+                attributes: dict[str, Any] = self._recorder.dialect.encode_reply(self.call, status, headers, body)
+                self._end(attributes, status)
+        except Exception:
+            swallow("SpanPassage.replied")
+
     @shielded
     def raised(self, error: BaseException) -> None:
         """Write down a failure."""
@@ -148,22 +161,28 @@ class SpanPassage:
         if not self._open:
             return
         self._open = False
-        span = self.span
-        order = self._recorder.next_order()
         attributes: dict[str, Any] = self._recorder.dialect.encode_outcome(self.call, outcome)
-        attributes["reenact.order.end"] = order
+        reply = outcome.payload if isinstance(outcome, Returned) else outcome
+        status = reply.status if isinstance(reply, HttpReply | Streamed) else 0
+        code, message = self._end(attributes, status, error)
+        if self.projected:
+            self.projected.finish(self.call, outcome, code, message)
+
+    def _end(
+        self, attributes: dict[str, Any], status: int, error: BaseException | None = None
+    ) -> tuple[StatusCode, str]:
+        """End the span, and give the status that it got."""
+        span = self.span
+        attributes["reenact.order.end"] = self._recorder.next_order()
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)
-        else:
-            reply = outcome.payload if isinstance(outcome, Returned) else outcome
-            if isinstance(reply, HttpReply | Streamed) and reply.status >= _FIRST_ERROR_STATUS:
-                code, message = StatusCode.ERROR, f"HTTP {reply.status}"
+        elif status >= _FIRST_ERROR_STATUS:
+            code, message = StatusCode.ERROR, f"HTTP {status}"
         span.end(attributes, code, message)
-        if self.projected:
-            self.projected.finish(self.call, outcome, code, message)
+        return code, message
 
 
 def _note_error(span: CallSpan, error: BaseException) -> str:
@@ -197,6 +216,7 @@ class _NoPassage(SpanPassage):
     def annotate(self, attributes: Mapping[str, Any]) -> None: ...
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None: ...
     def chunk(self, data: bytes | None = None, value: Json = None) -> None: ...
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None: ...
     def closed(self, outcome: Outcome) -> None: ...
     def raised(self, error: BaseException) -> None: ...
     def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None: ...

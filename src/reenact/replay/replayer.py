@@ -30,7 +30,18 @@ from reenact.replay.onward import EVIDENCE, Going, answers, going
 from reenact.replay.policy import After, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.stubs import Stub, Stubs, orders, sequence_of
-from reenact.values.call import Call, CallKind, Outcome, Rewritten, Streamed, StreamEnd, Unfinished
+from reenact.values.call import (
+    Body,
+    Call,
+    CallKind,
+    HttpReply,
+    Outcome,
+    Returned,
+    Rewritten,
+    Streamed,
+    StreamEnd,
+    Unfinished,
+)
 from reenact.values.difference import ABSENT, Absent, shown
 from reenact.values.found import FOUND, OF_FOUND
 from reenact.values.json import Json
@@ -171,6 +182,10 @@ class ReplayPassage:
     def annotate(self, attributes: Mapping[str, Json]) -> None:
         """Tell the recorder."""
         self._inner.annotate(attributes)
+
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        """Tell the recorder."""
+        self.closed(Returned(payload=HttpReply(status=status, headers=headers, body=Body(body))))
 
     def closed(self, outcome: Outcome) -> None:
         """Tell the recorder, and compare what ran again."""

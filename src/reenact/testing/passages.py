@@ -45,6 +45,9 @@ class Through:
     def chunk(self, data: bytes | None = None, value: Json = None) -> None:
         """Keep nothing."""
 
+    def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        """Keep nothing."""
+
     def closed(self, outcome: Outcome) -> None:
         """Keep nothing."""
 

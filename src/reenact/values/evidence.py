@@ -62,14 +62,14 @@ def request_to_attributes(request: Request) -> dict[str, Attribute]:
     attributes["url.full"] = request.url
     if request.attempt:
         attributes["http.request.resend_count"] = request.attempt
-    _write_body(attributes, request.body, "input", _REQUEST_BODY)
+    _write_body(attributes, request.body.data, "input", _REQUEST_BODY)
     return attributes
 
 
 def request_body_to_attributes(body: Body) -> dict[str, Attribute]:
     """Spell the one part of a request over HTTP that differs from call to call."""
     attributes: dict[str, Attribute] = {}
-    _write_body(attributes, body, "input", _REQUEST_BODY)
+    _write_body(attributes, body.data, "input", _REQUEST_BODY)
     return attributes
 
 
@@ -96,11 +96,8 @@ def outcome_to_attributes(request: Request, outcome: Outcome) -> dict[str, Attri
     match outcome:
         case Returned(payload=payload):
             if isinstance(payload, HttpReply):
-                attributes["http.response.status_code"] = payload.status
-                _write_headers(attributes, payload.headers)
-                _write_body(attributes, payload.body, "output", _RESPONSE_BODY)
-            else:
-                attributes["output.value"], attributes["output.mime_type"] = _value_text(payload.json)
+                return reply_to_attributes(payload.status, payload.headers, payload.body.data)
+            attributes["output.value"], attributes["output.mime_type"] = _value_text(payload.json)
         case Streamed():
             if isinstance(request, HttpRequest) or outcome.headers or outcome.status != Streamed().status:
                 attributes["http.response.status_code"] = outcome.status
@@ -115,6 +112,15 @@ def outcome_to_attributes(request: Request, outcome: Outcome) -> dict[str, Attri
             attributes["reenact.exception"] = compact(exception_to_json(exception))
         case _:
             pass
+    return attributes
+
+
+def reply_to_attributes(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> dict[str, Attribute]:
+    """Spell a whole reply over HTTP."""
+    attributes: dict[str, Attribute] = {"reenact.outcome": "returned", "http.response.status_code": status}
+    if headers:
+        attributes[_HEADERS] = compact(headers)  # type: ignore[arg-type]  # pairs, spelled as lists
+    _write_body(attributes, body, "output", _RESPONSE_BODY)
     return attributes
 
 
@@ -192,10 +198,11 @@ def chunk_from_json(json: Json) -> Chunk | None:
             return None
 
 
-def _write_body(attributes: dict[str, Attribute], body: Body, side: str, binary: str) -> None:
-    text = body.text
-    if text is None:
-        attributes[binary] = base64.b64encode(body.data).decode()
+def _write_body(attributes: dict[str, Attribute], body: bytes, side: str, binary: str) -> None:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        attributes[binary] = base64.b64encode(body).decode()
         attributes[f"{binary}.encoding"] = "base64"
     else:
         attributes[f"{side}.value"] = text
