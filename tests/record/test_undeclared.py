@@ -17,6 +17,7 @@ import pytest
 import reenact
 from held import Did, Held
 from reenact.boundary.inbound import Inbound, inside
+from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.graph.verdict import judge
 from reenact.record import undeclared
 from reenact.record.undeclared import Undeclared
@@ -113,6 +114,16 @@ def test_what_a_declared_tool_does_and_what_changes_nothing_is_not_noted(held: H
     (run,) = held.record(work).runs
     assert listed(run) == []
     assert "side effect" not in {reason.field for reason in judge(run).reasons}
+
+
+def test_what_a_replay_puts_something_else_in_place_of_is_not_noted_and_what_follows_is(held: Held) -> None:
+    def work() -> None:
+        with replaced_in_a_replay():
+            subprocess.run(["true"], check=True)
+        subprocess.run(["false"], check=False)
+
+    (run,) = held.record(lambda: structure(work)).runs
+    assert [line.partition(" at ")[0] for line in listed(run)] == ["child process 'false'"]
 
 
 def test_it_can_be_switched_off(held: Held) -> None:

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from reenact.boundary import door
+from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.contracts.integration import Integration, PatchSet
 
 
@@ -30,7 +31,8 @@ def _without_git(original: Callable[[], str]) -> Callable[[], str]:
     def get_git_revision_hash() -> str:
         if door.is_strict():
             raise FileNotFoundError("git is not asked in a replay")
-        return original()
+        with replaced_in_a_replay():
+            return original()
 
     return get_git_revision_hash
 
