@@ -191,7 +191,7 @@ def test_a_journal_in_use_is_locked_from_the_moment_it_has_its_name(tmp_path: Pa
     who("x")
     (journal,) = (held.store / "journal").iterdir()
     with journal.open("rb") as stream:
-        assert stream.read(8) == b"RNACTJ2\n"
+        assert stream.read(8) == b"RNACTJ3\n"
         with pytest.raises(BlockingIOError):
             fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
     recording.stop(made)

@@ -5,8 +5,13 @@ Adler-32 (RFC 1950), both unsigned 32-bit big-endian, then the payload, one JSON
 process that is killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is
 passed over: no payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. Frame
 types by `t`: `open` (once, first: resource and process), `start` and `end` of a span, `head` and `chunk` of a stream,
-`note` (facts about the process). A span without an `end` is read back as incomplete with what is known. The version is
-in the magic; a reader keeps every version it ever knew (the first had CRC-32).
+`note` (facts about the process). A span without an `end` is read back as incomplete with what is known.
+
+A `start` with `turn: [n, of, shared]` is a turn of a conversation: its `input.value` is the first `shared` characters
+of the text that turn `of` had, and then what is written; it is known as `n` from there on in the place of `of`.
+The last `CONVERSATIONS` are known. Where the turn before is lost, the value is left out and `reenact.damaged` names it.
+
+The version is in the magic; a reader keeps every version it ever knew (the first had CRC-32, the second no turns).
 """
 
 from __future__ import annotations
@@ -27,11 +32,19 @@ from reenact.errors import InputError
 from reenact.values.json import Json, compact
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
-MAGIC = b"RNACTJ2\n"
-_SUMS: Mapping[bytes, Callable[[bytes], int]] = {b"RNACTJ1\n": zlib.crc32, MAGIC: zlib.adler32}
+MAGIC = b"RNACTJ3\n"
+_SUMS: Mapping[bytes, Callable[[bytes], int]] = {
+    b"RNACTJ1\n": zlib.crc32,
+    b"RNACTJ2\n": zlib.adler32,
+    MAGIC: zlib.adler32,
+}
 """The checksum of each version. CRC-32 needs tables that an agent's own work drives out of the cache at every call."""
 _HEAD = struct.Struct(">II")
 _LARGEST_FRAME = 1 << 30
+TEXT = "input.value"
+"""The attribute that grows with a conversation."""
+CONVERSATIONS = 8
+"""The last texts of so many conversations are known; the one that was not heard of for longest goes."""
 _BEGINS = b'{"t":"'
 """How every payload begins."""
 
@@ -84,6 +97,7 @@ class Reader:
         self.header: dict[str, Any] = {}
         self.notes: dict[str, Any] = {}
         self._open: dict[str, _Open] = {}
+        self._turns: dict[int, str] = {}
         self._rest = b""
         self._begun = False
         self._sum = _SUMS[MAGIC]
@@ -148,7 +162,7 @@ class Reader:
             case "open":
                 self.header = payload
             case "start":
-                self._open[payload["span"]] = _Open(payload, _untagged(payload["attributes"]))
+                self._open[payload["span"]] = _Open(payload, self._begun_with(payload))
             case "head":
                 if opened := self._open.get(payload["span"]):
                     opened.attributes.update(_untagged(payload["attributes"]))
@@ -163,6 +177,21 @@ class Reader:
             case _:
                 pass  # a later version's frame: nothing of ours is lost by passing over it
         return None
+
+    def _begun_with(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Give the attributes of a span that began, with the text of a turn put together."""
+        attributes: dict[str, Any] = _untagged(start["attributes"])
+        if "turn" not in start:
+            return attributes
+        number, of, shared = start["turn"]
+        before = self._turns.pop(of, "")
+        if not 0 <= shared <= len(before):  # the turn before was damaged, or this one is
+            del attributes[TEXT]
+            return {**attributes, "reenact.damaged": TEXT}
+        self._turns[number] = attributes[TEXT] = before[:shared] + attributes[TEXT]
+        if len(self._turns) > CONVERSATIONS:
+            del self._turns[next(iter(self._turns))]
+        return attributes
 
     def torn(self) -> int:
         """Count the bytes at the end that are no whole frame."""

@@ -54,6 +54,9 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
         yield from _state_reasons(node)
     if "reenact.schema_version" not in node.span.attributes:
         yield from _foreign_reasons(node)
+    if damaged := node.span.attributes.get("reenact.damaged"):
+        lost = f"{damaged}: the journal is damaged where it was written down"
+        yield Reason(call=node.label, field="request", lost=lost, fix="look after the disk")
     if dropped := node.span.dropped_attributes:
         lost = f"{dropped} attributes were dropped by a limit"
         fix = "set OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT in the emitter to a large number"

@@ -16,6 +16,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from reenact.formats import journal
+from reenact.record.turns import Turns
 from reenact.values.json import Json
 
 
@@ -36,6 +37,7 @@ class JournalProcessor(SpanProcessor):
         self._closed = False
         self._torn = b""
         """What is left of a frame that a full disk cut: nothing may be written before it."""
+        self._turns = Turns()
         self.dropped = 0
         self._started: dict[int, Mapping[str, Any]] = {}
         forked = weakref.WeakMethod(self._forked)
@@ -48,6 +50,7 @@ class JournalProcessor(SpanProcessor):
             os.close(self._fd)
             self._fd = None
         self._torn = b""
+        self._turns = Turns()
         pids = {"process.pid": os.getpid(), "process.parent_pid": os.getppid()}
         process = os.urandom(8).hex()
         own = {"reenact.process.id": process, "service.instance.id": process, **pids}
@@ -76,21 +79,40 @@ class JournalProcessor(SpanProcessor):
         """Append one frame, whole, in one `write`."""
         frame = journal.frame(payload)
         with self._lock:
-            if self._closed:
-                return  # a call that outlived its recording
-            data, written = self._torn + frame, 0
-            try:
-                if self._fd is None:
-                    self._fd = self._open()
-                written = os.write(self._fd, data)
-                while written < len(data):
-                    written += os.write(self._fd, data[written:])
-                self._torn = b""
-            except OSError as error:
-                self._torn = data[written:] if written > len(self._torn) else self._torn[written:]
-                self.dropped += 1
-                if self.dropped == 1:
-                    sys.stderr.write(f"reenact: cannot write {self.path}: {error}; the program goes on unrecorded\n")
+            self._append(frame)
+
+    def write_turn(self, payload: dict[str, Any], text: str) -> None:
+        """Append the frame of a call that begins, whose `input.value` is `text`: of a conversation, what is new."""
+        with self._lock:
+            turn = self._turns.next(text)
+            if turn is None:
+                self._append(journal.frame(payload))
+                return
+            attributes = {**payload["attributes"], journal.TEXT: text[turn.shared :]}
+            turned = {**payload, "attributes": attributes, "turn": [turn.number, turn.of, turn.shared]}
+            if self._append(journal.frame(turned)):
+                self._turns.wrote(turn)
+            else:
+                self._turns.forget()  # it may be in the file yet, by and by
+
+    def _append(self, frame: bytes) -> bool:
+        if self._closed:
+            return False  # a call that outlived its recording
+        data, written = self._torn + frame, 0
+        try:
+            if self._fd is None:
+                self._fd = self._open()
+            written = os.write(self._fd, data)
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
+            self._torn = b""
+        except OSError as error:
+            self._torn = data[written:] if written > len(self._torn) else self._torn[written:]
+            self.dropped += 1
+            if self.dropped == 1:
+                sys.stderr.write(f"reenact: cannot write {self.path}: {error}; the program goes on unrecorded\n")
+            return False
+        return True
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span began."""

@@ -19,7 +19,9 @@ from opentelemetry.trace.status import StatusCode
 
 from reenact.boundary.place import Place
 from reenact.contracts.redactor import Redactor
+from reenact.formats.journal import TEXT
 from reenact.record.journal import JournalProcessor
+from reenact.record.turns import LONG
 from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS_OK
 
 _NAMES = 1000
@@ -116,18 +118,21 @@ class CallSpans:
             redacted = _FAILED
         last = self._last
         known = last[1] if last[0] is shared else self._redacted_once(shared)
-        self.journal.write(
-            {
-                "t": "start",
-                "trace": trace,
-                "span": format(span_id, "016x"),
-                "parent": above,
-                "name": name,
-                "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
-                "ns": _time_ns(),
-                "attributes": {**known, **redacted},
-            }
-        )
+        frame: dict[str, Any] = {
+            "t": "start",
+            "trace": trace,
+            "span": format(span_id, "016x"),
+            "parent": above,
+            "name": name,
+            "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
+            "ns": _time_ns(),
+            "attributes": {**known, **redacted},
+        }
+        text = redacted.get(TEXT)
+        if type(text) is str and len(text) >= LONG:
+            self.journal.write_turn(frame, text)
+        else:
+            self.journal.write(frame)
         return CallSpan(self, span_id, name)
 
     def _named(self, name: str) -> str:
