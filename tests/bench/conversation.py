@@ -45,3 +45,23 @@ def turns(messages: int, calls: int, *, fresh: bool) -> list[list[Message]]:
         ]
     history = prefix(messages - 1)
     return [[*history, {"role": "user", "content": text(f"turn {call}")}] for call in range(calls)]
+
+
+def grown(before: int, new: int, calls: int) -> list[list[Message]]:
+    """Make the messages of each call: `before` characters that every call sends, then `new` that none sent before."""
+    history = [{"role": "user", "content": each} for each in _cut(before, "before")]
+    return [
+        [*history, *({"role": "user", "content": each} for each in _cut(new, f"new {call}") or [f"turn {call}"])]
+        for call in range(calls)
+    ]
+
+
+def chat(rounds: int) -> list[list[Message]]:
+    """Make the messages of each call of one conversation, in which every turn is sent back with the next."""
+    return [[*prefix(2 * done), {"role": "user", "content": text(f"turn {done}")}] for done in range(1, rounds + 1)]
+
+
+def _cut(length: int, seed: str) -> list[str]:
+    """Make texts of 2,000 characters each, and one of what is left, that have this length together."""
+    sizes = [*[2000] * (length // 2000), length % 2000]
+    return ["".join(text(f"{seed}/{at}/{part}") for part in range(10))[:size] for at, size in enumerate(sizes) if size]

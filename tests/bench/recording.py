@@ -4,8 +4,9 @@
 
 The same call goes through an observed client and through one that the observer cannot reach, in turn (ABBA);
 neighbours are compared, so that neither the layout of a process nor a machine's changing speed counts. MODE is
-`history` or `fresh` (`conversation.turns`). BENCH_PROVIDER and BENCH_SINK are ports. Prints one JSON document. An arm
-that did not capture what the others capture fails instead of giving a figure.
+`history` or `fresh` (`conversation.turns`), or `grown` (`conversation.grown`), with BEFORE/NEW characters for MESSAGES.
+BENCH_PROVIDER and BENCH_SINK are ports. Prints one JSON document. An arm that did not capture what the others capture
+fails instead of giving a figure.
 """
 
 from __future__ import annotations
@@ -147,12 +148,19 @@ def _processor_time(client: Any, turns: list[list[conversation.Message]]) -> int
     return time.process_time_ns() - began
 
 
-def measure(arm: str, messages: int, calls: int, mode: str, store: Path) -> dict[str, float]:
+def _turns(messages: str, calls: int, mode: str) -> list[list[conversation.Message]]:
+    if mode == "grown":
+        before, _, new = messages.partition("/")
+        return conversation.grown(int(before), int(new), calls)
+    return conversation.turns(int(messages), calls, fresh=mode == "fresh")
+
+
+def measure(arm: str, messages: str, calls: int, mode: str, store: Path) -> dict[str, float]:
     """Make the calls and give microseconds for each."""
     bare = _out_of_reach()
     finish = _begin(arm, store)
     observed = _client()
-    turns = conversation.turns(messages, WARMING + 2 * calls, fresh=mode == "fresh")
+    turns = _turns(messages, WARMING + 2 * calls, mode)
     warm, paired, block = turns[:WARMING], turns[WARMING : WARMING + calls], turns[WARMING + calls :]
     for turn in warm:
         _timed(observed, turn)
@@ -181,5 +189,5 @@ def measure(arm: str, messages: int, calls: int, mode: str, store: Path) -> dict
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        figures = measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], Path(folder))
+        figures = measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], Path(folder))
     json.dump(figures, sys.stdout)

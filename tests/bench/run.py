@@ -1,12 +1,13 @@
 """`make bench`: what recording and replaying cost, measured, next to other instrumentations.
 
-    python tests/bench/run.py [--rounds N] [--part recording|replaying|suite] [--json PATH]
+    python tests/bench/run.py [--rounds N] [--part recording|growing|replaying|suite] [--json PATH]
 
 Recording: the real SDK calls a loopback provider that answers at once. Every arm of every round is a fresh process, the
 arms one after another. Inside, each call goes through an observed client and through one that is out of the observer's
 reach, in turn; what an arm adds is the median of the differences between neighbours. The peers capture content (their
 default), with the attribute limits of OpenTelemetry's SDK off, and export in batches; ours writes its journal, redacts,
-and carries the journal on a thread. Replaying: each SDK call is answered by a replay and, next to it, by the client
+and carries the journal on a thread. Growing: the same by what is new in a call and what was said before, and the bytes
+that a conversation leaves. Replaying: each SDK call is answered by a replay and, next to it, by the client
 library's own mock transport, from the same bytes. Suite: `pytest` on recorded tests, beside other cassette libraries.
 
 It measures and never judges: figures are printed with their quartiles, and a loaded machine is said to be one.
@@ -26,6 +27,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import growing
 import suite
 from figures import Figure, table
 
@@ -165,7 +167,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure what recording and replaying cost.")
     parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
-    parser.add_argument("--part", choices=["recording", "replaying", "suite"], help="only one part")
+    parser.add_argument("--part", choices=["recording", "growing", "replaying", "suite"], help="only one part")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
     given = parser.parse_args()
     document: dict[str, Any] = {
@@ -183,6 +185,11 @@ def main() -> None:
         for backend, title in titles.items():
             text, document[f"recording{backend}"] = recording_table(found, backend)
             say(f"\nRecorded chat calls, {title}\n\n{text}")
+    if given.part in {None, "growing"}:
+        text, document["growing"] = growing.laid_out(growing.measured((given.rounds + 1) // 2, child, serving))
+        say(f"\nRecorded chat calls, by what is new in them and what was seen before; spans go nowhere\n\n{text}")
+        text, document["bytes"] = growing.bytes_laid_out(child, serving)
+        say(f"\nWritten or sent of a conversation\n\n{text}")
     if given.part in {None, "replaying"}:
         text, document["replaying"] = replaying_table(replay((given.rounds + 1) // 2))
         say(f"\nReplayed chat calls\n\n{text}")

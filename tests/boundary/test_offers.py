@@ -73,6 +73,27 @@ def test_a_request_without_tools_is_not_told_between_two_that_have_some(heard: l
     assert heard == [frozenset({"fetch"}), frozenset({"store"}), frozenset({"fetch"})] * 2
 
 
+def test_of_a_long_conversation_only_what_is_new_is_looked_at(heard: list[frozenset[str]]) -> None:
+    said = "It was said at length, and then again. " * 300
+    turns = [{"role": "user", "content": said}]
+    for number in range(6):
+        turns.append({"role": "user", "content": f"{number} {said[: 700 * number]}"})
+        offers.hear(body(messages=turns, model="m"))
+    assert heard == []
+    offers.hear(body(messages=turns, tools=CHAT, model="m"))
+    offers.hear(body(messages=turns, model="m"))
+    assert heard == [frozenset({"fetch"})]
+    assert 0 < len(offers._OFFERS.silent) <= 4
+
+
+@pytest.mark.parametrize("cut", range(9))
+def test_a_key_that_began_in_what_was_the_same_is_heard(heard: list[frozenset[str]], cut: int) -> None:
+    said = '{"messages":[{"role":"user","content":"' + "at length " * 300 + '"}],'
+    offers.hear((said + '"tools"'[:cut] + "nothing").encode())
+    offers.hear(f'{said}"tools":[{{"name":"fetch"}}]}}'.encode())
+    assert heard == [frozenset({"fetch"})]
+
+
 def test_the_same_tools_are_not_parsed_again(heard: list[frozenset[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     offers.hear(body(messages=[], model="m", tools=CHAT))
     monkeypatch.setattr(offers, "parsed_or_none", lambda _: pytest.fail("parsed again"))

@@ -88,8 +88,7 @@ def _read_call(request: Any) -> Call | None:
     for held in shape.needs:
         if held not in content:
             return None
-    if b'"tools"' in content or b'"functions"' in content:  # what it would look for itself; most calls offer none
-        offers.hear(content)
+    offers.hear(content)
     asked = HttpRequest(shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers))
     return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NO_MORE)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from reenact.formats.journal import CONVERSATIONS
-from reenact.values.prefix import shared_prefix
+from reenact.values.prefix import Cut
 
 LONG: Final = 2048
 """From this length on a text is worth looking up."""
@@ -28,7 +28,9 @@ class Turn(NamedTuple):
 
     number: int
     """What later turns name it by; unique in its journal."""
-    text: str
+    head: int
+    """What tells its conversation."""
+    text: Cut[str]
     of: int
     """The number of the conversation's text before it, which is forgotten; 0 for none."""
     shared: int
@@ -51,19 +53,20 @@ class Turns:
         if not LONG <= len(text) <= _LARGEST:
             return None
         self._number = number = self._number + 1
-        before = self._last.get(hash(text[:_HEAD]))
+        head = hash(text[:_HEAD])
+        before = self._last.get(head)
         if before is None:
-            return Turn(number, text, 0, 0, 0)
-        shared = shared_prefix(before.text, text) if before.links < _CHAIN else 0
-        if shared < _LEAST:
-            return Turn(number, text, before.number, 0, 0)
-        return Turn(number, text, before.number, shared, before.links + 1)
+            return Turn(number, head, Cut(text), 0, 0, 0)
+        known = before.text.shared(text)
+        cut = before.text.become(text, known)
+        if known < _LEAST or before.links >= _CHAIN:
+            return Turn(number, head, cut, before.number, 0, 0)
+        return Turn(number, head, cut, before.number, known, before.links + 1)
 
     def wrote(self, turn: Turn) -> None:
         """Remember a text that is in the journal now."""
-        head = hash(turn.text[:_HEAD])
-        self._last.pop(head, None)
-        self._last[head] = turn
+        self._last.pop(turn.head, None)
+        self._last[turn.head] = turn
         if len(self._last) > CONVERSATIONS:
             del self._last[next(iter(self._last))]
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable
 
 from reenact.redact.gate import Gate
-from reenact.values.prefix import shared_prefix
+from reenact.values.prefix import Cut
 
 _ESCAPES = ("\\u", "\\/")
 """Spellings in JSON behind which a keyword may hide."""
@@ -20,6 +20,7 @@ _LONG, _LARGEST = 2048, 1 << 20
 _HEAD = 256
 """Texts that begin with the same so many characters are taken for turns of one conversation."""
 _CONVERSATIONS = 16
+_NOTHING = Cut("")
 
 
 class Unparsed:
@@ -31,7 +32,7 @@ class Unparsed:
         self._overlap = max(map(len, (*words, *names)))
         # A known secret that JSON spells otherwise than it is cannot be looked for in the text as it stands.
         self._usable = all(word.isprintable() and _SPELLED_OTHERWISE.isdisjoint(word) for word in words)
-        self._last: dict[int, str] = {}
+        self._last: dict[int, Cut[str]] = {}
         self._same = ""
         self._lock = threading.Lock()
 
@@ -51,13 +52,14 @@ class Unparsed:
             self._same = text
             return True
         head = hash(text[:_HEAD])
-        known = shared_prefix(self._last.get(head, ""), text)
+        before = self._last.get(head, _NOTHING)
+        known = before.shared(text)
         if self._gate.holds(text[max(0, known - self._overlap) :]):
             return False
         self._same = text
         with self._lock:
             self._last.pop(head, None)
-            self._last[head] = text
+            self._last[head] = before.become(text, known)
             if len(self._last) > _CONVERSATIONS:  # the one that was not heard of for longest
                 del self._last[next(iter(self._last))]
         return True
