@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reenact.dialects.openinference import DIALECT
+from reenact.dialects.openinference import WRITING
 from reenact.graph.build import build
 from reenact.values import typed
 from reenact.values.call import (
@@ -70,7 +70,7 @@ class Made:
         span_id = self._hex(16)
         start, self._now = self._now, self._now + NS
         attributes: dict[str, Any] = {
-            **DIALECT.encode_call(call),
+            **WRITING.encode_call(call),
             "reenact.order.start": self._next(),
             **({"reenact.lane": lane} if self._lanes else {}),
             **(more or {}),
@@ -78,7 +78,7 @@ class Made:
         if isinstance(outcome, Unfinished):
             attributes["reenact.incomplete"] = True
         else:
-            attributes |= {**DIALECT.encode_outcome(call, outcome), "reenact.order.end": self._next()}
+            attributes |= {**WRITING.encode_outcome(call, outcome), "reenact.order.end": self._next()}
         self.spans.append(
             SpanRecord(
                 trace_id=self.trace_id,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,28 +24,40 @@ if TYPE_CHECKING:
 class Recorder:
     """A recording of this process, in charge from `reenact.record()` until `stop()`; also a context manager."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording | None) -> None:
         self._recording = recording
         self.runs: tuple[Run, ...] = ()
 
     @property
     def store(self) -> Path:
         """The folder of the store that the recording goes to."""
-        return self._recording.store.folder
+        return self._recording.store.folder if self._recording is not None else _store(None).folder
 
     def stop(self) -> tuple[Run, ...]:
         """Stop recording, carry the journal into the store and to the backends, and give the runs."""
         from reenact.pipeline import embedded, recording
 
+        if self._recording is None:
+            return ()
         recording.stop(self._recording)
         self.runs = embedded.carried(self._recording) or self.runs
         return self.runs
+
+    def force_flush(self, timeout_s: float = 10.0) -> bool:
+        """Carry what ended so far, and tell whether all of it is in the store and with every backend by then.
+
+        True is said of nothing that is waiting or was dropped since the recording began. Under `reenact run`, which
+        carries from outside, it is False.
+        """
+        from reenact.pipeline import embedded
+
+        return self._recording is not None and embedded.flushed(self._recording, timeout_s)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is not None:
+        if error is not None and self._recording is not None:
             self._recording.died_of(error)
         self.stop()
 
@@ -59,10 +72,14 @@ def record(
     """
     from reenact.pipeline import embedded, recording
 
-    if (current := recording.current()) is not None:
-        return Recorder(current)
-    setup = recording.Setup(store=Path(store) if store else None, user=user, session=session, tenant=tenant)
-    return Recorder(embedded.begin(setup))
+    try:
+        if (current := recording.current()) is not None:
+            return Recorder(current)
+        setup = recording.Setup(store=Path(store) if store else None, user=user, session=session, tenant=tenant)
+        return Recorder(embedded.begin(setup))
+    except Exception as error:  # noqa: BLE001 - the host is sacred
+        sys.stderr.write(f"reenact: the recorder did not start ({error!r}); the program runs unrecorded\n")
+        return Recorder(None)
 
 
 @contextmanager
@@ -75,14 +92,20 @@ def run(
     input: Json = None,  # noqa: A002 - OpenInference's word
 ) -> Generator[str | None]:
     """Open a run of its own for one unit of work, and give its id. Without a recording in charge it does nothing."""
+    from reenact.boundary.forgiving import forgive
     from reenact.pipeline import recording
 
-    current = recording.current()
-    if current is None:
-        yield None
-        return
-    with current.unit(name, value=input, user=user, session=session, tenant=tenant) as opened:
-        yield opened.id if opened is not None else None
+    unit, made = ExitStack(), None
+    try:
+        current = recording.current()
+        if current is not None:
+            identity = {"user": user, "session": session, "tenant": tenant}
+            opened = unit.enter_context(current.unit(name, value=input, **identity))
+            made = opened.id if opened is not None else None
+    except Exception:  # noqa: BLE001 - as above
+        forgive("reenact.run")
+    with unit:
+        yield made
 
 
 def load(selector: str | Path = "last", *, store: str | Path | None = None) -> Found:

@@ -22,12 +22,13 @@ TRUE = [
     "arguments of get_current_weather are location: string",
     "arguments of get_current_weather fit its schema",
     "path is get_current_weather, get_current_weather",
-    'answer contains "Seattle"',
-    "answer grounded in the tool results",
     "tokens at most 500",
     "model asked is gpt-4o*",
     "no call after refusal",
 ]
+ANSWERED = ['answer contains "Seattle"', "answer grounded in the tool results"]
+"""True of the program that ended as all but one did: that emitter was given another last reply."""
+ANSWER = "Seattle is 50 degrees"
 FALSE = [
     "never called get_current_weather",
     'every get_current_weather has location = "Seattle, WA"',
@@ -61,13 +62,17 @@ def test_no_emitter_s_trace_contradicts_what_happened(
     shared_data: Path, assertions: list[str], never: Standing
 ) -> None:
     decided: dict[str, int] = {}
+    answered = 0
     for name, run in runs(shared_data / "traces" / "rosetta").items():
-        findings = check(run, assertions)
+        told = ANSWER in (shared_data / "traces" / "rosetta" / name).read_text().replace("\\", "")
+        answered += told
+        findings = check(run, [*assertions, *ANSWERED] if told and assertions is TRUE else assertions)
         assert [each for each in findings if each.standing is never] == [], name
         decided[name] = sum(each.standing is not Standing.UNDECIDED for each in findings)
     assert len(decided) >= 12
+    assert answered >= len(decided) - 2, "another file without it keeps its contents in a file of logs"
     whole = {"openinference.otlp.jsonl", "otel-genai-new.otlp.jsonl", "pydantic-ai.otlp.jsonl", "logfire.otlp.jsonl"}
-    assert {name for name, count in decided.items() if count == len(assertions)} >= whole
+    assert {name for name, count in decided.items() if count >= len(assertions)} >= whole
 
 
 def test_any_trace_of_anybody_s_can_be_asked(shared_data: Path) -> None:

@@ -127,6 +127,6 @@ def test_a_stranger_s_trace_is_checked(desk: Desk, shared_data: Path) -> None:
         "check", trace, "--assert", 'called get_current_weather where location = "Seattle, WA"', "--assert", "ends ok"
     )
     assert done.returncode == 0, done.stderr
-    assert "tool get_current_weather (no span of its own; asked for by llm" in done.stdout
+    assert "called 1 time: tool get_current_weather #3" in done.stdout
     done = desk.reenact("check", trace, "--assert", "never called get_current_weather")
     assert done.returncode == 1

@@ -5,6 +5,7 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from reenact.shapes.openai_chat import write_reply, write_request
 from reenact.values import sse
 from reenact.values.call import CallKind
 from reenact.values.json import compact, parse
-from reenact.values.message import Answered, Asked, Media, Message, Reasoning, Said, Text, ToolCall, Usage
+from reenact.values.message import Answered, Asked, Media, Message, Opaque, Reasoning, Said, Text, ToolCall, Usage
 from strategies_call import json_objects, json_values
 
 SHAPES = {shape.name: shape for shape in members("shapes", Shape)}
@@ -396,3 +397,107 @@ def test_real_streams_fold_to_what_the_sdk_makes_of_them(shared_data: Path, prov
         else:
             other.append(path)
     assert (equal, refused, other) == (7, 2, [])
+
+
+def turns_in(shape: Shape) -> st.SearchStrategy[tuple[Message, ...]]:
+    """Conversations that a shape can say in full: with one system message in front, and no name where it has none."""
+    words = st.builds(Text, st.text(min_size=1))
+    picture = st.just(Media(modality="image", url="data:image/png;base64,AAAA", mime_type="image/png"))
+    arguments = json_objects.map(compact)
+    call = st.builds(ToolCall, id=st.text(min_size=1), name=st.text(min_size=1), arguments=arguments)
+    user = st.lists(words | picture, min_size=1, max_size=3).map(lambda parts: Message(role="user", parts=tuple(parts)))
+    spoken = st.lists(words, min_size=1, max_size=2).map(lambda parts: Message(role="assistant", parts=tuple(parts)))
+    calling = st.lists(call, min_size=1, max_size=1 if shape.name == "openai.responses" else 3).map(
+        lambda calls: Message(role="assistant", parts=tuple(calls))
+    )
+    thought = st.builds(Reasoning, text=st.text(min_size=1), encrypted=st.none() | st.text(min_size=1))
+    if shape.name == "openai.responses":
+        thought = st.builds(
+            Reasoning, text=st.text(min_size=1), id=st.text(), encrypted=st.none() | st.text(min_size=1)
+        )
+    thinking = thought.map(lambda part: Message(role="assistant", parts=(part,)))
+    answer = st.builds(
+        lambda text, call_id: Message(role="tool", parts=(Text(text),), tool_call_id=call_id),
+        st.text(min_size=1),
+        st.text(min_size=1),
+    )
+    system = st.text(min_size=1).map(lambda text: (Message(role="system", parts=(Text(text),)),))
+    turns = st.lists(user | spoken | calling | thinking | answer, max_size=5).map(tuple)
+    return st.builds(lambda head, rest: (*head, *rest), st.just(()) | system, turns)
+
+
+TOOL: Any = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
+WRITTEN = [shape for shape in SHAPES.values() if shape.write_request is not None]
+parameters_of_all = st.dictionaries(st.sampled_from(["temperature", "top_p", "seed"]), st.integers(0, 5))
+
+
+@pytest.mark.parametrize("shape", WRITTEN, ids=lambda shape: shape.name)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_request_that_was_written_reads_the_same(shape: Shape, data: st.DataObject) -> None:
+    assert shape.write_request is not None
+    parameters = data.draw(parameters_of_all)
+    embeds = shape.kind is CallKind.EMBEDDING
+    said = Asked(
+        model="m",
+        messages=() if embeds else data.draw(turns_in(shape)),
+        parameters={"model": "m", **parameters},
+        inputs=tuple(data.draw(st.lists(st.text(), min_size=1, max_size=3))) if embeds else (),
+    )
+    assert shape.read_request(parse(compact(shape.write_request(said)))) == said
+    if not embeds:
+        read = shape.read_request(shape.write_request(replace(said, tools=(TOOL,))))
+        assert offered(read.tools[0]) == offered(TOOL)  # in the provider's own spelling
+        assert shape.read_request(shape.write_request(read)) == read
+
+
+def offered(tool: Any) -> tuple[Any, ...]:
+    held = tool.get("function", tool)
+    return held["name"], held["description"], held.get("parameters", held.get("input_schema"))
+
+
+@pytest.mark.parametrize("shape", WRITTEN, ids=lambda shape: shape.name)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_reply_that_was_written_reads_the_same(shape: Shape, data: st.DataObject) -> None:
+    assert shape.write_reply is not None
+    counts = Usage(prompt=9, completion=2)
+    if shape.kind is CallKind.EMBEDDING:
+        vectors = ((0.5, 1.0), (0.25, 0.0))
+        told = Answered(model="m", vectors=vectors, usage=Usage(prompt=9, total=9))
+        assert shape.read_reply(parse(compact(shape.write_reply(told)))) == told
+        return
+    [wording] = [shape.wording]
+    assert wording is not None
+    said = [turn for turn in data.draw(turns_in(shape)) if turn.role == "assistant"]
+    if shape.name != "openai.responses":
+        said = said[:1] or [Message(role="assistant", parts=(Text("yes"),))]
+    reason = data.draw(st.sampled_from([*wording.finishes]))
+    total = 11 if shape.name == "anthropic.messages" else None  # which sums up itself
+    told = Answered(
+        model="m", id="r", messages=tuple(said), finish_reasons=(reason,), usage=replace(counts, total=total)
+    )
+    body = shape.write_reply(told)
+    assert shape.read_reply(parse(compact(body))) == told
+    assert shape.unfold is not None
+    streamed = shape.read_reply(shape.fold(sse.json_events(shape.unfold(body))))
+    assert [flat(message) for message in streamed.messages] == [flat(message) for message in told.messages]
+    assert (streamed.id, streamed.finish_reasons) == (told.id, told.finish_reasons)
+
+
+def flat(message: Message) -> tuple[Any, ...]:
+    """What a message says, wherever a stream cuts its text."""
+    calls = [(part.id, part.name, parse(part.arguments)) for part in message.parts if isinstance(part, ToolCall)]
+    return message.role, "".join(part.text for part in message.parts if isinstance(part, Text)), calls
+
+
+@pytest.mark.parametrize("shape", WRITTEN, ids=lambda shape: shape.name)
+def test_what_a_shape_does_not_know_goes_through(shape: Shape) -> None:
+    if shape.kind is CallKind.EMBEDDING:
+        pytest.skip("texts are all that embeddings are asked with")
+    part = Opaque({"type": "hologram", "of": [1]})
+    asked = Asked(messages=(Message(role="user", parts=(Text("see"), part)),), tools=({"type": "web_search"},))
+    assert shape.write_request is not None
+    body = shape.write_request(asked)
+    assert compact(part.json) in compact(body)
+    assert shape.read_request(body).tools == asked.tools

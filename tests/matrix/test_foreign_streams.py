@@ -112,5 +112,5 @@ def test_a_stream_that_cannot_be_made_is_a_miss_and_not_an_empty_stream(tmp_path
             misses.append(str(miss))
 
     _, ledger, _ = replay(program, foreign(asked, [1, 2], "openai"), tmp_path)
-    assert told(ledger) == ["answered", "miss"]
+    assert told(ledger) == ["miss"]
     assert "holds no reply for this call" in misses[0]

@@ -19,7 +19,8 @@ from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.formats.journal import FORMAT
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain, flattened, leftovers
+from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.flattening import flattened
 from reenact.pipeline.recording import Recording
 from reenact.stores import directory
 from reenact.stores.directory import DirectoryStore, Entry
@@ -313,25 +314,42 @@ def test_spans_leave_for_backends_as_they_end_with_the_view_for_readers(held: He
         assert receiver.names == ["look_up", "first"]
 
 
-def test_a_backend_that_cannot_be_served_costs_the_store_nothing(
-    held: Held, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_view_that_cannot_be_made_costs_neither_the_store_nor_the_backend(
+    held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(span: SpanRecord) -> SpanRecord:
         raise RuntimeError(span.name)
 
-    monkeypatch.setattr("reenact.pipeline.drain.flattened", fail)
+    monkeypatch.setattr("reenact.pipeline.posting.flattened", fail)
+    with http_receiver() as receiver:
+        (backend,) = backends_from_environment({"REENACT_EXPORT": receiver.url})
+        made = held.start()
+        drain = Drain(made.store, recording=made.id, backends=[backend])
+        unit("first")
+        drain.poll()
+        drain.poll()
+        recording.stop(made)
+        (run,) = drain.finish()
+        assert len(run.nodes) == 2
+        assert receiver.names == ["look_up", "first"]
+    (standing,) = drain.reports
+    assert (standing.exported, standing.waiting, dict(standing.dropped)) == (2, 0, {})
+
+
+def test_a_backend_that_is_not_there_costs_the_store_nothing_and_is_owed_what_it_missed(held: Held) -> None:
     told: list[str] = []
     (backend,) = backends_from_environment({"REENACT_EXPORT": "http://127.0.0.1:9/v1/traces"})
     made = held.start()
     drain = Drain(made.store, recording=made.id, backends=[backend], report=told.append)
     unit("first")
     drain.poll()
-    drain.poll()
     recording.stop(made)
     (run,) = drain.finish()
     assert len(run.nodes) == 2
-    assert told == ["exporting failed: RuntimeError('look_up'); `reenact export RUN --to URL` sends them again"]
-    del tmp_path
+    assert told == []
+    (standing,) = drain.reports
+    assert (standing.exported, standing.waiting, dict(standing.dropped)) == (0, 2, {})
+    assert "Connection refused" in standing.reason
 
 
 def test_only_spans_with_evidence_are_flattened(held: Held) -> None:

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import random
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -15,7 +18,8 @@ import zstandard
 from reenact.errors import InputError
 from reenact.formats import otlp_json, otlp_proto
 from reenact.read import unpack
-from reenact.read.open import open_spans
+from reenact.read.open import open_recording, open_spans
+from reenact.values.log import LogRecord
 from reenact.values.span import SpanRecord
 
 _random = random.Random(0)
@@ -31,8 +35,8 @@ SPANS = [
     )
     for number in range(1, 200)
 ]
-JSON = otlp_json.FORMAT.encode(SPANS)
-PROTO = otlp_proto.FORMAT.encode(SPANS)
+JSON = otlp_json.encode(SPANS)
+PROTO = otlp_proto.encode(SPANS)
 
 
 def zstd(data: bytes) -> bytes:
@@ -68,8 +72,8 @@ PACKED = {
     "zstd without a size": zstd_streamed(PROTO),
     "zstd frames": zstd(JSON[:100]) + zstd(JSON[100:]),
     "zstd in gzip": gzip.compress(zstd(PROTO)),
-    "framed zstd json": framed(otlp_json.FORMAT.encode(SPANS[:7]), otlp_json.FORMAT.encode(SPANS[7:]).rstrip()),
-    "framed zstd protobuf": framed(otlp_proto.FORMAT.encode(SPANS[:7]), otlp_proto.FORMAT.encode(SPANS[7:])),
+    "framed zstd json": framed(otlp_json.encode(SPANS[:7]), otlp_json.encode(SPANS[7:]).rstrip()),
+    "framed zstd protobuf": framed(otlp_proto.encode(SPANS[:7]), otlp_proto.encode(SPANS[7:])),
 }
 
 
@@ -144,7 +148,8 @@ def test_a_file_without_permission(put: Callable[[bytes], Path]) -> None:
     [
         (b"", "is empty"),
         (gzip.compress(b"", mtime=0), "is empty"),
-        (b"PAR1\x15\x04\x15", "not a trace file"),
+        (b"PAR1\x15\x04\x15", "Parquet file cannot be read"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not a trace file"),
         (b"hello, world\n", "not a trace file"),
         (b"\x00\x01\x02\x03" * 100, "not a trace file"),
         (b'{"resourceSpans": []}\n', "holds no spans"),
@@ -229,3 +234,115 @@ def test_real_files_of_every_framing(shared_data: Path) -> None:
     assert {name: count for name, count in counts.items() if count != 16} == {"trace.json": 1}
     first, *others = (list(open_spans(path)) for path in sorted(folder.glob("three.*")))
     assert all(repr(spans) == repr(first) for spans in others)
+
+
+# -------------------------------------------------------------------------------------------------- more than one file
+
+
+def zipped(files: dict[str, bytes], **options: Any) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, **options) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+LOG = {
+    "resourceLogs": [
+        {
+            "scopeLogs": [
+                {
+                    "logRecords": [
+                        {
+                            "traceId": SPANS[0].trace_id,
+                            "spanId": SPANS[0].span_id,
+                            "observedTimeUnixNano": "5",
+                            "eventName": "gen_ai.user.message",
+                            "body": {"stringValue": "Hi"},
+                        }
+                    ]
+                }
+            ]
+        }
+    ]
+}
+LOGS = json.dumps(LOG).encode() + b"\n"
+SEVERAL = {
+    "b/second.json.gz": gzip.compress(otlp_json.encode(SPANS[7:])),
+    "a-first.pb": otlp_proto.encode(SPANS[:7]),
+    "README.md": b"# Where these come from\n",
+    "settings.json": b'{"theme": "dark"}\n',
+    "empty.jsonl": b"",
+}
+
+
+def test_a_directory_is_read_as_one_recording_and_what_is_no_trace_file_is_told(tmp_path: Path) -> None:
+    for name, data in SEVERAL.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / ".hidden.jsonl").write_bytes(JSON)
+    blob = tmp_path / "blobs" / "ab" / f"ab{'0' * 62}"  # a value that a recording keeps beside itself
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(JSON)
+    opened = open_recording(tmp_path)
+    assert list(opened.records) == SPANS
+    (note,) = opened.notes
+    assert note.startswith("3 files in the directory hold no spans")
+    assert all(name in note for name in ("README.md", "settings.json", "empty.jsonl"))
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_zip_file_is_read_as_one_recording(put: Callable[[bytes], Path], *, piped: bool) -> None:
+    packed = zipped(SEVERAL)
+    if piped:
+        program = (
+            "from pathlib import Path; from reenact.read.open import open_spans;print(len(list(open_spans(Path('-')))))"
+        )
+        environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", program], input=packed, capture_output=True, env=environ, check=True
+        )
+        assert done.stdout.split() == [b"199"]
+        return
+    opened = open_recording(put(packed))
+    assert list(opened.records) == SPANS
+    assert "passed over" in opened.notes[0]
+
+
+def test_a_damaged_file_in_a_directory_or_zip_file_is_named(tmp_path: Path, put: Callable[[bytes], Path]) -> None:
+    files = {"one.jsonl": JSON, "two.jsonl": JSON[:-20]}
+    assert refused(put(zipped(files))).place == f"{tmp_path / 'trace'}!two.jsonl:1"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    assert refused(folder).place == f"{folder / 'two.jsonl'}:1"
+
+
+def test_zip_files_that_hold_nothing_or_are_broken_are_refused(put: Callable[[bytes], Path]) -> None:
+    assert "holds no file of spans: not README.md" in refused(put(zipped({"README.md": b"#"}))).problem
+    whole = zipped({"one.jsonl": JSON})
+    assert "is damaged" in refused(put(whole[:-40])).problem
+    assert "is damaged" in refused(put(whole[:60] + b"\xff" * 40 + whole[100:])).problem
+
+
+def test_a_zip_file_that_expands_without_bounds_is_refused(
+    put: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blank = b'{"resourceSpans":[]}\n' + (b" " * 999 + b"\n") * 40_000
+    bomb = put(zipped({f"{number}.jsonl": blank for number in range(3)}))
+    monkeypatch.setenv("REENACT_MAX_UNPACKED_BYTES", str(100 << 20))  # more than each, less than all of them
+    assert "!2.jsonl: byte" in refused(bomb).place
+    assert "expands to more than 100 MiB" in refused(bomb).problem
+
+
+def test_log_events_in_a_file_beside_are_read_with_the_spans(tmp_path: Path) -> None:
+    (tmp_path / "x.otlp.jsonl").write_bytes(JSON)
+    (tmp_path / "x.otlp.logs.jsonl").write_bytes(LOGS)
+    opened = open_recording(tmp_path / "x.otlp.jsonl")
+    *spans, log = opened.records
+    assert spans == SPANS
+    assert isinstance(log, LogRecord)
+    assert (log.span_id, log.event_name, log.body) == (SPANS[0].span_id, "gen_ai.user.message", "Hi")
+    assert opened.notes == ["1 log events read from x.otlp.logs.jsonl beside it"]
+    assert [type(record) for record in open_spans(tmp_path / "x.otlp.logs.jsonl")] == [LogRecord]

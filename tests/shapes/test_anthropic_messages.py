@@ -13,7 +13,7 @@ from matrix.passing import client, record
 from matrix.serving import Provider, Reply
 from reenact.compare.align import compare
 from reenact.contracts.shape import Shape
-from reenact.dialects.openinference import DIALECT
+from reenact.dialects.openinference import WRITING
 from reenact.discover import members
 from reenact.shapes.anthropic_messages import COUNT_TOKENS, SHAPE
 from reenact.values import sse
@@ -107,7 +107,7 @@ def flattened(case: Path) -> dict[str, Any]:
     request = HttpRequest(shape=shape.name, method="POST", url=url, body=body)
     call = Call(kind=shape.kind, name=shape.span_name, request=request)
     reply = HttpReply(status=200, headers=(), body=Body((case / "reply.json").read_bytes()))
-    return {**DIALECT.encode_call(call), **DIALECT.flatten(call, Returned(payload=reply))}
+    return {**WRITING.encode_call(call), **WRITING.flatten(call, Returned(payload=reply))}
 
 
 def golden(name: str) -> Path:

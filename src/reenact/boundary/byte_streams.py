@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Chunk, ExceptionRecord, Streamed, StreamEnd
@@ -51,44 +52,56 @@ class _Teeing:
     def __init__(self, stream: Any, listener: Listener) -> None:
         self._stream, self._listener = stream, listener
 
+    def _tell(self, raw: bytes) -> None:
+        try:
+            self._listener.piece(raw)
+        except Exception:
+            forgive("stream.piece")
+
+    def _tell_end(self, end: StreamEnd, error: BaseException | None = None) -> None:
+        try:
+            self._listener.end(end, error)
+        except Exception:
+            forgive("stream.end")
+
     def __del__(self) -> None:
-        self._listener.end(StreamEnd.ABANDONED)
+        self._tell_end(StreamEnd.ABANDONED)
 
 
 class _TeeSync(_Teeing):
     def __iter__(self) -> Iterator[bytes]:
         try:
             for raw in self._stream:
-                self._listener.piece(raw)
+                self._tell(raw)
                 yield raw
         except GeneratorExit:
             raise
         except BaseException as error:
-            self._listener.end(StreamEnd.RAISED, error)
+            self._tell_end(StreamEnd.RAISED, error)
             raise
-        self._listener.end(StreamEnd.FINISHED)
+        self._tell_end(StreamEnd.FINISHED)
 
     def close(self) -> None:
         self._stream.close()
-        self._listener.end(StreamEnd.ABANDONED)
+        self._tell_end(StreamEnd.ABANDONED)
 
 
 class _TeeAsync(_Teeing):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for raw in self._stream:
-                self._listener.piece(raw)
+                self._tell(raw)
                 yield raw
         except GeneratorExit:
             raise
         except BaseException as error:
-            self._listener.end(StreamEnd.RAISED, error)
+            self._tell_end(StreamEnd.RAISED, error)
             raise
-        self._listener.end(StreamEnd.FINISHED)
+        self._tell_end(StreamEnd.FINISHED)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
-        self._listener.end(StreamEnd.ABANDONED)
+        self._tell_end(StreamEnd.ABANDONED)
 
 
 class _Recorded:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, cast
 
 from reenact.boundary import door, lanes, state
+from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
@@ -74,22 +75,33 @@ class Function:
 
     def open(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Passage | None:
         """Ask the doorman in charge, or give None where the call goes straight through."""
-        doorman = door.doorman()
-        if doorman is None or (self.offered is not None and not self.offered(self.name)):
+        try:
+            doorman = door.doorman()
+            if doorman is None or (self.offered is not None and not self.offered(self.name)):
+                return None
+            return doorman.open(self.call(args, kwargs))
+        except Exception:
+            forgive("Function.open")
             return None
-        return doorman.open(self.call(args, kwargs))
 
     def watched(
         self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> AbstractContextManager[object]:
         """Surround the real call of a tool that was found, and tell what state it could reach and what changed."""
-        if self.offered is None:
+        try:
+            return UNWATCHED if self.offered is None else _Watched(self, passage, args, kwargs)
+        except Exception:
+            forgive("Function.watched")
             return UNWATCHED
-        return _Watched(self, passage, args, kwargs)
 
     def lane(self) -> lanes.Lane:
         """Give the lane on which the body runs; what an answered body would have spawned must not shift the numbers."""
-        return lanes.current() if self.kind in STRUCTURE else lanes.current().spawn(f"{self.name}()")
+        try:
+            lane = lanes.current()
+            return lane if self.kind in STRUCTURE else lane.spawn(f"{self.name}()")
+        except Exception:
+            forgive("Function.lane")
+            return lanes.main()
 
 
 UNWATCHED = nullcontext()
@@ -105,9 +117,18 @@ class _Watched:
         self._before: state.Reached | None = None
 
     def __enter__(self) -> None:
-        self._before = self._reached()
+        try:
+            self._before = self._reached()
+        except Exception:
+            forgive("Function.watched")
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self._tell()
+        except Exception:
+            forgive("Function.watched")
+
+    def _tell(self) -> None:
         before, after = self._before, self._reached()
         if before is None or after is None:
             self._passage.annotate({HELD: compact(["state that could not be looked at"])})

@@ -10,6 +10,7 @@ from typing import Any
 
 from reenact.boundary import lanes
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import UNWATCHED, Function
 from reenact.boundary.handing import hydrate
 from reenact.contracts.doorman import Passage
@@ -37,14 +38,20 @@ class _Stepping:
 
     def piece(self, item: Any) -> None:
         """Tell what it yielded."""
-        if self._passage is not None:
-            self._passage.chunk(value=typed.encode(item))
+        try:
+            if self._passage is not None:
+                self._passage.chunk(value=typed.encode(item))
+        except Exception:
+            forgive("generators.piece")
 
     def ended(self, end: StreamEnd, error: BaseException | None = None, result: object = None) -> None:
         """Tell how it ended, and what it returned."""
-        self._watched.__exit__(None, None, None)
-        if self._passage is not None:
-            self._passage.ended(end, error, typed.encode(result))
+        try:
+            self._watched.__exit__(None, None, None)
+            if self._passage is not None:
+                self._passage.ended(end, error, typed.encode(result))
+        except Exception:
+            forgive("generators.ended")
 
 
 def generator(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:

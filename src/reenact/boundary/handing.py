@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
+from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Outcome, Raised, Returned, Rewritten, Value
@@ -18,7 +19,7 @@ def fail(passage: Passage, error: BaseException) -> None:
         if isinstance(error, Exception):
             passage.wait(passage.end_order)
     finally:
-        passage.raised(error)
+        _raised(passage, error)
 
 
 async def fail_async(passage: Passage, error: BaseException) -> None:
@@ -27,7 +28,14 @@ async def fail_async(passage: Passage, error: BaseException) -> None:
         if isinstance(error, Exception):
             await passage.wait_async(passage.end_order)
     finally:
+        _raised(passage, error)
+
+
+def _raised(passage: Passage, error: BaseException) -> None:
+    try:
         passage.raised(error)
+    except Exception:
+        forgive("handing.raised")
 
 
 async def until_released(passage: Passage, answer: Outcome | Rewritten) -> None:
@@ -43,7 +51,10 @@ async def until_released(passage: Passage, answer: Outcome | Rewritten) -> None:
 
 def tell(passage: Passage, result: Any) -> Any:
     """Tell what the body returned, and give it on."""
-    passage.closed(Returned(payload=Value(json=typed.encode(result))))
+    try:
+        passage.closed(Returned(payload=Value(json=typed.encode(result))))
+    except Exception:
+        forgive("handing.tell")
     return result
 
 

@@ -25,6 +25,7 @@ from functools import partial, wraps
 from typing import Any, Protocol, cast
 
 from reenact.boundary import place
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.patching import Patches
 
 _LONGEST_PATH = 1000
@@ -185,21 +186,24 @@ class on:  # noqa: N801 - reads as a function does; a generator would cost a cal
         _LANE.set(self._lane)
 
     def __exit__(self, *_: object) -> None:
-        _LANE.set(self._before)
+        if _LANE.get() is self._lane:  # else it is closed in another context
+            _LANE.set(self._before)
 
 
 class aside:  # noqa: N801 - as above
     """Surround a real call: what libraries spawn inside takes no numbers from the agent's lane."""
 
-    __slots__ = ("_before",)
+    __slots__ = ("_before", "_lane")
 
     def __enter__(self) -> None:
         self._before = before = _LANE.get()
         lane = before or _main
-        _LANE.set(lane.aside or lane.beside())
+        self._lane = beside = lane.aside or lane.beside()
+        _LANE.set(beside)
 
     def __exit__(self, *_: object) -> None:
-        _LANE.set(self._before)
+        if _LANE.get() is self._lane:  # as above
+            _LANE.set(self._before)
 
 
 def listen(listener: Listener) -> Callable[[], None]:
@@ -297,7 +301,11 @@ def _set(values: list[tuple[contextvars.ContextVar[Any], Any]]) -> None:
 def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def create_task(self: Any, coro: Any, **kwargs: Any) -> Any:
-        lane = current().spawn(label(coro))
+        try:
+            lane = current().spawn(label(coro))
+        except Exception:
+            forgive("lanes.create_task")
+            return original(self, coro, **kwargs)
         context: contextvars.Context | None = kwargs.get("context")
         if context is not None:
             with suppress(RuntimeError):  # it is entered: the tasks that share it share their creator's lane
@@ -336,7 +344,12 @@ def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
         if self.ident is not None:  # it was started before, and will say so
             original(self)
             return
-        undo = _prepare(self)
+        try:
+            undo = _prepare(self)
+        except Exception:
+            forgive("lanes.start")
+            original(self)
+            return
         try:
             original(self)
         except BaseException:
@@ -373,15 +386,24 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     return restore
 
 
+def _as_job(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Lane, tuple[Any, ...]]:
+    """Give the lane of a job, and what is to be submitted in its place."""
+    if args and _runs_in_context(fn):  # submit(context.run, function, …)
+        lane = _spawn_threaded(label(args[0]))
+        return lane, (fn, carried(lane, args[0], job=True), *args[1:])
+    lane = _spawn_threaded(label(fn))
+    return lane, (carried(lane, fn, job=True), *args)
+
+
 def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def submit(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        if args and _runs_in_context(fn):  # submit(context.run, function, …)
-            lane = _spawn_threaded(label(args[0]))
-            future = original(self, fn, carried(lane, args[0], job=True), *args[1:], **kwargs)
-        else:
-            lane = _spawn_threaded(label(fn))
-            future = original(self, carried(lane, fn, job=True), *args, **kwargs)
+        try:
+            lane, job = _as_job(fn, args)
+        except Exception:
+            forgive("lanes.submit")
+            return original(self, fn, *args, **kwargs)
+        future = original(self, *job, **kwargs)
         if _listeners:
             future.add_done_callback(partial(_ended, lane))
         return future
@@ -416,20 +438,30 @@ def _resolve_now(original: Callable[..., Any], future: Future[Any], value: Any) 
 
 
 def _hold(lane: Lane) -> None:
-    for finisher in tuple(_finishers):
-        finisher.may_end(lane)
+    try:
+        for finisher in tuple(_finishers):
+            finisher.may_end(lane)
+    except Exception:
+        forgive("lanes.hold")
 
 
 def _finish(lane: Lane, tell: Callable[[], object]) -> None:
     """Tell the end of a job to our own and then to everybody, one job at a time."""
     alone = _resolving.acquire(timeout=_RESOLVE_S)
     try:
-        for finisher in tuple(_finishers):
-            finisher.ended(lane)
+        _tell_finishers(lane)
         tell()
     finally:
         if alone:
             _resolving.release()
+
+
+def _tell_finishers(lane: Lane) -> None:
+    try:
+        for finisher in tuple(_finishers):
+            finisher.ended(lane)
+    except Exception:
+        forgive("lanes.finish")
 
 
 def in_order(lane: Lane, tell: Callable[[], object]) -> None:

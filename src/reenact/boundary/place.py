@@ -49,7 +49,8 @@ class at:  # noqa: N801 - reads as a function does; a generator would cost a cal
         _PLACE.set(self._place)
 
     def __exit__(self, *_: object) -> None:
-        _PLACE.set(self._before)
+        if _PLACE.get() is self._place:  # else it is closed in another context, which is none of its business
+            _PLACE.set(self._before)
 
 
 def move(place: Place | None) -> Place | None:

@@ -31,6 +31,8 @@ class Question:
     noise: dict[str, Json] = field(default_factory=dict[str, Json])
     word: str = ""
     """What people are told it is."""
+    shape: str = ""
+    """The shape of a request over HTTP."""
 
 
 PLAIN_HTTP: Final = "http"
@@ -70,7 +72,13 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
         asked = {"body": {name: value for name, value in body.items() if name not in shape.noise}}
     # The span's name is the shape's; a renamed span is the same question.
     return Question(
-        kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, noise=noise, word=call.word
+        kind=call.kind,
+        name=call.name,
+        key=digest([request.shape, asked]),
+        asked=asked,
+        noise=noise,
+        word=call.word,
+        shape=request.shape,
     )
 
 

@@ -51,8 +51,11 @@ class OpenType:
         found = gc.get_referents(view)
         if len(found) != 1 or type(found[0]) is not dict:
             raise TypeError(f"the dictionary of {cls.__qualname__} cannot be reached")
-        cast("dict[str, Any]", found[0])[name] = value
+        held = cast("dict[str, Any]", found[0])
+        before = held.get(name)  # held until no cache of another thread's can hand it out any more
+        held[name] = value
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+        del before
         if vars(cls).get(name) is not value:
             raise TypeError(f"{cls.__qualname__}.{name} cannot be replaced")
 

@@ -21,6 +21,7 @@ from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 from reenact.boundary import lanes, place
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.own_code import is_own_code, own_modules
 from reenact.boundary.place import Place
@@ -152,10 +153,18 @@ def draw(site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None 
         return make()
     lane, here = lanes.current(), place.current()
     value = make() if state.answers is None else state.answers.take(lane, here, site, make, at)
+    try:
+        _keep(lane, 0 if here is None else here.span_id, site, value)
+    except Exception:
+        forgive("tape.draw")
+    return value
+
+
+def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
+    """Note a draw."""
     drawn = lane.drawn
     if drawn is None:
         drawn = lane.begin_drawing()
-    call = 0 if here is None else here.span_id
     page = drawn.get(call)
     if page is None:
         page = drawn[call] = {}
@@ -168,7 +177,6 @@ def draw(site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None 
         held[-1].count += 1
     else:
         held.append(Lost())
-    return value
 
 
 _PASSED_ON = tuple(
@@ -190,10 +198,13 @@ def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
 
 def is_asked_for_by_the_agent(frame: FrameType | None) -> bool:
     """Tell whether the agent's own code, or what it called, is running in `frame`."""
-    while frame is not None:
-        if is_own_code(frame.f_code, frame.f_globals):
-            return True
-        frame = frame.f_back
+    try:
+        while frame is not None:
+            if is_own_code(frame.f_code, frame.f_globals):
+                return True
+            frame = frame.f_back
+    except Exception:
+        forgive("tape.is_asked_for_by_the_agent")
     return False
 
 
@@ -209,15 +220,18 @@ class Sites:
 
     def of(self, frame: FrameType | None) -> Site | None:
         """Give the site of the agent's code that `frame` runs or draws for; None for anybody else's."""
-        while frame is not None:
-            found = self._known.get(id(frame.f_code))
-            if found is None:
-                found = self._learn(frame.f_code, frame.f_globals)
-            if found is False:
-                return None
-            if found is not True:
-                return found
-            frame = frame.f_back
+        try:
+            while frame is not None:
+                found = self._known.get(id(frame.f_code))
+                if found is None:
+                    found = self._learn(frame.f_code, frame.f_globals)
+                if found is False:
+                    return None
+                if found is not True:
+                    return found
+                frame = frame.f_back
+        except Exception:
+            forgive("Sites.of")
         return None
 
     def _learn(self, code: CodeType, names: dict[str, Any]) -> Site | bool:

@@ -15,6 +15,7 @@ COMMANDS = {
     "run": "run",
     "ls": "listing",
     "show": "show",
+    "step": "step",
     "replay": "replay",
     "check": "check",
     "diff": "diff",
@@ -22,9 +23,13 @@ COMMANDS = {
     "promote": "promote",
     "fuzz": "fuzz",
     "doctor": "doctor",
+    "cold": "cold",
     "incident": "incident",
     "export": "transfer",
     "import": "transfer",
+    "recover": "recover",
+    "status": "status",
+    "store": "store",
     "demo": "demo",
 }
 """Command to module of `reenact.cli`; the module holds `<command>_command`."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from reenact.cli import options
-from reenact.export.delivery import Report
 from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import program, record
+from reenact.pipeline.posting import undelivered
 from reenact.values.run import Grade, Run
 
 
@@ -40,8 +40,8 @@ def run_command(
         for line in _closing(result.runs, result.unfinished):
             options.say(line)
     for report in result.reports:
-        if report.rejected or report.left:
-            options.say(f"reenact: {_undelivered(report)}")
+        if report.dropped or report.waiting:
+            options.say(f"reenact: {undelivered(report)}")
     sys.exit(result.exit_code)
 
 
@@ -65,11 +65,3 @@ def _closing(runs: tuple[Run, ...], unfinished: int) -> list[str]:
     selector = "last" if len(runs) == 1 else max(runs, key=lambda run: run.started_ns).id[:12]
     lines.append(f"reenact: next: reenact show {selector}   reenact replay {selector}")
     return lines
-
-
-def _undelivered(report: Report) -> str:
-    why = "; ".join(report.reasons[:2])
-    return (
-        f"{report.backend}: {report.sent} spans delivered, {report.rejected} rejected, {len(report.left)} not "
-        f"delivered ({why}); the store has them all: `reenact export RUN --to URL` sends them again"
-    )

@@ -9,39 +9,64 @@ import click
 from reenact.cli import options
 from reenact.pipeline import transfer
 from reenact.pipeline.sources import find
+from reenact.values.limits import RECORD, max_record_bytes, spelled
 
 
 @click.command("export")
 @click.argument("selector", metavar="RUN", default="last")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; `-` for stdout.")
 @click.option("--to", "urls", multiple=True, metavar="URL", help="OTLP endpoint to send to: http(s):// or grpc://.")
-@click.option("--format", "name", default="otlp-json", show_default=True, help="otlp-json, otlp-proto or phoenix-json.")
+@click.option(
+    "--format",
+    "name",
+    default="otlp-json",
+    show_default=True,
+    help="otlp-json, otlp-proto, collector-proto, collector-zstd, jaeger or phoenix-json.",
+)
 @click.option("--alone", is_flag=True, help="Without the other runs of the same recording.")
 @click.option("--plain", is_flag=True, help="Without the flattened messages that other vendors' screens read.")
+@click.option(
+    "--blobs",
+    type=click.Choice(["inline", "bundle", "reference"]),
+    default="inline",
+    show_default=True,
+    help="Large values: in their spans; beside the trace, in a folder or a .zip; or left in the store.",
+)
 @options.store_folder
-def export_command(
+def export_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     selector: str,
     output: Path | None,
     urls: tuple[str, ...],
     name: str,
     alone: bool,
     plain: bool,
+    blobs: str,
     folder: Path | None,
 ) -> None:
     """Write RUN to a file that replays without the store, or send it to an OTLP backend.
 
     The runs that the same program made in one recording go with it, since a replay of the program needs them.
     """
-    found = find(selector, options.store(folder))
+    store = options.store(folder)
+    found = find(selector, store)
     runs = (found.run,) if alone else (found.run, *found.siblings)
     spans = transfer.exported(runs, flat=not plain)
     if urls:
         for line in transfer.send(spans, urls):
             options.say(line)
     if output is not None or not urls:
-        target = output or Path(f"{found.run.id[:12]}{transfer.format_named(name).suffix}")
-        transfer.write(spans, target, name)
+        ending = ".zip" if blobs == "bundle" else transfer.format_named(name).suffix
+        target = output or Path(f"{found.run.id[:12]}{ending}")
+        if blobs == "bundle":
+            transfer.write_bundle(spans, target, name, store)
+        else:
+            transfer.write(transfer.referring(spans, store) if blobs == "reference" else spans, target, name)
         options.say(f"reenact: {len(spans)} spans of {len(runs)} runs in {target}")
+        if blobs == "inline" and (most := transfer.longest(spans)) > max_record_bytes():
+            options.say(
+                f"reenact: it holds a value of {spelled(most)}; readers need {RECORD} set to more than that, or write "
+                "it with `--blobs bundle`"
+            )
 
 
 @click.command("import")
@@ -49,7 +74,7 @@ def export_command(
 @options.store_folder
 @options.as_json
 def import_command(files: tuple[Path, ...], folder: Path | None, as_json: bool) -> None:
-    """Take the runs of trace FILES (OTLP/JSON lines or document, OTLP protobuf; packed or not) into the store.
+    """Take the runs of trace FILES (of any format that is read, packed or not; or folders) into the store.
 
     A file is read to its end before anything is stored: a damaged one changes nothing.
     """

@@ -9,6 +9,7 @@ from reenact.boundary.reading import frames
 from reenact.compare.content import gist
 from reenact.compare.ending import ending_differences, is_root
 from reenact.compare.fields import is_structural, outcome_differences, question_differences
+from reenact.compare.foreign import differing_questions, kept_outcomes
 from reenact.compare.pairing import Item, Pairs, paired
 from reenact.compare.sequences import aligned
 from reenact.values.call import CallKind
@@ -82,7 +83,10 @@ def _changed(x: Item, y: Item) -> tuple[list[Divergence], list[Divergence]]:
     before, after = x.content(), y.content()
     first: list[Divergence] = []
     rest: list[Divergence] = []
-    for found in (question_differences(before, after), outcome_differences(before, after)):
+    questions = differing_questions(x.node, y.node)
+    if questions is None:
+        questions = question_differences(before, after)
+    for found in (questions, kept_outcomes(outcome_differences(before, after), x.node, y.node)):
         divergences = [_field(each, x.node, y.node) for each in found]
         divergences.sort(key=lambda each: not each.structural)  # stable: the first structural one leads, then in order
         first += divergences[:1]

@@ -10,8 +10,10 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from reenact.boundary.question import PLAIN_HTTP
 from reenact.compare.content import Content, content, raw_key
 from reenact.compare.sequences import aligned
+from reenact.values.call import HttpRequest
 from reenact.values.run import Node
 
 
@@ -44,7 +46,10 @@ class Item:
 
     @property
     def name(self) -> Hashable:
-        """Kind and name."""
+        """Kind and name. A model's call is named by what it speaks: every emitter calls its span something else."""
+        request = self.node.call.request
+        if isinstance(request, HttpRequest) and request.shape != PLAIN_HTTP:
+            return self.node.kind, request.shape
         return self.node.kind, self.node.call.name
 
     def _keyed(self) -> tuple[str, str]:

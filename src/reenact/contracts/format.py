@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from reenact.values.log import Record
 from reenact.values.span import SpanRecord
 
 
@@ -20,7 +21,10 @@ class Format:
     """The file ending that `export` gives it."""
     recognises: Callable[[bytes], float]
     """How sure this format is, 0 to 1, given the first 64 KiB of a file."""
-    encode: Callable[[Iterable[SpanRecord]], bytes]
-    """Spell spans toward the disk."""
-    decode: Callable[[BinaryIO, Path], Iterator[SpanRecord]]
-    """Read spans back, one at a time. The path names the place in errors (`errors.InputError`)."""
+    decode: Callable[[BinaryIO, Path], Iterator[Record]]
+    """Read spans, and log events where the format has them, one at a time.
+
+    The path names the place in errors (`errors.InputError`), the only ones raised.
+    """
+    encode: Callable[[Iterable[SpanRecord]], bytes] | None = None
+    """Spell spans toward the disk. None for a format that is only read."""

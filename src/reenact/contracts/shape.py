@@ -59,6 +59,10 @@ class Shape:
     """Tell from a request body whether a stream was asked for."""
     unfold: Callable[[Json], bytes] | None = None
     """Spell a whole reply as the stream that folds into it, for a recording that kept no more than that of a stream."""
+    write_request: Callable[[Asked], Json] | None = None
+    """Spell a request body of which only the meaning was kept; reading it gives the same. Nothing is invented."""
+    write_reply: Callable[[Answered], Json] | None = None
+    """Spell a whole reply likewise. What an SDK cannot do without and nobody said is empty: a time of 0, no id."""
     wording: Wording | None = None
     """How a fork changes what a reply says; None where a reply says nothing in words."""
     needs: tuple[bytes, ...] = ()

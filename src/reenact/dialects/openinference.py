@@ -9,13 +9,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, cast
+from dataclasses import replace
+from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from reenact.boundary.foreign import (
+    CALL_ID,
+    Loss,
+    body_shape,
+    carried,
+    is_reply,
+    marked,
+    model_call,
+    provider_of,
+    richer_answer,
+    richer_question,
+)
+from reenact.boundary.foreign import DIALECT as DIALECT_MARK
 from reenact.boundary.question import PLAIN_HTTP
-from reenact.contracts.dialect import Dialect
+from reenact.boundary.rebuilding import failure, rebuilt
+from reenact.contracts.dialect import Dialect, Writing
 from reenact.contracts.shape import Shape
 from reenact.discover import members
+from reenact.encodings import native, python_repr, tool_io
+from reenact.encodings import openinference as flat
 from reenact.values import flattened, sse, typed
 from reenact.values.call import (
     Body,
@@ -27,7 +44,6 @@ from reenact.values.call import (
     HttpRequest,
     Outcome,
     Raised,
-    Request,
     Returned,
     Streamed,
     Unfinished,
@@ -44,8 +60,8 @@ from reenact.values.evidence import (
     request_to_attributes,
 )
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.lenient import as_object, as_text
-from reenact.values.message import Answered
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.message import Answered, Asked
 from reenact.values.raised import exception_of_span
 from reenact.values.span import Attribute, SpanRecord
 
@@ -232,7 +248,7 @@ def _encode_outcome(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 
 
 def _recognises(span: SpanRecord) -> float:
-    if "reenact.schema_version" in span.attributes:
+    if "reenact.schema_version" in span.attributes or "reenact.boundary" in span.attributes:
         return 1.0
     if _KIND in span.attributes:
         return 0.9
@@ -262,60 +278,57 @@ def _given(attributes: Mapping[str, Attribute], derived: Mapping[str, Attribute]
         elif name != "reenact.tenant" and (name == _KIND or name.startswith(_OURS)):
             continue
         elif not name.startswith(_FLATTENED) and derived.get(name) != value:
-            given[name] = _json(value)
+            given[name] = carried(value)
     return given
-
-
-def _json(value: Any) -> Json:
-    """Carry an attribute's value as JSON. A sequence may come as a tuple; bytes get a tag."""
-    return typed.encode(list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value)
 
 
 def _decode_foreign(span: SpanRecord, kind: CallKind) -> tuple[Call, Outcome]:
     """Read a span that another emitter wrote, or a root of ours, which says no more than where others hang."""
     attributes = span.attributes
     given = {
-        name: _json(value)
+        name: carried(value)
         for name, value in attributes.items()
         if name not in (_KIND, "input.value", "input.mime_type", "output.value", "output.mime_type")
     }
+    if "reenact.schema_version" in attributes:
+        call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=given)
+        return call, _told_outcome(span)
+    if kind is CallKind.UNKNOWN and _KIND not in attributes:
+        kind = CallKind.LLM
+    given[DIALECT_MARK] = "openinference"
+    if kind is CallKind.LLM and _prepares(attributes):
+        kind = CallKind.CHAIN
+    if kind is CallKind.LLM or (kind is CallKind.EMBEDDING and _exact_body(span, kind) is not None):
+        return _decode_model(span, kind, given)
+    if kind is CallKind.EMBEDDING:
+        return _decode_embedding(span, given)
+    if kind is CallKind.TOOL:
+        return _decode_tool(span, given)
+    if kind in (CallKind.RETRIEVER, CallKind.RERANKER):
+        return _decode_search(span, kind, given)
+    call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=given)
+    return call, _told_outcome(span)
+
+
+def _prepares(attributes: Mapping[str, Attribute]) -> bool:
+    """Tell a function that returns what a model is to be asked, which some instrumentors take for a call of it."""
+    told = attributes.get("output.value")
+    if not isinstance(told, str) or '"messages"' not in told:
+        return False
+    if any(name.startswith(("llm.input_messages", "llm.output_messages", "llm.token_count")) for name in attributes):
+        return False
+    value = as_object(parsed_or_none(told))
+    return isinstance(value.get("messages"), list) and "choices" not in value and "role" not in value
+
+
+def _told_arguments(attributes: Mapping[str, Attribute]) -> FunctionCall:
     asked = attributes.get("input.value")
     body = parsed_or_none(asked) if isinstance(asked, str) else None
-    shape = _shape_of(body, kind, attributes) if isinstance(body, dict) else ""
-    if shape == "anthropic.messages" and isinstance(body, dict):  # these two are told by the span's name alone
-        if span.name.endswith("messages.count_tokens"):
-            shape = "anthropic.count_tokens"
-        elif span.name.endswith("messages.stream") and "stream" not in body:
-            asked = compact({**body, "stream": True})
-            given["reenact.rebuilt"] = ["request"]
-    request: Request
-    if shape and isinstance(asked, str):
-        request = HttpRequest(shape=shape, method="POST", url="", body=Body(asked.encode("utf-8", "surrogatepass")))
-    else:
-        plain = body if body is not None or not isinstance(asked, str) else asked
-        request = FunctionCall(function="", arguments=typed.encode(plain))
-    name = as_text(given.get("tool.name")) if kind is CallKind.TOOL else ""
-    call = Call(kind=kind, name=name or span.name, request=request, attributes=given)
-    return call, _foreign_outcome(span, call)
+    return FunctionCall(function="", arguments=typed.encode(asked if body is None and isinstance(asked, str) else body))
 
 
-def _shape_of(body: dict[str, Json], kind: CallKind, attributes: Mapping[str, Attribute]) -> str:
-    """Tell a provider's request body from the frameworks' own objects by the keys that its API requires."""
-    if not isinstance(body.get("model"), str):
-        return ""
-    if kind is CallKind.EMBEDDING:
-        return "openai.embeddings" if "input" in body else ""
-    if kind is not CallKind.LLM:
-        return ""
-    system = attributes.get("llm.system") or attributes.get("llm.provider")
-    if isinstance(messages := body.get("messages"), list) and all("role" in as_object(each) for each in messages):
-        name = "anthropic.messages" if system == "anthropic" else "openai.chat"
-    else:
-        name = "openai.responses" if isinstance(body.get("input"), str | list) and system != "google" else ""
-    return name if name in _shapes() else ""
-
-
-def _foreign_outcome(span: SpanRecord, call: Call) -> Outcome:
+def _told_outcome(span: SpanRecord) -> Outcome:
+    """Read what came of a function as it was written down."""
     if "reenact.outcome" in span.attributes:  # our own root, of a process that ended before it did
         return outcome_from_attributes(span.attributes)
     if (exception := exception_of_span(span)) is not None:
@@ -324,12 +337,178 @@ def _foreign_outcome(span: SpanRecord, call: Call) -> Outcome:
     if not isinstance(text, str) or text == _REDACTED:
         return Unfinished()
     value = parsed_or_none(text)
-    if isinstance(call.request, HttpRequest) and isinstance(value, dict):
-        headers = (("content-type", JSON),)
-        body = Body(text.encode("utf-8", "surrogatepass"))
-        return Returned(payload=HttpReply(status=200, headers=headers, body=body))
     plain = span.attributes.get("output.mime_type") != JSON or (value is None and text != "null")
     return Returned(payload=Value(json=typed.encode(text if plain else value)))
+
+
+def _exact_body(span: SpanRecord, kind: CallKind) -> HttpRequest | None:
+    """Give the request where `input.value` is a provider's whole body, not a framework's own object."""
+    text = span.attributes.get("input.value")
+    body = parsed_or_none(text) if isinstance(text, str) else None
+    system = as_text(carried(span.attributes.get("llm.system") or span.attributes.get("llm.provider")))
+    shape = body_shape(body, kind, system) if isinstance(body, dict) else ""
+    if not shape or not isinstance(text, str) or _REDACTED in text:
+        return None
+    if shape == "anthropic.messages" and span.name.endswith("messages.count_tokens"):
+        shape = "anthropic.count_tokens"
+    return HttpRequest(shape=shape, method="POST", url="", body=Body(text.encode("utf-8", "surrogatepass")))
+
+
+def _decode_model(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> tuple[Call, Outcome]:
+    grown = flat.tree(span.attributes)
+    said = _answer(span, grown)
+    exact = _exact_body(span, kind)
+    if exact is None:
+        asked = _question(span, grown)
+        system = _provider(given, asked.model or flat.model_named(grown, "llm"))
+        asked = replace(asked, model=asked.model and asked.model.removeprefix(f"{system}/"))  # a gateway's word for it
+        attributes = marked(given, "openinference", _lost_of_rebuilt(asked, grown))
+        return model_call(span, asked, said, said=attributes, system=system, api=_api(span), kind=kind)
+    body = as_object(parsed_or_none(exact.body.data))
+    if exact.shape == "anthropic.messages" and span.name.endswith("messages.stream") and "stream" not in body:
+        exact = replace(exact, body=Body(compact({**body, "stream": True}).encode("utf-8", "surrogatepass")))
+        given["reenact.rebuilt"] = ["stream"]  # nothing but the span's name says that it was a stream
+    outcome = _exact_reply(span, exact)
+    if outcome is None:
+        shape = _shapes()[exact.shape]
+        _, outcome, marks = rebuilt(Asked(), said, system=shape.system, api=shape.operation)
+        if isinstance(outcome, Returned):
+            given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), *(m for m in marks if m != "request")]
+    elif isinstance(outcome, Returned) and exception_of_span(span) is not None:
+        given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), "failure"]
+    return Call(kind=kind, name=span.name, request=exact, attributes=given), outcome
+
+
+def _api(span: SpanRecord) -> str:
+    """Tell OpenAI's responses from its chat completions by the reply, or by what was called."""
+    told = span.attributes.get("output.value")
+    if isinstance(told, str) and '"object":"response"' in told.replace(" ", ""):
+        return "responses"
+    named = span.name.lower().removeprefix("a").startswith("response") or span.scope.name.endswith("openai_agents")
+    return "responses" if named else ""
+
+
+def _exact_reply(span: SpanRecord, request: HttpRequest) -> Outcome | None:
+    """Give the outcome where `output.value` is a provider's whole reply, or None where it must be made of its parts."""
+    if (exception := exception_of_span(span)) is not None:
+        return failure(_shapes()[request.shape], exception)
+    text = span.attributes.get("output.value")
+    value = parsed_or_none(text) if isinstance(text, str) else None
+    if not isinstance(text, str) or not isinstance(value, dict) or _REDACTED in text:
+        return None
+    if not is_reply(value, request.shape):
+        return None
+    headers = (("content-type", JSON),)
+    return Returned(payload=HttpReply(status=200, headers=headers, body=Body(text.encode("utf-8", "surrogatepass"))))
+
+
+def _question(span: SpanRecord, grown: flat.Tree) -> Asked:
+    """Read the question from the flat messages, or from the framework's own object where that says more."""
+    text = span.attributes.get("input.value")
+    read = native.asked(_framework_s(text)) if isinstance(text, str) and text != _REDACTED else None
+    return richer_question(flat.asked(grown), read)
+
+
+def _answer(span: SpanRecord, grown: flat.Tree) -> Answered:
+    text = span.attributes.get("output.value")
+    read = native.answered(_framework_s(text)) if isinstance(text, str) and text != _REDACTED else None
+    return richer_answer(flat.answered(grown, text if isinstance(text, str) else ""), read)
+
+
+def _framework_s(text: str) -> Json:
+    """Read what a framework wrote of its own objects: JSON, `repr` of objects in JSON, or `repr`."""
+    value = parsed_or_none(text)
+    if value is None:
+        return python_repr.read(text) if text[:1] in "{[" else text
+    return python_repr.within(value)
+
+
+def _provider(given: Mapping[str, Json], model: str) -> str:
+    """Find who answered: as the emitter says it, as LangChain's metadata do, or as the model is called."""
+    metadata = as_object(parsed_or_none(as_text(given.get("metadata"))))
+    known = given.get("llm.system") or given.get("llm.provider") or metadata.get("ls_provider")
+    return as_text(known) or provider_of(model)
+
+
+def _lost_of_rebuilt(asked: Asked, grown: flat.Tree) -> list[Loss]:
+    losses: list[Loss] = []
+    fix = "record with `reenact run -- …`, which keeps it"
+    if asked.model and not flat.names_the_asked_model(grown):
+        lost = "the model asked for: one name is kept, which may be that of the one that answered"
+        losses.append(Loss(field="request model", lost=lost, fix=fix))
+    if flat.completes_a_text(grown):
+        losses.append(Loss(field="api", lost="the API: a text was completed, and is rebuilt as a message", fix=fix))
+    return losses
+
+
+def _decode_embedding(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcome]:
+    grown = flat.tree(span.attributes)
+    texts, vectors = flat.embedded(grown)
+    model = flat.model_named(grown, "embedding") or flat.model_named(grown, "llm")
+    told = flat.answered(grown)
+    settings = as_object(parsed_or_none(as_text(given.get("embedding.invocation_parameters")) or "null"))
+    kept = {
+        name: settings[name] for name in ("dimensions", "encoding_format", "user") if settings.get(name) is not None
+    }
+    if not texts:
+        call = Call(kind=CallKind.EMBEDDING, name=span.name, request=_told_arguments(span.attributes), attributes=given)
+        return call, _told_outcome(span)
+    asked = Asked(model=model or None, inputs=texts, parameters=kept)
+    answer = Answered(model=model or None, vectors=vectors, usage=told.usage)
+    system = _provider(given, model)
+    return model_call(span, asked, answer, said=given, system=system, kind=CallKind.EMBEDDING)
+
+
+def _decode_tool(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcome]:
+    """Read a tool's call out of what instrumentors wrap around its arguments and its result."""
+    attributes = span.attributes
+    described = tool_io.read(given.get("tool.parameters"))
+    asked = attributes.get("input.value")
+    arguments: Json = None
+    if isinstance(asked, str):
+        read = tool_io.read(asked)
+        if isinstance(read, str) and read[:1] in ("{", "["):
+            read = python_repr.read(read) or read
+        arguments = tool_io.arguments(read, tool_io.parameter_names(described))
+    elif not tool_io.is_schema(described):
+        arguments = described
+    outcome, answers = _tool_outcome(span)
+    called = as_text(given.get("tool.id")) or as_text(given.get("tool_call.id")) or answers
+    if called:
+        given[CALL_ID] = given.get(CALL_ID) or called
+    request = FunctionCall(function="", arguments=typed.encode(arguments))
+    name = as_text(given.get("tool.name")) or span.name
+    return Call(kind=CallKind.TOOL, name=name, request=request, attributes=given), outcome
+
+
+def _tool_outcome(span: SpanRecord) -> tuple[Outcome, str]:
+    """Read what a tool said, and which call it answers, where a framework's message around it says so."""
+    outcome = _told_outcome(span)
+    text = span.attributes.get("output.value")
+    if not isinstance(outcome, Returned) or not isinstance(text, str):
+        return outcome, ""
+    read = tool_io.read(text)
+    if "input.mime_type" not in span.attributes or "langchain" in span.scope.name:
+        read = tool_io.unwrapped(read)  # LangChain's tracers say no type for a tool's input
+    value, answers = tool_io.result(read)
+    if not answers and read == tool_io.read(text):
+        return outcome, ""
+    return Returned(payload=Value(json=typed.encode(value))), answers
+
+
+def _decode_search(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> tuple[Call, Outcome]:
+    """Read a retriever's or a reranker's call: what it was asked, and the documents that it found."""
+    grown = flat.tree(span.attributes)
+    outcome = _told_outcome(span)
+    request = _told_arguments(span.attributes)
+    found = flat.documents(grown, "retrieval", "documents")
+    if kind is CallKind.RERANKER:
+        found = flat.documents(grown, "reranker", "output_documents")
+        if "input.value" not in span.attributes:
+            request = FunctionCall(function="", arguments=typed.encode(flat.to_rank(grown)))
+    if found and isinstance(outcome, Unfinished):
+        outcome = Returned(payload=Value(json=typed.encode(found)))
+    return Call(kind=kind, name=span.name, request=request, attributes=given), outcome
 
 
 def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:
@@ -411,13 +590,11 @@ def _yielded(chunk: Chunk) -> Json:
     return chunk.value if chunk.data is None else chunk.data.decode("utf-8", "replace")
 
 
-DIALECT = Dialect(
-    name="openinference",
-    recognises=_recognises,
+WRITING = Writing(
     encode_call=_encode_call,
     split_call=_split_call,
     encode_outcome=_encode_outcome,
     encode_reply=lambda _call, status, headers, body: reply_to_attributes(status, headers, body),
-    decode=_decode,
     flatten=_flatten,
 )
+DIALECT = Dialect(name="openinference", recognises=_recognises, decode=_decode, writing=WRITING)

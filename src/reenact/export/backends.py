@@ -12,6 +12,7 @@
     OTEL_EXPORTER_OTLP_[TRACES_]INSECURE          for gRPC endpoints that name no scheme
     REENACT_EXPORT                                to each of these URLs as well: http, https, grpc, grpcs, file
     REENACT_EXPORT_HEADERS                        headers for the URLs in REENACT_EXPORT
+    REENACT_EXPORT_BATCH_BYTES                    bytes of one request (`limits.py`)
 
 The timeout is in seconds, as opentelemetry-python has always read it, though the specification says milliseconds: the
 same variable must not mean two things to two exporters in one process. The headers of one variable never go to the
@@ -28,6 +29,7 @@ from urllib.parse import unquote, urlsplit
 
 from reenact.errors import InputError
 from reenact.export.file import FileSender
+from reenact.export.limits import limits_from
 from reenact.export.otlp_grpc import GrpcTarget, OtlpGrpcSender
 from reenact.export.otlp_http import HttpTarget, OtlpHttpSender
 from reenact.export.sender import Sender
@@ -51,10 +53,11 @@ def backends_from_environment(environ: Mapping[str, str]) -> list[Sender]:
     if (standard := _standard(settings)) is not None:
         senders.append(standard)
     headers = _headers(environ.get(_OUR_HEADERS, ""), _OUR_HEADERS)
+    size = settings.size
     for url in dict.fromkeys(part.strip() for part in environ.get(_OURS, "").split(",")):
         if url in ("", "none"):
             continue
-        sender = _ours(url, headers)
+        sender = _ours(url, headers, size)
         # The same endpoint under other credentials is another project; under none of its own it is the same one.
         if headers or "@" in url or sender.name not in {known.name for known in senders}:
             senders.append(sender)
@@ -98,6 +101,10 @@ class _Settings:
             raise InputError(f"${variable}", f"{value!r} is not a compression we have", hint="Set gzip or none.")
         return value.lower() != "none"
 
+    @property
+    def size(self) -> int:
+        return limits_from(self.environ).size
+
     def file(self, name: str) -> str | None:
         return self.find(name)[1] or None
 
@@ -126,6 +133,7 @@ def _standard(settings: _Settings) -> Sender | None:
             certificate=settings.file("CERTIFICATE"),
             client_certificate=settings.file("CLIENT_CERTIFICATE"),
             client_key=settings.file("CLIENT_KEY"),
+            max_bytes=settings.size,
         ),
         variable,
     )
@@ -150,22 +158,24 @@ def _standard_grpc(settings: _Settings, endpoint: str, variable: str) -> Sender:
             certificate=settings.file("CERTIFICATE"),
             client_certificate=settings.file("CLIENT_CERTIFICATE"),
             client_key=settings.file("CLIENT_KEY"),
+            max_bytes=settings.size,
         )
     )
 
 
-def _ours(url: str, headers: tuple[tuple[str, str], ...]) -> Sender:
+def _ours(url: str, headers: tuple[tuple[str, str], ...], size: int) -> Sender:
     scheme = url.partition("://")[0].lower() if "://" in url else ""
     if scheme in ("http", "https"):
         try:
             bare = urlsplit(url).path in ("", "/")
         except ValueError:
             bare = False
-        return _http(HttpTarget(url=_with_path(url) if bare else url, headers=headers), _OURS)
+        return _http(HttpTarget(url=_with_path(url) if bare else url, headers=headers, max_bytes=size), _OURS)
     if scheme in ("grpc", "grpcs"):
         address = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
         if address:
-            return OtlpGrpcSender(GrpcTarget(address=address, tls=scheme == "grpcs", headers=headers))
+            tls = scheme == "grpcs"
+            return OtlpGrpcSender(GrpcTarget(address=address, tls=tls, headers=headers, max_bytes=size))
     if scheme == "file":
         path = unquote(urlsplit(url).path)
         if path.strip("/"):

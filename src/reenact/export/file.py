@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from reenact.export.outcome import Delivered, Outcome, Retry
-from reenact.formats.otlp_json import FORMAT
+from reenact.formats.otlp_json import encode
 from reenact.values.span import SpanRecord
 
 
@@ -32,7 +32,7 @@ class FileSender:
         file is cut back to what it was. A disk has no time limit, so `within_s` is not looked at.
         """
         del within_s
-        data = FORMAT.encode(spans)
+        data = encode(spans)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock, _locked(self._path) as handle:

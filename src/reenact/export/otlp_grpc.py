@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.errors import InputError
+from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge
 from reenact.export.replies import partial, shortest
 from reenact.export.rpc_status import RpcStatus, read_status
@@ -22,6 +23,9 @@ from reenact.values.span import SpanRecord
 _METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 _RETRYABLE = frozenset({"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"})
 """OTLP specification 1.11, "Failures"; RESOURCE_EXHAUSTED is one of them only where RetryInfo comes along."""
+_SETTINGS = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "NOT_FOUND"})
+_PERHAPS_LATER = frozenset({"INTERNAL", "UNKNOWN", "RESOURCE_EXHAUSTED"})
+"""Not to be retried by OTLP; yet the spans are in the store, and asking a few times more costs nobody anything."""
 _TOO_LARGE = re.compile(r"message[^.]{0,60}(?:larger than|too large|exceeds)", re.IGNORECASE)
 _DETAILS = "grpc-status-details-bin"
 _EXCERPT = 200
@@ -47,8 +51,8 @@ class GrpcTarget:
     """A file of trusted certificate authorities (PEM) instead of the system's."""
     client_certificate: str | None = None
     client_key: str | None = None
-    max_bytes: int = 64 << 20
-    """A request with more than this before compression is not tried."""
+    max_bytes: int = BATCH_BYTES
+    """A request of several spans with more than this before compression is not tried."""
 
 
 class OtlpGrpcSender:
@@ -126,7 +130,9 @@ def _judged(failure: Any, count: int) -> Outcome:
         return Retry(reason=reason, after_s=delay)
     if code == "RESOURCE_EXHAUSTED" and _TOO_LARGE.search(details):
         return TooLarge(reason=reason)
-    return Rejected(count=count, reason=reason)
+    if code in _SETTINGS:
+        return Rejected(count=count, reason=reason, cure="setting")
+    return Rejected(count=count, reason=reason, whole=True, cure="time" if code in _PERHAPS_LATER else "")
 
 
 def _status(failure: Any) -> RpcStatus:

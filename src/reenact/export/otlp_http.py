@@ -17,6 +17,7 @@ from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from reenact.errors import InputError
+from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge
 from reenact.export.replies import HttpAnswer, judged, shortest
 from reenact.formats.otlp_proto import to_request
@@ -41,8 +42,8 @@ class HttpTarget:
     """A file of trusted certificate authorities (PEM) instead of the system's."""
     client_certificate: str | None = None
     client_key: str | None = None
-    max_bytes: int = 64 << 20
-    """A request with more than this before compression is not tried; 64 MiB is what OTLP 1.11 recommends to servers."""
+    max_bytes: int = BATCH_BYTES
+    """A request of several spans with more than this before compression is not tried."""
 
 
 class OtlpHttpSender:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,10 @@ class Rejected:
     reason: str
     delivered: int = 0
     """How many spans of the same request it accepted (`partial_success`)."""
+    whole: bool = field(default=False, compare=False)
+    """The request was refused as a whole: one span of it may be the cause, and the others be taken without it."""
+    cure: Literal["", "setting", "time"] = field(default="", compare=False)
+    """What would let the very same spans in: another endpoint or credential, or perhaps time (a 5xx of its own)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ _ADVICE = {
     405: "; check the path of the endpoint, most end in /v1/traces",
     415: "; it may not take protobuf, or not gzip (OTEL_EXPORTER_OTLP_COMPRESSION=none)",
 }
+_SETTINGS = frozenset({*_ADVICE, 402, 407, 421, 426, 511})
+"""Statuses that say nothing of the spans: they were asked of the wrong place, or by the wrong one."""
 _EXCERPT = 200
 
 
@@ -54,7 +56,8 @@ def judged(answer: HttpAnswer, count: int) -> Outcome:
     if 200 <= status < 300:
         return _judged_success(answer, count)
     if 300 <= status < 400:
-        return Rejected(count=count, reason=f"answered {status}, sending us to {_location(answer)}; name that endpoint")
+        reason = f"answered {status}, sending us to {_location(answer)}; name that endpoint"
+        return Rejected(count=count, reason=reason, cure="setting")
     told = said(answer)
     reason = f"answered {status}" + (f": {told}" if told else "")
     if status in _RETRYABLE:
@@ -62,7 +65,10 @@ def judged(answer: HttpAnswer, count: int) -> Outcome:
     # The Collector answers an oversized body with 400, as its server library does.
     if status == 413 or (status == 400 and _TOO_LARGE.search(told)):
         return TooLarge(reason=reason)
-    return Rejected(count=count, reason=reason + _ADVICE.get(status, ""))
+    if status in _SETTINGS or status >= 500:
+        cure = "setting" if status in _SETTINGS else "time"
+        return Rejected(count=count, reason=reason + _ADVICE.get(status, ""), whole=True, cure=cure)
+    return Rejected(count=count, reason=reason + _ADVICE.get(status, ""), whole=True)
 
 
 def retry_after(text: str, now: datetime | None = None) -> float | None:
@@ -110,7 +116,7 @@ def _judged_success(answer: HttpAnswer, count: int) -> Outcome:
             return partial(part.rejected_spans, part.error_message, count)
     kind = answer.content_type or "no content type"
     reason = f"answered {answer.status} with something that is no OTLP reply ({kind}): {said(answer)}"
-    return Rejected(count=count, reason=reason)
+    return Rejected(count=count, reason=reason, cure="setting")
 
 
 def _judged_json(told: dict[str, Any], count: int) -> Outcome:

@@ -11,6 +11,9 @@ A `start` with `turn: [n, of, shared]` is a turn of a conversation: its `input.v
 of the text that turn `of` had, and then what is written; it is known as `n` from there on in the place of `of`.
 The last `CONVERSATIONS` are known. Where the turn before is lost, the value is left out and `reenact.damaged` names it.
 
+A journal that grows long goes on in further files, `<name>.1.rnj` and so on, each with a head and an `open` of its own;
+a span may begin in one and end in another. `torn` stands behind a frame that a full disk cut.
+
 The version is in the magic; a reader keeps every version it ever knew (the first had CRC-32, the second no turns).
 """
 
@@ -33,7 +36,7 @@ from reenact.values.json import Json, compact
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
 MAGIC = b"RNACTJ3\n"
-_SUMS: Mapping[bytes, Callable[[bytes], int]] = {
+_SUMS: Mapping[bytes, Callable[[bytes | memoryview], int]] = {
     b"RNACTJ1\n": zlib.crc32,
     b"RNACTJ2\n": zlib.adler32,
     MAGIC: zlib.adler32,
@@ -41,12 +44,26 @@ _SUMS: Mapping[bytes, Callable[[bytes], int]] = {
 """The checksum of each version. CRC-32 needs tables that an agent's own work drives out of the cache at every call."""
 _HEAD = struct.Struct(">II")
 _LARGEST_FRAME = 1 << 30
+SUFFIX = ".rnj"
 TEXT = "input.value"
 """The attribute that grows with a conversation."""
+_MOST_HEADLESS = 10_000
 CONVERSATIONS = 8
 """The last texts of so many conversations are known; the one that was not heard of for longest goes."""
 _BEGINS = b'{"t":"'
 """How every payload begins."""
+_LOST, _LOST_OF_REQUEST = "reenact.lost", "reenact.lost.request"
+
+
+def segment_name(name: str, number: int) -> str:
+    """Name the file of a journal with this number, from 0."""
+    return f"{name}.{number}{SUFFIX}" if number else f"{name}{SUFFIX}"
+
+
+def segment_of(file: str) -> tuple[str, int]:
+    """Give the name of the journal that a file belongs to, and its number in it."""
+    name, _, number = file.removesuffix(SUFFIX).partition(".")
+    return name, int(number) if number.isdecimal() else 0
 
 
 def frame(payload: dict[str, Any]) -> bytes:
@@ -56,6 +73,11 @@ def frame(payload: dict[str, Any]) -> bytes:
     except (TypeError, orjson.JSONEncodeError):  # lone surrogates, integers over 64 bit
         data = json.dumps(payload, default=_tagged, separators=(",", ":")).encode()
     return _HEAD.pack(len(data), zlib.adler32(data)) + data
+
+
+_TORN = b'{"t":"torn"}'
+TORN = _HEAD.pack(len(_TORN), zlib.adler32(_TORN)) + _TORN
+"""Written behind a frame that could not be written whole, so that what is left of it is no damage."""
 
 
 def _tagged(value: Any) -> Any:
@@ -87,6 +109,8 @@ class _Open:
     start: dict[str, Any]
     attributes: dict[str, Any]
     chunks: list[list[Any]] = field(default_factory=list[list[Any]])
+    files: set[int] = field(default_factory=set[int])
+    """The files that hold anything of it."""
 
 
 class Reader:
@@ -103,10 +127,22 @@ class Reader:
         self._sum = _SUMS[MAGIC]
         self.damaged = 0
         """Gaps that had to be passed over."""
+        self.file = 0
+        """The number of the file that is read."""
+        self.spans = 0
+        """Spans that ended."""
+        self.above: dict[tuple[str, str], None] = {}
+        """Trace and span id of parents that began nowhere in this journal, or had ended before."""
+        self.traces: set[str] = set()
+        """The trace of all that it holds; two where they are several."""
+        self.headless: dict[str, dict[str, Any]] = {}
+        """Ends of spans whose beginning is not there, by span id: of a damaged journal, or of a forked process."""
+        self._given_up = 0
 
     def feed(self, data: bytes) -> Iterator[SpanRecord]:
         """Take more bytes and yield the spans that ended in them."""
-        self._rest += data
+        self._rest = self._rest + data if self._rest else data
+        del data  # a frame may be as large as the memory that is left
         if not self._begun:
             if len(self._rest) < len(MAGIC):
                 return
@@ -124,7 +160,27 @@ class Reader:
         finally:
             self._rest = self._rest[offset:]
 
-    def _next(self, offset: int) -> tuple[int, bytes] | None:
+    def wanted(self) -> int:
+        """Say how many bytes the frame that is read at the moment lacks, by its head; 0 where nothing says."""
+        if len(self._rest) < _HEAD.size or not self._begun:
+            return 0
+        length, _ = _HEAD.unpack_from(self._rest)
+        return max(0, _HEAD.size + length - len(self._rest)) if length <= _LARGEST_FRAME else 0
+
+    def next_file(self, number: int) -> None:
+        """Go on with a further file of the journal."""
+        self.file = number
+        self._given_up += len(self._rest)
+        self._rest, self._begun = b"", False
+        self._turns.clear()
+
+    untagged = staticmethod(_untagged)
+
+    def needed(self) -> set[int]:
+        """Give the numbers of the files that hold anything of a span which has not ended."""
+        return {number for opened in self._open.values() for number in opened.files}
+
+    def _next(self, offset: int) -> tuple[int, memoryview] | None:
         """Give the payload of the next whole frame, and where it ends."""
         payload, at = self._frame(offset), offset
         while payload is None:  # the end, a frame that is still being written, or a damaged one with others behind it
@@ -136,17 +192,17 @@ class Reader:
         self.damaged += at > offset
         return at + _HEAD.size + len(payload), payload
 
-    def _read(self, payload: bytes) -> SpanRecord | None:
+    def _read(self, payload: memoryview) -> SpanRecord | None:
         try:
             try:
                 read = orjson.loads(payload)
             except orjson.JSONDecodeError:  # lone surrogates
-                read = json.loads(payload)
+                read = json.loads(bytes(payload))
             return self._take(read)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(self.place, f"a frame is none of a journal's: {error!r}") from error
 
-    def _frame(self, offset: int) -> bytes | None:
+    def _frame(self, offset: int) -> memoryview | None:
         """Give the payload of the frame at `offset`, or None at the end, at a torn tail or at a damaged frame."""
         rest = self._rest
         if len(rest) - offset < _HEAD.size:
@@ -154,7 +210,7 @@ class Reader:
         length, checksum = _HEAD.unpack_from(rest, offset)
         if length > _LARGEST_FRAME or len(rest) - offset < _HEAD.size + length:
             return None
-        payload = rest[offset + _HEAD.size : offset + _HEAD.size + length]
+        payload = memoryview(rest)[offset + _HEAD.size : offset + _HEAD.size + length]
         return payload if self._sum(payload) == checksum else None
 
     def _take(self, payload: dict[str, Any]) -> SpanRecord | None:
@@ -162,20 +218,45 @@ class Reader:
             case "open":
                 self.header = payload
             case "start":
-                self._open[payload["span"]] = _Open(payload, self._begun_with(payload))
-            case "head":
-                if opened := self._open.get(payload["span"]):
-                    opened.attributes.update(_untagged(payload["attributes"]))
-            case "chunk":
-                if opened := self._open.get(payload["span"]):
-                    opened.chunks.append(payload["chunk"])
+                self._begin(payload)
+            case "head" | "chunk":
+                self._go_on(payload)
             case "note":
                 self.notes.update(payload["note"])
             case "end":
-                if opened := self._open.pop(payload["span"], None):
-                    return self._span(opened, payload)
+                return self._end(payload)
+            case "torn":
+                self.damaged -= self.damaged > 0
             case _:
                 pass  # a later version's frame: nothing of ours is lost by passing over it
+        return None
+
+    def _begin(self, payload: dict[str, Any]) -> None:
+        attributes = self._begun_with(payload)
+        self._open[payload["span"]] = _Open(payload, attributes, files={self.file})
+        if len(self.traces) < 2:
+            self.traces.add(payload["trace"])
+        parent = payload["parent"]
+        if parent is not None and parent not in self._open and attributes.get("reenact.run.root") is not True:
+            self.above[payload["trace"], parent] = None
+
+    def _go_on(self, payload: dict[str, Any]) -> None:
+        opened = self._open.get(payload["span"])
+        if opened is None:
+            return
+        opened.files.add(self.file)
+        if payload["t"] == "head":
+            opened.attributes.update(_untagged(payload["attributes"]))
+        else:
+            opened.chunks.append(payload["chunk"])
+
+    def _end(self, payload: dict[str, Any]) -> SpanRecord | None:
+        opened = self._open.pop(payload["span"], None)
+        if opened is not None:
+            self.spans += 1
+            return self._span(opened, payload)
+        if len(self.headless) < _MOST_HEADLESS:
+            self.headless[payload["span"]] = payload
         return None
 
     def _begun_with(self, start: dict[str, Any]) -> dict[str, Any]:
@@ -195,7 +276,7 @@ class Reader:
 
     def torn(self) -> int:
         """Count the bytes at the end that are no whole frame."""
-        return len(self._rest)
+        return self._given_up + len(self._rest)
 
     def unfinished(self) -> Iterator[SpanRecord]:
         """Yield the spans that never ended, as incomplete, with what is known of them."""
@@ -228,7 +309,7 @@ class Reader:
             end_ns=end["ns"],
             status=end.get("status", 0),
             status_message=end.get("message", ""),
-            attributes=opened.attributes | _untagged(end["attributes"]),
+            attributes=_told_once(opened.attributes | _untagged(end["attributes"])),
             events=tuple(
                 SpanEvent(name=name, time_ns=ns, attributes=_untagged(attributes))
                 for name, ns, attributes in end.get("events", ())
@@ -240,6 +321,15 @@ class Reader:
             resource=Resource(attributes=_untagged(self.header.get("resource", {}))),
             scope=Scope(name=self.header.get("scope", "reenact"), version=self.header.get("version", "")),
         )
+
+
+def _told_once(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Say in one place what was left out of a span at its beginning and at its end."""
+    early = attributes.pop(_LOST_OF_REQUEST, None)
+    if early is not None:
+        said = [each for text in (early, attributes.get(_LOST)) if text for each in json.loads(text)]
+        attributes[_LOST] = compact(cast("Json", said))
+    return attributes
 
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
@@ -296,7 +386,7 @@ def end_frame(span: SpanRecord) -> dict[str, Any]:
 
 FORMAT = Format(
     name="journal",
-    suffix=".rnj",
+    suffix=SUFFIX,
     recognises=lambda head: 1.0 if head[: len(MAGIC)] in _SUMS else 0.0,
     encode=_encode,
     decode=_decode,

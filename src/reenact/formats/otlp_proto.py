@@ -11,6 +11,7 @@ deep that receivers refuse the whole batch (protobuf stops at 100 messages) beco
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -19,12 +20,16 @@ from reenact.contracts.format import Format
 from reenact.errors import InputError
 from reenact.values.json import compact
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
+from reenact.values.log import LogRecord, Record
+from reenact.values.otlp import plain
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogMessage
+    from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceMessage
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 _RESOURCE_SPANS = 0x0A
@@ -33,7 +38,7 @@ _INSIDE = frozenset({0x0A, 0x12, 0x1A})
 """Tags of ResourceSpans: resource, scope_spans, schema_url."""
 _MESSAGE_BYTES = 4 << 20
 _HEAD_BYTES = 64 << 10
-_WHAT_IT_IS = "Expected OTLP traces in protobuf; files of metrics, of logs or of another program hold no spans."
+_WHAT_IT_IS = "Expected OTLP traces or logs in protobuf; files of metrics or of another program hold neither."
 
 # ---------------------------------------------------------------------------------------------------- bytes to spans
 
@@ -127,15 +132,15 @@ class _Source:
         return InputError(f"{self._path}: byte {self.position}", problem, hint=hint)
 
 
-def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
+def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     source = _Source(stream, path)
     if not source.framing:
         raise source.error("this is not OTLP protobuf", _WHAT_IT_IS)
     found = False
     for data in _groups(source):
-        for span in _read_group(data, source):
+        for record in _read_logs(data, source) if _holds_logs(data) else _read_group(data, source):
             found = True
-            yield span
+            yield record
     if not found:
         raise source.error("this protobuf holds no spans", _WHAT_IT_IS)
 
@@ -180,13 +185,9 @@ def _read_group(data: bytes, source: _Source) -> Iterator[SpanRecord]:
         raise source.error(f"the message that ends here is not OTLP traces ({refusal})", _WHAT_IT_IS) from None
     if data and not group.ListFields():
         raise source.error("the message that ends here has only unknown fields", _WHAT_IT_IS)
-    resource = Resource(
-        attributes=_attributes(group.resource.attributes),
-        schema_url=group.schema_url,
-        dropped_attributes=group.resource.dropped_attributes_count,
-    )
+    resource = _read_resource(group.resource, group.schema_url)
     for entry in group.scope_spans:
-        scope = _read_scope(entry)
+        scope = _read_scope(entry.scope, entry.schema_url)
         for span in entry.spans:
             for name, value, size in (("trace id", span.trace_id, 16), ("span id", span.span_id, 8)):
                 if len(value) != size:
@@ -194,13 +195,90 @@ def _read_group(data: bytes, source: _Source) -> Iterator[SpanRecord]:
             yield _read_span(span, resource, scope)
 
 
-def _read_scope(entry: ScopeSpans) -> Scope:
+def _holds_logs(data: bytes) -> bool:
+    """Tell ResourceLogs from ResourceSpans, whose outer fields are the same.
+
+    By the first record in it: the times of a log record are fixed 64-bit numbers in its fields 1 and 11, where a span
+    has its trace id and its events.
+    """
+    for _, scoped in _fields(data, _SCOPED):
+        for _, record in _fields(scoped, _SCOPED):
+            return any(tag in _LOG_TIMES for tag, _ in _fields(record))
+    return False
+
+
+_SCOPED = 0x12
+"""Tag of scope_spans or scope_logs in a resource's group, and of a span or log record below."""
+_LOG_TIMES = frozenset({0x09, 0x59})
+_SKIPPED = {1: 8, 5: 4}
+
+
+def _fields(data: bytes | memoryview, wanted: int | None = None) -> Iterator[tuple[int, memoryview]]:
+    """Give tag and content of each field of a message, up to where it is none; content of the bytes fields alone."""
+    view, at = memoryview(data), 0
+    while at < len(view):
+        tag, at = _varint(view, at)
+        size = 0
+        if tag & 7 in (0, 2):
+            size, at = _varint(view, at)
+            size = size if tag & 7 == 2 else 0
+        if not tag or not at or at + size > len(view) or tag & 7 in (3, 4, 6, 7):
+            return
+        if wanted in (None, tag):
+            yield tag, view[at : at + size]
+        at += size + _SKIPPED.get(tag & 7, 0)
+
+
+def _read_logs(data: bytes, source: _Source) -> Iterator[LogRecord]:
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
+
+    try:
+        group = ResourceLogs.FromString(data)
+    except DecodeError as refusal:
+        raise source.error(f"the message that ends here is not OTLP logs ({refusal})", _WHAT_IT_IS) from None
+    resource = _read_resource(group.resource, group.schema_url)
+    for entry in group.scope_logs:
+        scope = _read_scope(entry.scope, entry.schema_url)
+        for log in entry.log_records:
+            yield _read_log(log, resource, scope)
+
+
+def _read_log(log: LogMessage, resource: Resource, scope: Scope) -> LogRecord:
+    attributes = _attributes(log.attributes)
+    named = attributes.get("event.name")
+    return LogRecord(
+        trace_id=log.trace_id.hex() if len(log.trace_id) == 16 and log.trace_id.strip(b"\0") else "",
+        span_id=log.span_id.hex() if len(log.span_id) == 8 and log.span_id.strip(b"\0") else "",
+        time_ns=log.time_unix_nano,
+        observed_ns=log.observed_time_unix_nano,
+        event_name=log.event_name or (named if isinstance(named, str) else ""),
+        body=plain(_any(log.body)),
+        attributes=attributes,
+        severity=int(log.severity_number),
+        severity_text=log.severity_text,
+        resource=resource,
+        scope=scope,
+        flags=log.flags,
+        dropped_attributes=log.dropped_attributes_count,
+    )
+
+
+def _read_resource(resource: ResourceMessage, schema_url: str) -> Resource:
+    return Resource(
+        attributes=_attributes(resource.attributes),
+        schema_url=schema_url,
+        dropped_attributes=resource.dropped_attributes_count,
+    )
+
+
+def _read_scope(scope: InstrumentationScope, schema_url: str) -> Scope:
     return Scope(
-        name=entry.scope.name,
-        version=entry.scope.version,
-        attributes=_attributes(entry.scope.attributes),
-        schema_url=entry.schema_url,
-        dropped_attributes=entry.scope.dropped_attributes_count,
+        name=scope.name,
+        version=scope.version,
+        attributes=_attributes(scope.attributes),
+        schema_url=schema_url,
+        dropped_attributes=scope.dropped_attributes_count,
     )
 
 
@@ -406,16 +484,20 @@ def _clamped(number: int, bits: int) -> int:
     return min(max(number, 0), (1 << bits) - 1)
 
 
-def _encode(spans: Iterable[SpanRecord]) -> bytes:
+def encode(spans: Iterable[SpanRecord]) -> bytes:
     """Spell spans as messages set one after another, each of some megabytes at most unless one span alone is more."""
-    pieces: list[bytes] = []
+    return b"".join(_messages(spans))
+
+
+def _messages(spans: Iterable[SpanRecord]) -> Iterator[bytes]:
     batch: list[SpanRecord] = []
     for span in spans:
         batch.append(span)
         if len(batch) >= 64:
-            pieces += _serialised(batch)
+            yield from _serialised(batch)
             batch = []
-    return b"".join(pieces + _serialised(batch))
+    if batch:
+        yield from _serialised(batch)
 
 
 def _serialised(batch: list[SpanRecord]) -> list[bytes]:
@@ -426,4 +508,57 @@ def _serialised(batch: list[SpanRecord]) -> list[bytes]:
     return [request.SerializeToString()]
 
 
-FORMAT = Format(name="otlp-proto", suffix=".otlp.pb", recognises=_recognises, encode=_encode, decode=_decode)
+def _encode_framed(spans: Iterable[SpanRecord]) -> bytes:
+    """Spell spans as the Collector's file exporter does with `format: proto`: each message after its length."""
+    return b"".join(len(message).to_bytes(4, "big") + message for message in _messages(spans))
+
+
+def _encode_packed(spans: Iterable[SpanRecord]) -> bytes:
+    """Spell spans as the Collector's file exporter does with `compression: zstd`: each message a frame of its own."""
+    from zstandard import ZstdCompressor
+
+    packed = (ZstdCompressor().compress(message) for message in _messages(spans))
+    return b"".join(len(frame).to_bytes(4, "big") + frame for frame in packed)
+
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+def _decode_packed(stream: BinaryIO, path: Path) -> Iterator[Record]:
+    """Read what `_encode_packed` spells. A file is unpacked before a format sees it; this is for bytes as they are."""
+    from zstandard import ZstdDecompressor, ZstdError
+
+    limit, position = max_record_bytes(), 0
+    while prefix := stream.read(4):
+        frame = stream.read(min(int.from_bytes(prefix, "big"), limit))
+        place = f"{path}: byte {position}"
+        position += 4 + len(frame)
+        if len(prefix) < 4 or len(frame) < int.from_bytes(prefix, "big"):
+            raise InputError(
+                place, "the file ends inside a message, or the message is over the limit", hint=_WHAT_IT_IS
+            )
+        try:
+            with ZstdDecompressor().stream_reader(frame) as reader:
+                message = reader.read(limit + 1)
+        except ZstdError as failure:
+            raise InputError(place, f"the zstd data is damaged ({failure})") from None
+        if len(message) > limit:
+            raise InputError(place, f"a message is over the limit of {spelled(limit)}", hint=RAISE_THE_LIMIT)
+        yield from _decode(io.BytesIO(message), path)
+
+
+FORMAT = Format(name="otlp-proto", suffix=".otlp.pb", recognises=_recognises, encode=encode, decode=_decode)
+COLLECTOR = Format(
+    name="collector-proto",
+    suffix=".collector.pb",
+    recognises=lambda head: 0.85 if _framing(head) == "fixed" else 0.0,
+    encode=_encode_framed,
+    decode=_decode,
+)
+COLLECTOR_ZSTD = Format(
+    name="collector-zstd",
+    suffix=".collector.zstd",
+    recognises=lambda head: 0.85 if head[4:8] == _ZSTD else 0.0,
+    encode=_encode_packed,
+    decode=_decode_packed,
+)

@@ -1,7 +1,8 @@
-"""Phoenix's own JSON: what `GET /v1/projects/{project}/spans` gives and `POST` takes; `…/spans/otlpv1` is read too.
+"""Phoenix's own JSON: what `GET /v1/projects/{project}/spans` gives and `POST` takes, and what tools make of it.
 
-Both are pages `{"data": [span, …], "next_cursor": …}`, one or several in a file. Phoenix keeps attributes, events,
-status, name, ids and parents. It keeps no resource, scope, link or OpenTelemetry kind; times come back to the
+Read are pages `{"data": [span, …], "next_cursor": …}`, one or several in a file, of that and of `…/spans/otlpv1`; lines
+and arrays of spans; and the envelopes `{"traceId": …, "spans": […]}` of its command line. Phoenix keeps attributes,
+events, status, name, ids and parents. It keeps no resource, scope, link or OpenTelemetry kind; times come back to the
 microsecond, as binary fractions in `otlpv1`; the JSON text of `metadata` comes back as one attribute for each of its
 leaves, which is undone here; `openinference.span.kind` is the field `span_kind`, and a missing `llm.provider` is filled
 in. Bytes and numbers that JSON has no spelling for have none here either, and are left out.
@@ -21,15 +22,18 @@ from typing import Any, BinaryIO, cast
 from reenact.contracts.format import Format
 from reenact.errors import InputError
 from reenact.values.documents import documents
-from reenact.values.json import Json, compact
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.losses import LOST, marked
+from reenact.values.otlp import plain
+from reenact.values.skeleton import holds
 from reenact.values.span import KIND_INTERNAL, Attribute, SpanEvent, SpanLink, SpanRecord
 
 _KIND = "openinference.span.kind"
 _METADATA = "metadata"
 _STATUSES = ("UNSET", "OK", "ERROR")
 _PAGE = re.compile(rb'\s*\{\s*"(?:data|next_cursor)"\s*:')
-_OWN = re.compile(rb'"data"\s*:\s*\[\s*\{(?:(?!"attributes"|"events").)*?"(?:context|span_kind)"\s*:', re.DOTALL)
-_OTLP = re.compile(rb'"(?:array_value|string_value|start_time_unix_nano|parent_span_id)"\s*:')
+_OWN = "context.trace_id|context", "span_kind|status_code", "start_time"
+_OTLP = "trace_id", "span_id", "start_time_unix_nano", "attributes"
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
 _TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,9 +41,15 @@ _Object = dict[str, Any]
 
 
 def _recognises(head: bytes) -> float:
-    if not _PAGE.match(head.removeprefix(b"\xef\xbb\xbf")):
-        return 0.0
-    return 0.97 if _OWN.search(head) or (b'"data"' in head and _OTLP.search(head)) else 0.02
+    if _has(head, "data[].", _OWN) or _has(head, "data[].", _OTLP):
+        return 0.97
+    if _has(head, "", _OWN) or _has(head, "spans[].", (*_OWN, "span_kind")):
+        return 0.95 if holds(head, "span_kind|spans[].span_kind") else 0.0
+    return 0.02 if _PAGE.match(head.removeprefix(b"\xef\xbb\xbf")) else 0.0
+
+
+def _has(head: bytes, within: str, wanted: tuple[str, ...]) -> bool:
+    return holds(head, *("|".join(f"{within}{name}" for name in names.split("|")) for names in wanted))
 
 
 # ---------------------------------------------------------------------------------------------------- bytes to spans
@@ -47,10 +57,11 @@ def _recognises(head: bytes) -> float:
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     more: object = None
+    known: set[str] = set()
     for line, document in documents(stream, str(path)):
         try:
-            spans = [_span(each) for each in _page(document)]
-            more = cast("_Object", document).get("next_cursor")
+            spans = _marked([_span(each) for each in _page(document)], known)
+            more = cast("_Object", document).get("next_cursor") if isinstance(document, dict) else None
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as refusal:
             problem = f"this is not shaped like spans of Phoenix ({type(refusal).__name__}: {refusal})"
             raise InputError(f"{path}:{line}", problem) from None
@@ -60,10 +71,39 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         raise InputError(str(path), "the last page says that there are more spans", hint=hint)
 
 
+_LOSSES = (
+    {
+        "field": "resource",
+        "lost": "Phoenix keeps no resource, scope, links or kind of a span: which process and program it was",
+        "fix": "export OTLP from the emitter beside Phoenix, as with REENACT_EXPORT",
+    },
+    {
+        "field": "times",
+        "lost": "Phoenix keeps microseconds: instants closer than that have no order",
+        "fix": "export OTLP from the emitter beside Phoenix, as with REENACT_EXPORT",
+    },
+)
+
+
+def _marked(spans: list[SpanRecord], known: set[str]) -> list[SpanRecord]:
+    """Say once for each trace what Phoenix does not keep: one trace may come in many lines."""
+    fresh = [span.trace_id not in known for span in spans]
+    known.update(span.trace_id for span in spans)
+    told = marked((span for span, new in zip(spans, fresh, strict=True) if new), _LOSSES)
+    return [told.pop(0) if new else span for span, new in zip(spans, fresh, strict=True)]
+
+
 def _page(document: object) -> list[_Object]:
-    if not isinstance(document, dict) or not isinstance(document.get("data"), list):
-        raise ValueError("a page is an object with an array `data`")  # noqa: TRY004 - as every other wrong shape
-    return cast("list[_Object]", document["data"])
+    """Give the spans of a page, of an envelope, of an array of either or of spans, or a span alone."""
+    if isinstance(document, list):
+        return [span for item in cast("list[object]", document) for span in _page(item)]
+    told = cast("_Object", document) if isinstance(document, dict) else {}
+    within = next((told[name] for name in ("data", "spans") if isinstance(told.get(name), list)), None)
+    if within is not None:
+        return cast("list[_Object]", within)
+    if "context" not in told:
+        raise ValueError("a page is an object with an array `data`, a span one with `context`")
+    return [told]
 
 
 def _span(told: _Object) -> SpanRecord:
@@ -179,9 +219,25 @@ def _mended(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
 def _object(told: object) -> dict[str, Attribute]:
     if told is None:
         return {}
+    if isinstance(told, str):  # its GraphQL gives them as text
+        told = parsed_or_none(told)
     if not isinstance(told, dict):
         raise TypeError("attributes are no object")
-    return cast("dict[str, Attribute]", told)
+    attributes = cast("dict[str, Attribute]", told)
+    nested = isinstance(attributes.get("openinference"), dict) or isinstance(attributes.get("llm"), dict)
+    return dict(_flat("", attributes)) if nested else attributes
+
+
+def _flat(prefix: str, told: Attribute) -> Iterator[tuple[str, Attribute]]:
+    """Give nested attributes, as Phoenix's screen shows them, under their dotted names."""
+    if isinstance(told, dict) and told and prefix != f"{_METADATA}.":
+        for name, value in told.items():
+            yield from _flat(f"{prefix}{name}.", value)
+    elif isinstance(told, list) and told and all(isinstance(item, dict) for item in told):
+        for number, item in enumerate(told):
+            yield from _flat(f"{prefix}{number}.", item)
+    else:
+        yield prefix.removesuffix("."), compact(plain(told)) if isinstance(told, dict) else told
 
 
 def _text(told: object) -> str:
@@ -232,12 +288,17 @@ def _told(span: SpanRecord) -> dict[str, Json]:
         "end_time": _instant(span.end_ns),
         "status_code": _STATUSES[span.status] if span.status < len(_STATUSES) else "UNSET",
         "status_message": span.status_message,
-        "attributes": _plain(span.attributes),
+        "attributes": _plain({name: value for name, value in span.attributes.items() if not _ours(name, value)}),
         "events": [
             {"name": event.name, "timestamp": _instant(event.time_ns), "attributes": _plain(event.attributes)}
             for event in span.events
         ],
     }
+
+
+def _ours(name: str, value: Attribute) -> bool:
+    """Tell a mark of this very format, which reading makes again."""
+    return name == LOST and value == [*_LOSSES]
 
 
 def _plain(attributes: Mapping[str, Attribute]) -> dict[str, Json]:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reenact.contracts.dialect import Dialect
 from reenact.discover import members
+from reenact.graph.asked_below import with_calls_below
+from reenact.graph.inherited import inherited
 from reenact.graph.join import joined
+from reenact.graph.logs import joined as with_logs
+from reenact.graph.parts import settled, with_parts
+from reenact.graph.recovered import recovered
 from reenact.graph.twins import folded
-from reenact.values.call import Call, CallKind, FunctionCall, Outcome, Unfinished
+from reenact.values.call import Call, CallKind, FunctionCall, HttpRequest, Outcome, Unfinished
 from reenact.values.json import Json, parsed_or_none
+from reenact.values.log import Record
 from reenact.values.run import Node, Run
 from reenact.values.span import SpanRecord
 
 _NOTHING = object()
+_MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
 
 
-def build(spans: Iterable[SpanRecord], *, source: str = "") -> list[Run]:
-    """Rebuild every run that `spans` hold, one a trace, oldest first."""
+def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
+    """Rebuild every run that spans and log events hold, one a trace, oldest first."""
     traces: dict[str, dict[str, SpanRecord]] = defaultdict(dict)
     doubled: dict[str, int] = defaultdict(int)
-    for span in spans:
+    for span in with_logs(records):
         known = traces[span.trace_id].get(span.span_id)
         if known is not None:
             doubled[span.trace_id] += not _told_again(known, span)
@@ -50,16 +57,40 @@ def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
 
 
 def interpret(span: SpanRecord) -> tuple[Call, Outcome]:
-    """Read a span with the dialect that is surest of it; what none knows stays an unknown call."""
-    best = max(members("dialects", Dialect), key=lambda dialect: dialect.recognises(span), default=None)
-    if best is None or best.recognises(span) <= 0:
+    """Read a span with the dialect that is surest of it; what none knows stays an unknown call.
+
+    Where the surest finds a call of a model of which it cannot tell what was asked, a dialect that can, on a span that
+    two vendors wrote upon, reads it instead.
+    """
+    surest, most = None, 0.0
+    for dialect in members("dialects", Dialect):
+        sure = dialect.recognises(span)
+        if sure > most:
+            surest, most = dialect, sure
+        if most >= 1:
+            break
+    if surest is None:
         request = FunctionCall(function="", arguments={})
         return Call(kind=CallKind.UNKNOWN, name=span.name, request=request), Unfinished()
-    return best.decode(span)
+    call, outcome = surest.decode(span)
+    if call.kind in _MODELS and isinstance(call.request, FunctionCall) and "reenact.boundary" not in span.attributes:
+        return _told_by_another(span, surest, call) or (call, outcome)
+    return call, outcome
+
+
+def _told_by_another(span: SpanRecord, surest: Dialect, call: Call) -> tuple[Call, Outcome] | None:
+    """Read a call of a model, of which one dialect cannot tell what was asked, with the surest of those that can."""
+    others = ((other.recognises(span), other) for other in members("dialects", Dialect) if other is not surest)
+    for _, other in sorted(((sure, other) for sure, other in others if sure > 0), key=lambda pair: -pair[0]):
+        told = other.decode(span)
+        if told[0].kind is call.kind and isinstance(told[0].request, HttpRequest):
+            return told
+    return None
 
 
 def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:
     notes: list[str] = []
+    spans = with_parts(with_calls_below(settled(spans)))
     if doubled:
         notes.append(f"{doubled} duplicate spans folded")
     projections = {
@@ -85,7 +116,13 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
         notes.append(f"{orphans} spans name a parent that is not in the recording")
     if skewed := _skewed(kept, parents):
         notes.append(f"{skewed} spans begin before the span they hang below (clock skew)")
-    nodes = joined(nodes)
+    spoken = Counter(str(name) for node in nodes if (name := node.call.attributes.get("reenact.dialect")))
+    if spoken:
+        said = ", ".join(f"{name} ({count})" for name, count in spoken.most_common())
+        notes.append(f"spans of other emitters, read as {said}")
+    nodes, told = recovered(joined(inherited(nodes)))
+    if told:
+        notes.append(f"{told} tool calls have no span; the model calls around them tell what was asked and answered")
     return _described(trace_id, nodes, notes, source)
 
 
@@ -177,10 +214,11 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
     resource: Mapping[str, Any] = root.span.resource.attributes if root else {}
 
     def first(*names: str) -> str | None:
-        for node in ([root] if root else []) + nodes:
-            for name in names:
-                if (value := node.span.attributes.get(name)) not in (None, ""):
-                    return str(value)
+        for node in ([root] if root else []) + nodes:  # a dialect spells its own names for these as ours
+            for held in (node.span.attributes, node.call.attributes):
+                for name in names:
+                    if (value := held.get(name)) not in (None, ""):
+                        return str(value)
         return None
 
     return Run(

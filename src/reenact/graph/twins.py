@@ -1,112 +1,80 @@
 """Twins: one call that several instrumentations saw is one record, the one with the most evidence.
 
 A provider's SDK that opens spans of its own, a framework over it and an instrumentor beside both may all write down
-the same call. Two spans of one trace are twins where different emitters wrote them, of the same kind of call, about
-the same model or tool, and one stands below the other or both ran at the same time; what the two say of the reply's
-id and of the question must not contradict it. Twins are paired one to one by emitter, so that of two equal calls at
-once neither is lost. The lesser twin's place in the tree goes to the one that stays; spans that only give structure
-stay where they were.
+the same call, and one instrumentation may write it twice, from without and from within. Two spans of one trace are
+twins where different emitters wrote them, of the same kind of call, about the same model or tool, and one stands below
+the other or both ran at the same time; what the two say of the reply's id, of the question and of the answer must not
+contradict it. Two spans of one emitter are twins only where something says so: the same reply, the same calls of tools,
+the same question and answer. Twins are paired one to one by emitter, so that of two equal calls at once neither is
+lost. The lesser twin's place in the tree goes to the one that stays, which takes over what only the other says
+(`graph.merging`); spans that only give structure stay where they were, and a span that encloses several calls is
+structure itself.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
-from reenact.boundary.reading import answered, asked
-from reenact.values.call import CallKind, FunctionCall, HttpReply, HttpRequest, Raised, Returned, Streamed, Unfinished
-from reenact.values.json import canonical
-from reenact.values.message import Text
+from reenact.graph.merging import as_frame, merged
+from reenact.graph.sighting import (
+    FUNCTIONS,
+    OURS,
+    Known,
+    Sighting,
+    about_the_same,
+    arguments,
+    family_of,
+    same_id,
+    sighting,
+    voice_of,
+)
+from reenact.values.call import CallKind, Unfinished
 from reenact.values.run import Node
-from reenact.values.span import SpanRecord
 
-_MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING, CallKind.RERANKER})
-_FUNCTIONS = frozenset({CallKind.TOOL, CallKind.RETRIEVER})
-_THROUGH = frozenset({CallKind.CHAIN, CallKind.UNKNOWN, CallKind.PROMPT})
-"""Kinds that may stand between two twins."""
-_OURS = "reenact.schema_version"
-_MODEL_NAMES = (
-    "gen_ai.request.model",
-    "gen_ai.response.model",
-    "llm.request.model_name",
-    "llm.response.model_name",
-    "llm.model_name",
-    "embedding.model_name",
-)
-_CONTENT = re.compile(
-    r"input\.value|events|gen_ai\.(?:input\.messages|prompt(?:\..*)?)"
-    r"|llm\.(?:input_messages\..*|prompts(?:\..*)?)|traceloop\.entity\.input"
-)
-"""Attributes in which emitters keep what was asked."""
-_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
-_BETWEEN = re.compile(r"[\W_]+")
-_HIGHEST = 64
-"""How many spans above a call are looked at."""
 _NEAREST, _ALIGNED = 32, 8
 """How many calls of another emitter, before and behind, are looked at for a twin that stands beside."""
+_MOST_EMITTERS = 12
+"""How many emitters of a trace are compared with each other call by call; a trace has two or three."""
+_ROUNDS = 8
+"""How often a trace is gone through; two suffice for all that is not made up."""
+_EQUALS = 8
+"""How many calls of equal evidence are looked at for one of the same emitter."""
 _AFTERWARDS_NS = 250_000_000
 """How long after the end of a stream Logfire may log what came of it."""
-_GIST = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Seen:
-    """A call as one emitter saw it."""
-
-    node: Node
-    emitter: str
-    family: CallKind
-    names: frozenset[str]
-    """The models it names, as spelled by most, or the tool's name."""
-    id: str
-    """What the reply, or the tool call, is identified by; empty where the emitter did not say."""
-    gist: str
-    """The letters and digits with which the last text of the question begins; empty where there is no body."""
-    content: str
-    """The letters and digits of all that was kept of the question, where there is no body."""
-    note: bool
-    """It is a log of Logfire's."""
-    above: tuple[str, ...]
-    """The spans above it that may be the same call seen from farther out."""
-    higher: frozenset[str]
-    """All spans above it."""
-
-    @property
-    def worth(self) -> tuple[bool, int, bool, int]:
-        """Say how much can be made of it: an answered request, the exactness of its evidence, then the inner one."""
-        node = self.node
-        told = not isinstance(node.outcome, Unfinished)
-        over_http = isinstance(node.call.request, HttpRequest) or self.family in _FUNCTIONS
-        exactness = 3 if _OURS in node.span.attributes else 2 if "reenact.rebuilt" not in node.call.attributes else 1
-        return over_http and told, exactness if over_http else 0, told, node.number
-
-    @property
-    def end_ns(self) -> int:
-        """When it was over, as far as is known."""
-        return max(self.node.span.start_ns, self.node.span.end_ns)
-
-    @property
-    def failed(self) -> bool:
-        """It brought no answer, so another attempt of the same call may follow."""
-        match self.node.outcome:
-            case Returned(payload=HttpReply(status=status)) | Streamed(status=status):
-                return status >= 400
-            case outcome:
-                return isinstance(outcome, Raised)
 
 
 def folded(nodes: list[Node]) -> tuple[list[Node], int]:
-    """Fold twins. Nodes come and go in causal order; gives them numbered anew, and how many are gone."""
-    into = _twins(nodes)
-    if not into:
-        return nodes, 0
+    """Fold twins. Nodes come and go in causal order; gives them numbered anew, and how many are gone.
+
+    What is folded may bring others side by side, so this goes on until nothing is left to fold.
+    """
+    gone, known = 0, Known()
+    for _ in range(_ROUNDS):
+        nodes, went, changed = _once(nodes, known)
+        gone += went
+        if not changed:
+            break
+    return nodes, gone
+
+
+def _once(nodes: list[Node], known: Known) -> tuple[list[Node], int, bool]:
+    into, frames = _twins(nodes, known)
+    if not into and not frames:
+        return nodes, 0, False
     by_id = {node.id: node for node in nodes}
-    kept = [node for node in nodes if node.id not in into]
-    return [_placed(node, number, _parent(node, into, by_id)) for number, node in enumerate(kept, 1)], len(into)
+    gone: dict[str, list[Node]] = defaultdict(list)
+    for node_id, stays in into.items():
+        gone[stays].append(by_id[node_id])
+    for stays, twins in gone.items():
+        by_id[stays] = merged(by_id[stays], twins)
+    for node_id in frames:
+        by_id[node_id] = as_frame(by_id[node_id])
+    kept = [by_id[node.id] for node in nodes if node.id not in into]
+    return [_placed(node, number, _parent(node, into, by_id)) for number, node in enumerate(kept, 1)], len(into), True
 
 
 def _placed(node: Node, number: int, parent: str | None) -> Node:
@@ -127,25 +95,38 @@ def _parent(node: Node, into: Mapping[str, str], by_id: Mapping[str, Node]) -> s
     return above
 
 
-def _twins(nodes: list[Node]) -> dict[str, str]:
-    """Find the calls that are to go, each with the one that stays for it."""
-    candidates = [node for node in nodes if _family(node) is not None]
-    if len({(_emitter(node.span), _is_note(node.span)) for node in candidates}) < 2:
-        return {}
+def _twins(nodes: list[Node], known: Known) -> tuple[dict[str, str], frozenset[str]]:
+    """Find the calls that are to go, each with the one that stays for it, and the spans that enclose several calls."""
     by_id = {node.id: node for node in nodes}
-    seen = {node.id: _look(node, by_id) for node in candidates}
-    pairs = sorted(_pairs(seen), key=lambda pair: pair[0])
+    candidates = [node for node in nodes if family_of(node) is not None]
+    if len({voice_of(node.span) for node in candidates}) < 2 and not _any_within(candidates, by_id):
+        return {}, frozenset()
+    seen = {node.id: sighting(node, by_id, known) for node in candidates}
+    pairs = sorted(_pairs(seen), key=lambda pair: (*pair[0], pair[1].node.id, pair[2].node.id))
     several = _frames_of_several(seen)
     gone: dict[str, str] = {}
-    saw = {node_id: {(each.emitter, each.note)} for node_id, each in seen.items()}
+    groups = {node_id: [each] for node_id, each in seen.items()}
     for (unlike, *_), one, other in pairs:
         if unlike and (one.node.id in several) is not (other.node.id in several):
             continue  # it holds several calls: it is none of them
         less, more = sorted((_last(one.node.id, gone), _last(other.node.id, gone)), key=lambda last: seen[last].worth)
-        if saw[less].isdisjoint(saw[more]):
+        if less != more and _fit(groups[less], groups[more]):
             gone[less] = more
-            saw[more] |= saw[less]
-    return {node_id: _last(node_id, gone) for node_id in gone}
+            groups[more] += groups[less]
+    into = {node_id: _last(node_id, gone) for node_id in gone}
+    frames = frozenset(node_id for node_id in several if _is_foreign_model(seen[node_id]) and node_id not in gone)
+    return into, frames - set(into.values())
+
+
+def _any_within(candidates: list[Node], by_id: Mapping[str, Node]) -> bool:
+    """Tell whether any call stands right below another of its kind."""
+    return any(
+        node.parent in by_id and node.kind is by_id[node.parent].kind for node in candidates if node.parent is not None
+    )
+
+
+def _is_foreign_model(each: Sighting) -> bool:
+    return each.family is CallKind.LLM and OURS not in each.node.span.attributes
 
 
 def _last(node_id: str, gone: Mapping[str, str]) -> str:
@@ -155,155 +136,165 @@ def _last(node_id: str, gone: Mapping[str, str]) -> str:
     return node_id
 
 
-def _family(node: Node) -> CallKind | None:
-    """Say what kind of call a span may be a twin of, or None where it is structure or the agent's own function."""
-    kind, ours = node.kind, _OURS in node.span.attributes
-    if kind in _FUNCTIONS:
-        return kind
-    if kind in _MODELS:
-        return None if ours and isinstance(node.call.request, FunctionCall) else kind
-    attributes = node.span.attributes
-    names_a_model = "gen_ai.request.model" in attributes and "gen_ai.operation.name" not in attributes
-    return CallKind.LLM if kind is CallKind.UNKNOWN and names_a_model and not ours else None
-
-
-def _emitter(span: SpanRecord) -> str:
-    """Name who wrote a span. Some backends drop the scope; the spelling tells emitters apart then."""
-    if _OURS in span.attributes:
-        return "reenact"
-    if span.scope.name:
-        return span.scope.name
-    return "openinference" if "openinference.span.kind" in span.attributes else "gen_ai"
-
-
-def _is_note(span: SpanRecord) -> bool:
-    """Tell Logfire's logs, which say at the end of a stream what its span of the call does not hold."""
-    return span.attributes.get("logfire.span_type") == "log"
-
-
-def _look(node: Node, by_id: Mapping[str, Node]) -> _Seen:
-    family = _family(node) or CallKind.UNKNOWN
-    attributes = node.span.attributes
-    names, identity, gist = {node.call.name.casefold()}, "", ""
-    if family in _FUNCTIONS:
-        identity = attributes.get("gen_ai.tool.call.id") or attributes.get("tool.id") or ""
-    else:
-        request, reply = asked(node), answered(node)
-        named = [attributes.get(name) for name in _MODEL_NAMES]
-        named += [said.model for said in (request, reply) if said is not None]
-        names = {name.rpartition("/")[2].casefold() for name in named if isinstance(name, str) and name}
-        identity = (reply.id if reply else None) or attributes.get("gen_ai.response.id") or ""
-        texts = (
-            [part.text for said in request.messages for part in said.parts if isinstance(part, Text)] if request else []
-        )
-        gist = _letters(texts[-1])[:_GIST] if texts else ""
-    emitter = _emitter(node.span)
-    nested, higher = _above(node, emitter, family, by_id)
-    return _Seen(
-        node=node,
-        emitter=emitter,
-        family=family,
-        names=frozenset(names),
-        id=str(identity),
-        note=_is_note(node.span),
-        gist=gist,
-        content="" if gist or family in _FUNCTIONS else _content(node.span),
-        above=nested,
-        higher=higher,
+def _fit(some: list[Sighting], others: list[Sighting]) -> bool:
+    """Tell whether two groups may be one call: no emitter saw it twice, unless its two spans are twins themselves."""
+    if _folded_before(some) & _who(others) or _folded_before(others) & _who(some):
+        return False
+    return all(
+        (one.emitter, one.note) != (other.emitter, other.note)
+        or _unlike(one, other, nested=_related(one, other)) is not None
+        for one in some
+        for other in others
     )
 
 
-def _letters(text: str) -> str:
-    """Reduce a text to its letters and digits, so that spellings of it in JSON, or in JSON in JSON, are one."""
-
-    def plain(escape: re.Match[str]) -> str:
-        return chr(int(escape[1], 16)) if escape[1] else ""
-
-    return _BETWEEN.sub("", _ESCAPED.sub(plain, text))
+def _who(group: list[Sighting]) -> set[tuple[str, bool]]:
+    return {(each.emitter, each.note) for each in group} | _folded_before(group)
 
 
-def _above(
-    node: Node, emitter: str, family: CallKind, by_id: Mapping[str, Node]
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Climb from a call: give the calls of other emitters that enclose nothing but it, and all spans above it."""
-    nested: list[str] = []
-    higher: dict[str, None] = {}
-    met, open_way, at = {emitter}, True, node.parent
-    while at is not None and at in by_id and at not in higher and len(higher) < _HIGHEST:
-        above = by_id[at]
-        higher[at] = None
-        if open_way and (kind := _family(above)) is not None:
-            other = _emitter(above.span)
-            open_way = kind is family and other not in met
-            met.add(other)
-            if open_way:
-                nested.append(at)
-        elif above.kind not in _THROUGH:
-            open_way = False
-        at = above.parent
-    return tuple(nested), frozenset(higher)
+def _folded_before(group: list[Sighting]) -> set[tuple[str, bool]]:
+    """Name the emitters of the twins that an earlier round folded into these."""
+    voices = [voice_of(span) for each in group for span in each.node.twins]
+    return {(emitter, note) for emitter, _, note in voices}
 
 
-_Pair = tuple[tuple[int, bool, bool, int, int], _Seen, _Seen]
+def _related(one: Sighting, other: Sighting) -> bool:
+    """Tell whether one stands anywhere below the other."""
+    return other.node.id in one.higher or one.node.id in other.higher
+
+
+_Pair = tuple[tuple[int, bool, bool, int, int], Sighting, Sighting]
 """Two that may be twins, after how little they are alike."""
 
 
-def _pairs(seen: Mapping[str, _Seen]) -> Iterator[_Pair]:
+def _pairs(seen: Mapping[str, Sighting]) -> Iterator[_Pair]:
     for one in seen.values():
         for above in one.above:
             if (unlike := _unlike(one, seen[above], nested=True)) is not None:
                 yield (unlike, False, *_order(one, seen[above])), one, seen[above]
     for one, other in _neighbours(seen.values()):
-        related = other.node.id in one.higher or one.node.id in other.higher
-        if not related and _at_once(one, other) and (unlike := _unlike(one, other, nested=False)) is not None:
+        if (
+            not _related(one, other)
+            and _at_once(one, other)
+            and (unlike := _unlike(one, other, nested=False)) is not None
+        ):
+            yield (unlike, True, *_order(one, other)), one, other
+    for one, other in _equals(seen.values()):
+        if (
+            not _related(one, other)
+            and _at_once(one, other)
+            and (unlike := _unlike(one, other, nested=False)) is not None
+        ):
             yield (unlike, True, *_order(one, other)), one, other
 
 
-def _order(one: _Seen, other: _Seen) -> tuple[bool, int, int]:
+def _order(one: Sighting, other: Sighting) -> tuple[bool, int, int]:
     """Put pairs in order: those first of which one ran within the other, then as they began."""
-    early, late = sorted((one, other), key=lambda each: each.node.span.start_ns)
+    early, late = sorted((one, other), key=lambda each: each.start_ns)
     if late.note:
-        return False, late.node.span.start_ns - early.end_ns, 0
-    return late.end_ns > early.end_ns, early.node.span.start_ns, late.node.span.start_ns
+        return False, late.start_ns - early.end_ns, 0
+    return late.end_ns > early.end_ns, early.start_ns, late.start_ns
 
 
-def _at_once(one: _Seen, other: _Seen) -> bool:
-    early, late = sorted((one, other), key=lambda each: each.node.span.start_ns)
-    return late.node.span.start_ns <= early.end_ns + (_AFTERWARDS_NS if late.note else 0)
+def _at_once(one: Sighting, other: Sighting) -> bool:
+    early, late = sorted((one, other), key=lambda each: each.start_ns)
+    return late.start_ns <= early.end_ns + (_AFTERWARDS_NS if late.note else 0)
 
 
-def _neighbours(seen: Iterable[_Seen]) -> Iterator[tuple[_Seen, _Seen]]:
+def _within(one: Sighting, other: Sighting) -> bool:
+    """Tell whether one of two ran wholly within the other."""
+    outer, inner = sorted((one, other), key=lambda each: each.start_ns - each.end_ns)
+    return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns
+
+
+def _neighbours(seen: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]:
     """Give the calls of two emitters that began at about the same time, or that are the n-th of both."""
     for group in _by_subject(seen):
         for mine, others in combinations(group, 2):
-            starts = [other.node.span.start_ns for other in others]
+            starts = [other.start_ns for other in others]
             for number, one in enumerate(mine):
-                at = bisect_left(starts, one.node.span.start_ns)
+                at = bisect_left(starts, one.start_ns)
                 places = {*range(at - _NEAREST, at + _NEAREST), *range(number - _ALIGNED, number + _ALIGNED)}
                 yield from ((one, others[place]) for place in places if 0 <= place < len(others))
 
 
-def _by_subject(seen: Iterable[_Seen]) -> Iterator[list[list[_Seen]]]:
+def _by_subject(seen: Iterable[Sighting]) -> Iterator[list[list[Sighting]]]:
     """Group calls that may be about the same by emitter, each in the order of their beginnings."""
-    groups: dict[tuple[CallKind, str], dict[tuple[str, bool], list[_Seen]]] = defaultdict(lambda: defaultdict(list))
-    for each in sorted(seen, key=lambda each: each.node.span.start_ns):
-        subject = min(each.names, default="") if each.family in _FUNCTIONS else ""
+    groups: dict[tuple[CallKind, str], dict[tuple[str, bool], list[Sighting]]] = defaultdict(lambda: defaultdict(list))
+    for each in sorted(seen, key=lambda each: (each.start_ns, each.node.id)):
+        subject = min(each.names, default="") if each.family in FUNCTIONS else ""
         groups[each.family, subject][each.emitter, each.note].append(each)
-    yield from ([*by_emitter.values()] for by_emitter in groups.values())
+    for by_emitter in groups.values():
+        yield sorted(by_emitter.values(), key=len, reverse=True)[:_MOST_EMITTERS]
 
 
-def _unlike(one: _Seen, other: _Seen, *, nested: bool) -> int | None:
+def _equals(seen: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]:
+    """Give the calls that one piece of evidence says are the same, whoever wrote them down."""
+    groups: dict[tuple[object, ...], list[Sighting]] = defaultdict(list)
+    for each in sorted(seen, key=lambda each: (each.start_ns, each.node.id)):
+        if each.id:
+            groups[each.family, "id", each.id].append(each)
+        if each.calls:
+            groups[each.family, "calls", each.calls].append(each)
+        if each.gist and each.answer:
+            groups[each.family, "said", each.gist, each.answer].append(each)
+    for group in groups.values():
+        for place, one in enumerate(group):
+            yield from ((one, other) for other in group[place + 1 : place + 1 + _EQUALS])
+
+
+def _unlike(one: Sighting, other: Sighting, *, nested: bool) -> int | None:
     """Say how unlike two calls are: 0 the same for certain, 2 nothing but place and subject; None: not the same."""
-    if one.emitter == other.emitter and not _is_told_by_note(one, other):
+    if one.family is not other.family:
         return None
-    if one.family is not other.family or not _about_the_same(one, other):
+    spelled_alike = not nested or one.dialect == other.dialect
+    own = one.emitter == other.emitter and spelled_alike and not _is_told_by_note(one, other)
+    if own and (one.note or other.note or (one.voice == other.voice and not nested)):
+        return None  # what one emitter writes in one kind of span, side by side, is as many calls
+    if one.family in FUNCTIONS:
+        return _unlike_functions(one, other, own=own)
+    told = same_id(one.id, other.id)
+    contradicts = bool(one.calls and other.calls) and not one.calls & other.calls
+    if told is False or contradicts or not about_the_same(one, other):
         return None
+    if told or (one.calls and one.calls == other.calls):
+        return 0
+    return _unlike_own(one, other, nested=nested) if own else _unlike_said(one, other, nested=nested)
+
+
+def _unlike_functions(one: Sighting, other: Sighting, *, own: bool) -> int | None:
     if one.id and other.id:
         return 0 if one.id == other.id else None
-    if one.family in _FUNCTIONS:
-        return 1 if _arguments(one.node) == _arguments(other.node) else 2
+    if own or not about_the_same(one, other):
+        return None
+    return 1 if arguments(one.node) == arguments(other.node) else 2
+
+
+def _unlike_own(one: Sighting, other: Sighting, *, nested: bool) -> int | None:
+    """Compare two spans of one emitter, which are two calls unless what was asked and answered says otherwise."""
+    asked_the_same = bool(one.gist) and one.gist == other.gist
+    answered_the_same = bool(one.answer) and one.answer == other.answer
+    if one.answer and other.answer and not answered_the_same:
+        return None
+    if nested:
+        counted = None not in one.usage and one.usage == other.usage and one.voice != other.voice
+        silent = Unfinished in (type(one.node.outcome), type(other.node.outcome))
+        return 1 if (asked_the_same and (answered_the_same or silent)) or (counted and not one.gist) else None
+    unscoped = not one.node.span.scope.name and bool(one.id) is not bool(other.id)  # of two layers one knows the id
+    return 1 if unscoped and asked_the_same and answered_the_same and _within(one, other) else None
+
+
+def _unlike_said(one: Sighting, other: Sighting, *, nested: bool) -> int | None:
+    """Compare what two emitters kept of question and answer."""
+    if one.answer and other.answer and not _begins_alike(one.answer, other.answer):
+        return None
+    inner, around = (one, other) if other.node.id in one.higher else (other, one)
+    if (inner.failed and around.answer) or (not nested and around.failed and inner.answer):
+        return None  # it is another try
     if one.gist and other.gist:
-        return 1 if one.gist == other.gist else None
+        if one.gist == other.gist:
+            return 1
+        return 2 if nested and _begins_alike(one.gist, other.gist) else None
     gist, content = one.gist or other.gist, one.content or other.content
     if not (gist and content):
         return 2
@@ -312,39 +303,20 @@ def _unlike(one: _Seen, other: _Seen, *, nested: bool) -> int | None:
     return 2 if nested else None  # the emitter may have cut what it wrote
 
 
-def _is_told_by_note(one: _Seen, other: _Seen) -> bool:
+def _begins_alike(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def _is_told_by_note(one: Sighting, other: Sighting) -> bool:
     """Tell whether the only thing that an emitter wrote twice is what came of a call, which its span did not hold."""
     call = other if one.note else one
     return one.note is not other.note and isinstance(call.node.outcome, Unfinished)
 
 
-def _about_the_same(one: _Seen, other: _Seen) -> bool:
-    """Compare models, of which an emitter may name the one asked for, another the one that answered."""
-    if one.family in _FUNCTIONS:
-        return one.names == other.names
-    if not one.names or not other.names:
-        return True
-    return any(a.startswith(b) or b.startswith(a) for a in one.names for b in other.names)
-
-
-def _arguments(node: Node) -> bytes:
-    request = node.call.request
-    return canonical(request.arguments) if isinstance(request, FunctionCall) else b""
-
-
-def _content(span: SpanRecord) -> str:
-    """Give the letters of all that an emitter kept of a question."""
-    texts = [value for name, value in span.attributes.items() if isinstance(value, str) and _CONTENT.fullmatch(name)]
-    body = span.attributes.get("request_data")  # Logfire's, of which it keeps no more than the model for some calls
-    if isinstance(body, str) and ('"messages"' in body or '"input"' in body):
-        texts.append(body)
-    return _letters("\n".join(texts))
-
-
-def _frames_of_several(seen: Mapping[str, _Seen]) -> set[str]:
-    """Find calls below which another emitter saw more than one that succeeded, by id."""
-    inside: dict[tuple[str, str], int] = defaultdict(int)
+def _frames_of_several(seen: Mapping[str, Sighting]) -> set[str]:
+    """Find calls below which one emitter saw more than one of a kind that succeeded, by id."""
+    inside: dict[tuple[str, object], int] = defaultdict(int)
     for each in seen.values():
         for above in each.above:
-            inside[above, each.emitter] += not each.failed
+            inside[above, each.voice] += not each.failed
     return {node_id for (node_id, _), count in inside.items() if count > 1}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from reenact.boundary.kept import rebuilt_parts
 from reenact.boundary.reading import answered, asked, frames
+from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.graph.units import unit_kit, unit_reasons
 from reenact.values import typed
 from reenact.values.call import (
     CallKind,
-    HttpRequest,
     Raised,
     Returned,
     Streamed,
@@ -52,8 +53,7 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
     if not runs_again:  # what runs again needs no recorded value to be made anew
         yield from _outcome_reasons(node)
         yield from _state_reasons(node)
-    if "reenact.schema_version" not in node.span.attributes:
-        yield from _foreign_reasons(node)
+    yield from foreign_reasons(node)
     if damaged := node.span.attributes.get("reenact.damaged"):
         lost = f"{damaged}: the journal is damaged where it was written down"
         yield Reason(call=node.label, field="request", lost=lost, fix="look after the disk")
@@ -105,20 +105,6 @@ def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
         yield Reason(call=node.label, field=f"{field}{place}", lost="a value that cannot be rebuilt", fix=fix)
 
 
-def _foreign_reasons(node: Node) -> Iterator[Reason]:
-    """Name what an emitter other than ours does not keep of a provider's call."""
-    if not isinstance(node.call.request, HttpRequest):
-        return
-    if isinstance(node.outcome, Returned):
-        lost = "the exact bytes, headers and status of the reply; it is answered as equal JSON with status 200"
-        yield Reason(call=node.label, field="reply", lost=lost, fix=_RECORD)
-    if parsed_or_none(node.call.request.body.data) is None:
-        yield Reason(call=node.label, field="request", lost="the request body", fix=_RECORD)
-    body = parsed_or_none(node.call.request.body.data)
-    if isinstance(body, dict) and body.get("stream") is True:
-        yield Reason(call=node.label, field="stream", lost="the boundaries of the stream's pieces", fix=_RECORD)
-
-
 def _run_reasons(run: Run) -> Iterator[Reason]:
     if run.root is None:
         yield Reason(call="run", field="root", lost="the root span is missing", fix="export the whole trace")
@@ -140,13 +126,23 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
     if suppressed:
         lost = f"{suppressed} calls made under suppress_tracing"
         yield Reason(call="run", field="calls", lost=lost, fix="do not suppress calls that a replay must answer")
+    yield from _dropped_reasons(run)
     unrecorded = run.root.span.attributes.get("reenact.unrecorded") if run.root else None
     if unrecorded:
         lost = f"{unrecorded} HTTP calls whose body is a stream, or that are a web socket's; a replay refuses them"
         yield Reason(call="run", field="calls", lost=lost, fix="declare the function around them with @reenact.tool")
+    yield from carrier_reasons(run)
     yield from _undeclared_reasons(run)
     yield from _draw_reasons(run)
     yield from unit_reasons(run)
+
+
+def _dropped_reasons(run: Run) -> Iterator[Reason]:
+    """Name what the recorder itself could not write down, at its bound or on a full disk."""
+    counts = [node.span.attributes.get("reenact.dropped") for node in run.nodes]
+    if dropped := sum(count for count in counts if isinstance(count, int)):
+        lost = f"{dropped} records that could not be written to the journal, or not whole"
+        yield Reason(call="run", field="records", lost=lost, fix="make room on the disk, or raise REENACT_JOURNAL_MAX")
 
 
 def _undeclared_reasons(run: Run) -> Iterator[Reason]:
@@ -185,7 +181,8 @@ def _kit(run: Run, calls: list[Node]) -> Iterator[KitItem]:
     yield _either(
         "tool schemas", any(r.tools for r in known), bool(tools) and not whole, "" if tools else "none were sent"
     )
-    yield _share("parameters", len(known), len(models), _RECORD)
+    kept_whole = sum("request" not in rebuilt_parts(node) for node in models if asked(node) is not None)
+    yield _share("parameters", kept_whole, len(models), _RECORD)
     yield _share("asked model", sum(r.model is not None for r in known), len(models), _RECORD)
     yield _share("resolved model", sum(r is not None and r.model is not None for r in replies), len(replies), _RECORD)
     hosts = {str(h) for node in models if (h := node.span.attributes.get("server.address"))}

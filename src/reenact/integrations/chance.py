@@ -31,6 +31,7 @@ from types import FrameType
 from typing import Any, Final, cast
 
 from reenact.boundary import lanes, place, tape
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import LANE
 from reenact.boundary.tape import SHARED, STREAMS, UNKNOWN, Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -115,6 +116,13 @@ class Shared:
 
     def stream(self, frame: FrameType) -> Any:
         """Give the stream of the agent's code in `frame`; None where the generator itself is to be used."""
+        try:
+            return self._stream(frame)
+        except Exception:
+            forgive("chance.stream")
+            return None
+
+    def _stream(self, frame: FrameType) -> Any:
         mode = tape.mode(self.name)
         if mode == SHARED and lanes.current().reel.path != LANE:
             return None
@@ -157,6 +165,12 @@ class Shared:
 
     def settle(self, frame: FrameType) -> None:
         """Give the generator a taped seed, since somebody asks for its state: what follows goes by that."""
+        try:
+            self._settle(frame)
+        except Exception:
+            forgive("chance.settle")
+
+    def _settle(self, frame: FrameType) -> None:
         if tape.mode(self.name) == UNKNOWN:
             self._keep_state(frame)
         elif tape.mode(self.name) == STREAMS and (site := self._streams.of(frame)) is not None:
@@ -241,7 +255,7 @@ def _get_state(shared: Shared) -> Callable[[Any], Any]:
 def _bytes(original: Callable[[int], bytes]) -> Callable[[int], bytes]:
     @wraps(original)
     def urandom(size: int, /) -> bytes:
-        site = (_SIZED.get(size) or _sized(size)).of(_getframe(1))
+        site = (_SIZED.get(size) or _of_size(size)).of(_getframe(1))
         return original(size) if site is None else tape.draw(site, lambda: _urandom(size))
 
     return urandom
@@ -253,10 +267,31 @@ def _token_bytes(original: Callable[..., bytes]) -> Callable[..., bytes]:
     @wraps(original)
     def token_bytes(nbytes: int | None = None) -> bytes:
         size: Any = original.__globals__.get("DEFAULT_ENTROPY") if nbytes is None else nbytes
-        site = (_SIZED.get(size) or _sized(size)).of(_getframe(1)) if type(size) is int else None
+        site = (_SIZED.get(size) or _of_size(size)).of(_getframe(1)) if type(size) is int else None
         return original(nbytes) if site is None else tape.draw(site, lambda: _urandom(size))
 
     return token_bytes
+
+
+def _of_size(size: int) -> Sites:
+    try:
+        return _sized(size)
+    except Exception:
+        forgive("chance.urandom")
+        return _NOBODYS
+
+
+class _Nobody(Sites):
+    """Sites that nobody draws at."""
+
+    def __init__(self) -> None: ...
+
+    def of(self, frame: FrameType | None) -> None:
+        """Give none."""
+        del frame
+
+
+_NOBODYS: Final = _Nobody()
 
 
 def _sized(size: int) -> Sites:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache, lru_cache, wraps
 from typing import Any, cast
@@ -19,6 +20,7 @@ from reenact.boundary import door, lanes, offers, plain_http
 from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_request
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
+from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.contracts.shape import Shape
@@ -27,6 +29,7 @@ from reenact.values import typed
 from reenact.values.call import (
     Body,
     Call,
+    ExceptionRecord,
     HttpReply,
     HttpRequest,
     Raised,
@@ -136,19 +139,38 @@ def _kept_name(lowered: bytes) -> str | None:
 
 def _enter(client: Any, request: Any) -> Passage | None:
     """Ask the doorman in charge, or give None where the request goes straight through."""
-    doorman = door.doorman()
-    if doorman is None or client.is_closed:
-        return None
     try:
-        call = _read_call(request)
+        doorman = door.doorman()
+        if doorman is None or client.is_closed:
+            return None
+        call = _called(request)
+        return None if call is None else doorman.open(call)
+    except Exception:
+        forgive("http_clients")
+        return None
+
+
+def _called(request: Any) -> Call | None:
+    try:
+        return _read_call(request)
     except Exception:  # our failure is never the agent's
         _log.debug("reenact could not read a request", exc_info=True)
         return None
-    return None if call is None else doorman.open(call)
 
 
 def _tell_reply(passage: Passage, response: Any) -> None:
-    passage.replied(response.status_code, _kept(response.headers), response.content)
+    try:
+        passage.replied(response.status_code, _kept(response.headers), response.content)
+    except Exception:
+        forgive("http_clients.reply")
+
+
+def _tell_stream(passage: Passage, response: Any, tee: Any, library: ByteStreams, request: Any) -> None:
+    try:
+        passage.head(response.status_code, _kept(response.headers))
+        response.stream = tee(response.stream, _heard(library, passage, request, response))
+    except Exception:
+        forgive("http_clients.stream")
 
 
 def _rewritten(library: ByteStreams, request: Any, instead: Rewritten) -> Any:
@@ -180,8 +202,7 @@ def _send(library: ByteStreams) -> Callable[[Any], Any]:
             if not stream:
                 _tell_reply(passage, response)
                 return response
-            passage.head(response.status_code, _kept(response.headers))
-            response.stream = library.tee(response.stream, _heard(library, passage, request, response))
+            _tell_stream(passage, response, library.tee, library, request)
             return response
 
         return send
@@ -210,8 +231,7 @@ def _send_async(library: ByteStreams) -> Callable[[Any], Any]:
             if not stream:
                 _tell_reply(passage, response)
                 return response
-            passage.head(response.status_code, _kept(response.headers))
-            response.stream = library.tee_async(response.stream, _heard(library, passage, request, response))
+            _tell_stream(passage, response, library.tee_async, library, request)
             return response
 
         return send
@@ -272,7 +292,7 @@ def _rebuild(
             response = build(status, headers=list(headers), stream=stream, request=request, extensions=extensions)
             passage.head(status, headers)
         case Raised(exception=exception):
-            error = with_request(typed.decode_exception(exception), request)
+            error = with_request(typed.decode_exception(_own(library, exception)), request)
             passage.raised(error)
             raise error
         case other:
@@ -280,6 +300,15 @@ def _rebuild(
     response.elapsed = timedelta(0)
     response.default_encoding = getattr(client, "_default_encoding", response.default_encoding)
     return response
+
+
+def _own(library: ByteStreams, exception: ExceptionRecord) -> ExceptionRecord:
+    """Give an error of one library as the other's of the same name: an SDK may have gone from one to the other."""
+    name = library.module.__name__
+    if exception.module not in INTEGRATION.libraries or exception.module == name:
+        return exception
+    known = getattr(library.module, exception.qualname, None)
+    return replace(exception, module=name) if isinstance(known, type) else exception
 
 
 def _asks_for_stream(request: Any) -> bool:

@@ -15,29 +15,38 @@ from reenact.boundary import door, lanes, place, plain_http
 from reenact.boundary.byte_streams import ByteStreams, byte_streams, with_request
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.plain_http import Telling
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.values.call import HttpReply, Raised, Returned, Streamed, StreamEnd
+from reenact.values.call import Call, HttpReply, Raised, Returned, Streamed, StreamEnd
 
 _log = logging.getLogger("reenact")
 
 
 def _enter(library: ByteStreams, request: Any) -> Passage | None:
     """Ask the doorman in charge, or give None where the request goes straight through."""
-    doorman = plain_http.doorman()
-    if doorman is None:
+    try:
+        doorman = plain_http.doorman()
+        if doorman is None:
+            return None
+        call = _called(library, request)
+        return None if call is None else doorman.open(call)
+    except Exception:
+        forgive("httpx_transports")
         return None
+
+
+def _called(library: ByteStreams, request: Any) -> Call | None:
     try:
         body = _body(library, request)
         if body is None or "upgrade" in request.headers:
             door.pass_by(f"{request.method} {request.url}: a stream cannot be written down")
             return None
-        call = plain_http.call(request.method, str(request.url), body)
+        return plain_http.call(request.method, str(request.url), body)
     except Exception:  # our failure is never the agent's
         _log.debug("reenact could not read a request", exc_info=True)
         return None
-    return doorman.open(call)
 
 
 def _body(library: ByteStreams, request: Any) -> bytes | None:
@@ -53,6 +62,13 @@ def _telling(passage: Passage, response: Any) -> _Decoded:
     kept = plain_http.headers(named, response.status_code, response.reason_phrase, decoded=True)
     telling = Telling(passage, response.status_code, kept, whole=plain_http.reads_whole())
     return _Decoded(telling, decoder_for(response.headers))
+
+
+def _tell_stream(passage: Passage, response: Any, tee: Any) -> None:
+    try:
+        response.stream = tee(response.stream, _telling(passage, response))
+    except Exception:
+        forgive("httpx_transports.stream")
 
 
 def _handle(library: ByteStreams) -> Callable[[Any], Any]:
@@ -73,7 +89,7 @@ def _handle(library: ByteStreams) -> Callable[[Any], Any]:
             except BaseException as error:
                 passage.raised(error)
                 raise
-            response.stream = library.tee(response.stream, _telling(passage, response))
+            _tell_stream(passage, response, library.tee)
             return response
 
         return handle_request
@@ -99,7 +115,7 @@ def _handle_async(library: ByteStreams) -> Callable[[Any], Any]:
             except BaseException as error:
                 passage.raised(error)
                 raise
-            response.stream = library.tee_async(response.stream, _telling(passage, response))
+            _tell_stream(passage, response, library.tee_async)
             return response
 
         return handle_async_request

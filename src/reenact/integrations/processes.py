@@ -31,8 +31,8 @@ _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "
 
 def _described(name: str) -> tuple[Host, Descent] | None:
     """Say where a child hangs that is about to start; None where nobody is in charge, or we fail."""
-    host = children.host()
     try:
+        host = children.host()
         descent = host.descent(name) if host is not None else None
     except Exception:
         return None
@@ -111,12 +111,11 @@ def _spawn(original: Callable[..., int]) -> Callable[..., int]:
 
 def _left(child: Any, exit_code: int | None) -> None:
     """Tell how a child ended, once."""
-    descent = cast("Descent | None", vars(child).pop(_DESCENT, None))
-    host = children.host()
-    if descent is None or host is None:
-        return
     try:
-        host.left(descent, exit_code or 0, sent=_SENT in vars(child))
+        descent = cast("Descent | None", vars(child).pop(_DESCENT, None))
+        host = children.host()
+        if descent is not None and host is not None:
+            host.left(descent, exit_code or 0, sent=_SENT in vars(child))
     except Exception:
         return
 
@@ -239,12 +238,12 @@ def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
 
     @wraps(original)
     def leave(status: int) -> Any:
-        host = children.host()
-        if host is not None:
-            try:
+        try:
+            host = children.host()
+            if host is not None:
                 host.close()
-            except Exception:
-                return original(status)
+        except Exception:
+            return original(status)
         return original(status)
 
     return leave

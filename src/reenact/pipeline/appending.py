@@ -11,7 +11,7 @@ from reenact.stores.directory import DirectoryStore
 from reenact.values.call import Outcome, Streamed
 from reenact.values.evidence import chunk_to_json
 from reenact.values.json import compact
-from reenact.values.run import Node, Run
+from reenact.values.run import Node, Run, spans_of
 from reenact.values.span import Attribute, SpanRecord
 
 _OF_THE_REPLAY = {"reenact.replay.live", "reenact.replay.parent", "reenact.order.head"}
@@ -23,7 +23,7 @@ def append(found: Found, fetched: Sequence[Node], store: DirectoryStore) -> int:
     A recording that came from a file is kept whole in the store first; the file itself is not touched.
     """
     run = found.run
-    spans = [] if found.source == str(store.folder) else [node.span for node in run.nodes]
+    spans = [] if found.source == str(store.folder) else spans_of([run])
     store.append([*spans, *appended(run, fetched)])
     index(store, [run.id])
     return len(fetched)

@@ -43,8 +43,8 @@ def summary(run: Run, *, source: str = "") -> dict[str, Json]:
     said: dict[str, Json] = {
         "id": run.id,
         "name": run.name,
-        "started": instant(run.started_ns),
-        "duration_ms": round((run.ended_ns - run.started_ns) / 1e6, 3),
+        "started": instant(run.started_ns) if run.started_ns else None,
+        "duration_ms": round((run.ended_ns - run.started_ns) / 1e6, 3) if run.started_ns else None,
         "status": status(run),
         "calls": dict(facts(run.nodes)),
         "verdict": verdict.grade.value,

@@ -19,6 +19,7 @@ from reenact.errors import CannotJudge, ReplayStopped
 from reenact.graph.build import build
 from reenact.pipeline import applications, delivery_asgi, delivery_jobs, delivery_wsgi
 from reenact.pipeline.answers import Answer
+from reenact.pipeline.bundles import whole
 from reenact.pipeline.joining import Plan
 from reenact.read.open import open_spans
 from reenact.replay.ledger import Ledger
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--app", help="the application, module:attribute, in place of the recorded one")
     options = parser.parse_args(arguments)
     plan = Plan.read(Path(os.environ["REENACT_REPLAY"]))
-    run = next(run for run in build(open_spans(Path(plan.spans))) if run.id == plan.run)
+    run = next(run for run in build(whole(open_spans(Path(plan.spans)), Path(plan.spans))) if run.id == plan.run)
     ledger = Ledger(Path(plan.ledger))
     try:
         deliver(run, options.app, lambda: ledger.note("delivered"))

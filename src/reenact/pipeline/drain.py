@@ -2,78 +2,36 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reenact.dialects.openinference import DIALECT
 from reenact.errors import InputError
-from reenact.export.delivery import Report
-from reenact.export.fanout import FanOut
+from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
-from reenact.formats.journal import FORMAT, Reader
-from reenact.graph.build import interpret
+from reenact.formats.journal import SUFFIX, segment_name
 from reenact.pipeline.catalog import index, index_anew, mended, runs_of
 from reenact.pipeline.owning import owned
+from reenact.pipeline.posting import post_for, send_waiting
+from reenact.pipeline.stand_ins import Missing
+from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
+from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
 
 _EXIT_CODE = "process.exit.code"
+_QUICK_S = 1.0
+_NOTED_S = 0.0005
+"""What noting a span in the index takes at most, on a slow machine."""
 _MOST_BUILT = 1000
 _AT_ONCE = 100
 """Traces that are noted in one transaction."""
-
-
-def flattened(span: SpanRecord) -> SpanRecord:
-    """Add the derived, view-only attributes (messages one by one, token counts) that other vendors' screens read."""
-    if "reenact.schema_version" not in span.attributes or "reenact.boundary" not in span.attributes:
-        return span
-    call, outcome = interpret(span)
-    return replace(span, attributes={**DIALECT.flatten(call, outcome), **span.attributes})
-
-
-@dataclass(slots=True)
-class Tail:
-    """One journal and how far it was read."""
-
-    path: Path
-    reader: Reader = field(init=False)
-    over: bool = False
-    """What was still open when its writer went has been given."""
-    _offset: int = 0
-
-    def __post_init__(self) -> None:
-        self.reader = Reader(str(self.path))
-
-    def poll(self) -> list[SpanRecord]:
-        """Read on, and give the spans that ended since."""
-        try:
-            with self.path.open("rb") as stream:
-                stream.seek(self._offset)
-                data = stream.read()
-        except FileNotFoundError:
-            return []
-        self._offset += len(data)
-        return list(self.reader.feed(data))
-
-    def is_written(self) -> bool:
-        """Tell whether a living process still holds the journal."""
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may be asking at this moment
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
-        return False
 
 
 @dataclass(slots=True)
@@ -84,6 +42,10 @@ class Drained:
     unfinished: int = 0
     traces: dict[str, None] = field(default_factory=dict[str, None])
     damaged: list[str] = field(default_factory=list[str])
+    journals: list[Salvaged] = field(default_factory=list[Salvaged])
+    """What was found in the journals whose writers are gone."""
+    made: int = 0
+    """Spans that stand for others whose record was destroyed."""
 
 
 class Drain:
@@ -97,66 +59,173 @@ class Drain:
         backends: Sequence[Sender] = (),
         report: Callable[[str], None] = print,
         living: bool = True,
+        gentle: bool = False,
     ) -> None:
         self._store, self._recording, self._report, self._living = store, recording, report, living
         self._roots: dict[int, SpanRecord] = {}
         """The root that ended last, by process."""
-        self._tails: dict[Path, Tail] = {}
+        self._tails: dict[str, Tail] = {}
+        """Journals that are read, by name."""
+        self._missing = Missing()
         self._due: dict[str, None] = {}
         """Traces that grew since they were noted in the index."""
         self._built: dict[str, Run] = {}
         """Runs as they were noted last, of the traces that did not grow since; the newest ones."""
         self._failed: InputError | None = None
         """Why a trace is not in the index."""
-        self._fan_out = FanOut(backends) if backends else None
-        self.reports: list[Report] = []
+        self._outbox = Outbox(store.folder)
+        self._recipients: dict[str, list[int]] = {}
+        """The backends that are to have the spans of a recording."""
+        self._post = self._posted(backends, gentle=gentle)
+        self._sizes = Counter[str]()
+        """Spans carried, by trace."""
+        self._hurried = False
+        """What came in was not noted, since there was no time."""
+        self._end: float | None = None
+        """When to leave the rest to others, by the monotonic clock."""
+        self.reports: list[Standing] = []
+        """What came of exporting, when this is finished."""
         self.done = Drained()
 
-    def poll(self, exit_codes: Mapping[int, int] | None = None) -> None:
-        """Carry what ended since, and close the journals whose writers are gone."""
+    def _posted(self, backends: Sequence[Sender], *, gentle: bool) -> Post | None:
+        if not backends:
+            return None
+        try:
+            return post_for(self._store, backends, self._recording, gentle=gentle)
+        except Exception as error:  # noqa: BLE001 - the store goes on without
+            self._report(f"exporting is off: {error}")
+            return None
+
+    def poll(self) -> None:
+        """Carry what ended since, and close the journals whose writers are gone. Quick backends have it, too."""
+        self._poll({})
+        begun = time.monotonic()
+        while self._post is not None and self._end is None and time.monotonic() - begun < _QUICK_S:
+            if self._post.wait(_QUICK_S / 20):
+                break
+
+    def flush(self, within_s: float) -> bool:
+        """Carry what ended, and tell whether every backend has all that it is to have within so many seconds."""
+        self._poll({})
+        return self._post is None or self._post.flush(within_s)
+
+    def hurry(self, end: float | None) -> None:
+        """Leave what is not carried by then, by the monotonic clock, to others. Safe to call from another thread."""
+        self._end = end
+
+    def _poll(self, exit_codes: Mapping[int, int]) -> None:
         prefix = f"{self._recording}-" if self._recording else ""
-        paths = sorted(self._store.journals.glob(f"{prefix}*{FORMAT.suffix}"))
-        going_on = set[str]() if self._living else {_recording_of(path) for path in paths if Tail(path).is_written()}
+        found = journals(self._store.journals, prefix)
+        going_on = (
+            set[str]() if self._living else {_recording_of(name) for name, files in found.items() if _held(files)}
+        )
         going_on |= set() if self._living else owned(self._store)
-        for path in paths:
-            if _recording_of(path) in going_on:  # who lives on will carry it, what its children left included
+        for name, files in found.items():
+            if _recording_of(name) in going_on:  # who lives on will carry it, what its children left included
                 continue
-            tail = self._tails.setdefault(path, Tail(path))
+            tail = self._tails.setdefault(name, Tail(files[0], files))
             written = tail.is_written()  # asked first: what it wrote before it went is read below
             if written and not self._living:
                 continue
             try:
-                spans = tail.poll()
-                if not written and not tail.over:
-                    tail.over = True
-                    unfinished = list(tail.reader.unfinished())
-                    self.done.unfinished += len(unfinished)
-                    spans += unfinished
-            except InputError as error:
-                self._set_aside(path, error.problem)
-                continue
-            try:
-                self._carry(self._with_exit_codes(spans, exit_codes or {}), written=written)
+                for spans in self._read(tail, written=written):
+                    self._carry(tail, self._with_exit_codes(spans, exit_codes), written=written)
             except BaseException:
-                del self._tails[path]  # read again from its beginning next time: what is stored twice is folded
+                del self._tails[name]  # read again from its beginning next time: what is stored twice is folded
                 raise
-            if not written and self._note(list(self._due)):  # noted first: what is in no journal has to be in the index
-                self._close(path, tail.reader)
+            if name not in self._tails:
+                continue
+            if self._late or not (written or self._affordable()):  # left over, for the next command
+                self._leave(tail)
+            elif written:
+                tail.release()
+            elif self._note(list(self._due)):  # noted first: what is in no journal has to be in the index
+                self._close(tail)
 
-    def _close(self, path: Path, reader: Reader) -> None:
+    def _read(self, tail: Tail, *, written: bool) -> Iterator[list[SpanRecord]]:
+        """Give what ended in a journal since, a few megabytes at a time, and last what never will."""
+        try:
+            while not self._late and (spans := tail.poll()) is not None:
+                yield spans
+            if not written and not tail.over and not self._late:
+                tail.over = True
+                unfinished = list(tail.reader.unfinished())
+                tail.unfinished = len(unfinished)
+                self.done.unfinished += len(unfinished)
+                yield unfinished
+        except InputError as error:
+            self._set_aside(tail, error.problem)
+
+    @property
+    def _late(self) -> bool:
+        return self._end is not None and time.monotonic() > self._end
+
+    def _affordable(self) -> bool:
+        """Tell whether there is time to note in the index what is due: that cannot be broken off."""
+        if self._end is None:
+            return True
+        self._hurried = time.monotonic() + _NOTED_S * sum(self._sizes[trace_id] for trace_id in self._due) > self._end
+        return not self._hurried
+
+    def _leave(self, tail: Tail) -> None:
+        """Note how far a journal was carried, for whoever carries the rest."""
+        if not self._recipients.get(_recording_of(tail.name)):  # else it was noted all along
+            with suppress(OutboxUnusableError):
+                self._outbox.note_journals(tail.given)
+
+    def _close(self, tail: Tail) -> None:
         """Be done with a journal. What was damaged is kept, for whoever can read more of it."""
-        del self._tails[path]
-        if reader.damaged:
-            self._set_aside(path, f"{reader.damaged} places in a journal are damaged; the rest was read")
+        del self._tails[tail.name]
+        self._missing.note(tail.reader)
+        found = tail.salvaged()
+        self.done.journals.append(found)
+        if found.dropped:
+            self._report(f"process {found.pid} could not write {found.dropped} records, or not whole; its runs say so")
+        if tail.reader.damaged:
+            self._set_aside(tail, f"{tail.reader.damaged} places in a journal are damaged; the rest was read")
         else:
-            path.unlink(missing_ok=True)
+            for path in tail.files:
+                path.unlink(missing_ok=True)
+        self._forget(tail)
 
-    def _set_aside(self, path: Path, problem: str) -> None:
-        aside = path.with_suffix(".damaged")
-        path.rename(aside)
-        self._tails.pop(path, None)
-        self.done.damaged.append(str(aside))
-        self._report(f"{problem}; kept as {aside}")
+    def _forget(self, tail: Tail) -> None:
+        """Have the outbox forget a journal that is none any more: whoever else would carry it finds none."""
+        if self._outbox.exists:
+            with suppress(OutboxUnusableError):  # a name that no journal will ever have again
+                self._outbox.forget_journals([*tail.given, *(path.name for path in tail.files)])
+
+    def _set_aside(self, tail: Tail, problem: str) -> None:
+        self._tails.pop(tail.name, None)
+        for path in tail.files:
+            aside = path.with_suffix(".damaged")
+            with suppress(FileNotFoundError):
+                path.rename(aside)
+                self.done.damaged.append(str(aside))
+        self._report(f"{problem}; kept as {tail.path.with_suffix('.damaged')}")
+
+    def _put_made(self, trace_id: str, made: list[SpanRecord]) -> None:
+        """Store what was made, and owe it to the backends that have the rest of its recording."""
+        recording = str(made[0].resource.attributes.get("reenact.recording.id", ""))
+        if backends := self._recipients.get(recording, []):
+            with suppress(OutboxUnusableError), self._outbox.taking_in(f"{trace_id} made", backends) as intake:
+                intake.owe(self._store.put(made))
+                return
+        self._store.append(made)
+
+    def _make_missing(self) -> None:
+        """Put what is known in the place of spans whose record was destroyed, where nobody is left to write them."""
+        if self._tails:
+            return  # a process that lives on may have them
+        for trace_id in self._missing.traces():
+            with suppress(InputError):  # told where the trace is read
+                made = self._missing.made(trace_id, list(self._store.spans(trace_id)))
+                if made:
+                    self._put_made(trace_id, made)
+                    self._due[trace_id] = None
+                    self.done.made += len(made)
+                    self.done.traces[trace_id] = None
+                    self._built.pop(trace_id, None)
+        self._missing = Missing()
 
     def _with_exit_codes(self, spans: list[SpanRecord], exit_codes: Mapping[int, int]) -> list[SpanRecord]:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
@@ -173,23 +242,46 @@ class Drain:
             noted.append(span)
         return noted
 
-    def _carry(self, spans: list[SpanRecord], *, written: bool) -> None:
+    def _taken_in(self, tail: Tail, spans: Sequence[SpanRecord]) -> dict[str, None]:
+        """Store spans and owe them to the backends of their recording; give their traces.
+
+        Both at once, with how many spans of the journal that makes: those that were taken in before a drain was killed
+        are passed over, and so nothing is owed twice. They are told apart by where they ended, in the order of ending.
+        """
+        ended = unfinished_of(tail.name) if tail.over else tail.file
+        before = tail.given.get(ended, 0)
+        tail.given[ended] = before + len(spans)
+        try:
+            backends = self._recipients_of(_recording_of(tail.name))
+            if not backends and not self._outbox.exists:
+                return dict.fromkeys(self._store.append(spans))
+            with self._outbox.taking_in(ended, backends) as intake:
+                known = max(0, min(len(spans), intake.carried - before))
+                intake.owe(self._store.put(spans[known:]))
+        except OutboxUnusableError as error:
+            self._report(f"{len(spans)} spans are in the store, but not on their way to any backend: {error}")
+            self._store.append(spans)
+        return dict.fromkeys(span.trace_id for span in spans)
+
+    def _recipients_of(self, recording: str) -> list[int]:
+        if recording not in self._recipients:
+            self._recipients[recording] = self._outbox.recipients(recording)
+        return self._recipients[recording]
+
+    def _carry(self, tail: Tail, spans: list[SpanRecord], *, written: bool) -> None:
         if not spans:
             return
-        traces = dict.fromkeys(self._store.append(spans))
+        traces = self._taken_in(tail, spans)
         self.done.traces.update(traces)
         self._due.update(traces)
         for trace_id in traces.keys() & self._built.keys():
             del self._built[trace_id]
+        self._sizes.update(span.trace_id for span in spans)
         self.done.spans += len(spans)
-        if written:  # a process that lives on: its finished runs can be found meanwhile
+        if written and self._end is None:  # a process that lives on: its finished runs can be found meanwhile
             self._note([span.trace_id for span in spans if span.attributes.get("reenact.run.root")])
-        if self._fan_out is None:
-            return
-        try:
-            self.reports += self._fan_out.deliver([flattened(span) for span in spans])
-        except Exception as error:  # noqa: BLE001 - they are in the store, and are not stored again for this
-            self._report(f"exporting failed: {error!r}; `reenact export RUN --to URL` sends them again")
+        if self._post is not None:
+            self._post.wake()
 
     def _note(self, traces: Sequence[str]) -> bool:
         """Note runs in the index. False where it cannot be written now; they stay due, and so does their journal."""
@@ -216,15 +308,28 @@ class Drain:
             del self._built[next(iter(self._built))]
         return True
 
-    def finish(self, exit_codes: Mapping[int, int] | None = None) -> list[Run]:
-        """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not."""
+    def finish(self, exit_codes: Mapping[int, int] | None = None, *, within_s: float | None = None) -> list[Run]:
+        """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not.
+
+        With `within_s` all of it, sending included, takes about so many seconds at most; what is not carried then is
+        left over, as if the process had been killed, and no run is given.
+        """
         self._failed = None
-        self.poll(exit_codes)
+        self._end = None if within_s is None else time.monotonic() + within_s
+        self._poll(exit_codes or {})
+        if self._late or self._hurried:
+            if self._post is not None:
+                self.reports = self._post.close(max(0.0, (self._end or 0.0) - time.monotonic()))
+            return []
         for pid, code in (exit_codes or {}).items():
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
                 self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+        self._make_missing()
         self._note(list(self._due))
+        if self._post is not None:
+            left = self._post.limits.exit_s if self._end is None else max(0.0, self._end - time.monotonic())
+            self.reports = self._post.close(left)
         if self._failed is not None:
             raise self._failed
         return [run for trace_id in self.done.traces for run in self._runs(trace_id)]
@@ -234,19 +339,33 @@ class Drain:
         return [known] if known is not None else runs_of(self._store, trace_id)
 
 
-def _recording_of(path: Path) -> str:
-    return path.stem.partition("-")[0]
+def _recording_of(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def _held(files: list[Path]) -> bool:
+    return Tail(files[0], files).is_written()
+
+
+def unfinished_of(name: str) -> str:
+    """Name the spans of a journal that never ended, as those that ended are named by its file."""
+    return f"{segment_name(name, 0)} unfinished"
 
 
 def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
     return replace(root, attributes={**root.attributes, _EXIT_CODE: exit_code})
 
 
-def leftovers(store: DirectoryStore) -> list[Run]:
-    """Carry the journals of processes that are gone, as every command does first; make a missing index again."""
+def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
+    """Carry the journals of processes that are gone, as every command does first; make a missing index again.
+
+    With `send` what waits for a backend that the environment names is tried for a moment, where it may be tried.
+    """
     runs: list[Run] = []
-    if store.journals.is_dir() and any(store.journals.glob(f"*{FORMAT.suffix}")):
+    if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
         runs = Drain(store, living=False, report=say).finish()
+    if send:
+        send_waiting(store, say)
     try:
         if not store.indexed:
             index_anew(store)

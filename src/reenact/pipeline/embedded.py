@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +17,15 @@ from reenact.assess.fix import judge_fix
 from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import Diverged, InputError, Miss, SideEffectRefused
 from reenact.export.backends import backends_from_environment
+from reenact.export.limits import EXIT_S, limits_from
+from reenact.export.meters import observe
 from reenact.export.sender import Sender
 from reenact.pipeline import recording
 from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.joining import InProcess
 from reenact.pipeline.owning import owning
+from reenact.pipeline.posting import undelivered
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.sources import Found
 from reenact.replay.ledger import Ledger
@@ -29,38 +33,63 @@ from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
 from reenact.report.fix import judged_line
 from reenact.report.replay import first_line
+from reenact.stores.outbox import Outbox
 from reenact.values.assertion import Placed
 from reenact.values.judgement import FixJudgement
 from reenact.values.run import Run
 
 _POLL_S = 1.0
+_LEISURE = 2.0
+"""So many times as long as it worked, the carrier rests: the processor is the program's."""
 
 
 class _Carrier:
     """Carries this process's journal into the store and to backends, now and then and at the end."""
 
     def __init__(self, made: Recording) -> None:
-        self._drain = Drain(made.store, recording=made.id, backends=_backends(), report=_say)
+        backends = _backends()
+        self._drain = Drain(made.store, recording=made.id, backends=backends, report=_say, gentle=True)
+        if backends:
+            observe(Outbox(made.store.folder))
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="reenact-carrier", daemon=True)
         self._thread.start()
 
     def _work(self) -> None:
-        while not self._over.wait(_POLL_S):
+        spent = 0.0
+        while not self._over.wait(max(_POLL_S, _LEISURE * spent)):
+            began = time.thread_time()
             try:
                 self._drain.poll()
             except Exception as error:  # noqa: BLE001 - the host is sacred; the journal stays where it is
                 _say(f"carrying the journal failed for now: {error}")
+            spent = time.thread_time() - began
 
-    def finish(self) -> tuple[Run, ...]:
-        """Carry the rest and give the runs."""
+    def finish(self, within_s: float | None = None) -> tuple[Run, ...]:
+        """Carry the rest and give the runs; within so many seconds, where that is given, as many as can be."""
+        end = None if within_s is None else time.monotonic() + within_s
         self._over.set()
-        self._thread.join()
+        self._drain.hurry(end)
+        self._thread.join(within_s)
+        if self._thread.is_alive():
+            return ()  # in the middle of carrying; what it does not come to is left over
         try:
-            return tuple(self._drain.finish())
+            runs = self._drain.finish(within_s=None if end is None else max(0.0, end - time.monotonic()))
         except Exception as error:  # noqa: BLE001 - the journal stays where it is
             _say(f"the journal was not carried ({error}); `reenact ls` will")
             return ()
+        for standing in self._drain.reports:
+            if standing.dropped or standing.waiting:
+                _say(undelivered(standing))
+        return tuple(runs)
+
+    def flush(self, within_s: float) -> bool:
+        """Carry what ended, and tell whether all of it is delivered within so many seconds."""
+        try:
+            return self._drain.flush(within_s)
+        except Exception as error:  # noqa: BLE001 - the host is sacred
+            _say(f"flushing failed: {error}")
+            return False
 
 
 _carriers: dict[str, _Carrier] = {}
@@ -83,23 +112,39 @@ def begin(setup: Setup) -> Recording:
     made = recording.start(setup)
     try:
         made.store.prepare()
-        leftovers(made.store)
+        leftovers(made.store, send=False)  # the carrier sends what waits, and the program need not wait for that
     except Exception as error:  # noqa: BLE001 - recording forgives
         _say(str(error))
-    _carriers[made.id] = _Carrier(made)
+    try:
+        _carriers[made.id] = _Carrier(made)
+    except Exception as error:  # noqa: BLE001 - the journal stays where it is
+        _say(f"the journal is not carried ({error}); `reenact ls` will")
     atexit.register(_at_exit, made)
     return made
 
 
 def _at_exit(made: Recording) -> None:
     recording.stop(made)
-    carried(made)
+    carried(made, _exit_s())
 
 
-def carried(made: Recording) -> tuple[Run, ...]:
-    """Carry the rest of a stopped recording, once."""
+def carried(made: Recording, within_s: float | None = None) -> tuple[Run, ...]:
+    """Carry the rest of a stopped recording, once; within so many seconds, where that is given, as much as can be."""
     carrier = _carriers.pop(made.id, None)
-    return carrier.finish() if carrier is not None else ()
+    return carrier.finish(within_s) if carrier is not None else ()
+
+
+def flushed(made: Recording, within_s: float) -> bool:
+    """Tell whether every span that ended is in the store and with every backend, within so many seconds."""
+    carrier = _carriers.get(made.id)
+    return carrier is not None and carrier.flush(within_s)
+
+
+def _exit_s() -> float:
+    try:
+        return limits_from(os.environ).exit_s
+    except InputError:
+        return EXIT_S
 
 
 class Outcome:

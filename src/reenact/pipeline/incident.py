@@ -31,7 +31,7 @@ from reenact.values.assertion import Finding, Placed
 from reenact.values.difference import divergence_to_json
 from reenact.values.json import Json
 from reenact.values.judgement import Comparison, FixJudgement, ReplayResult
-from reenact.values.run import Run
+from reenact.values.run import Run, spans_of
 
 MOST_TRACE = 24 << 20
 """Bytes up to which a recording, packed, is put into its page."""
@@ -177,7 +177,7 @@ def shareable(run: Run) -> tuple[Run, Mapping[str, int]]:
 
 
 def _packed(runs: Sequence[Run]) -> bytes:
-    data = otlp_json.FORMAT.encode([node.span for run in runs for node in run.nodes])
+    data = otlp_json.encode(spans_of(runs))
     packed = gzip.compress(data, compresslevel=6, mtime=0)
     return packed if len(packed) <= MOST_TRACE else b""
 

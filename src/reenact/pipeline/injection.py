@@ -15,8 +15,8 @@ from pathlib import Path
 
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
-from reenact.export.delivery import Report
-from reenact.pipeline.drain import Drain
+from reenact.export.post import Standing
+from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.family import injected
 from reenact.pipeline.owning import owning
 from reenact.stores.directory import DirectoryStore
@@ -33,7 +33,7 @@ class Recorded:
     """As a shell would give it: 128 + n for a program that signal n killed."""
     runs: tuple[Run, ...]
     unfinished: int
-    reports: tuple[Report, ...]
+    reports: tuple[Standing, ...]
 
 
 def record(
@@ -73,7 +73,7 @@ def _recorded(
     except OSError as error:
         raise InputError(argv[0], f"cannot be started: {error.strerror}") from error
     over = threading.Event()
-    carrier = threading.Thread(target=_carry, args=(drain, over, say), daemon=True)
+    carrier = threading.Thread(target=_carry, args=(store, drain, over, say), daemon=True)
     carrier.start()
     code = ended(process)
     over.set()
@@ -126,7 +126,11 @@ def _has_the_terminal() -> bool:
     return False
 
 
-def _carry(drain: Drain, over: threading.Event, say: Callable[[str], None]) -> None:
+def _carry(store: DirectoryStore, drain: Drain, over: threading.Event, say: Callable[[str], None]) -> None:
+    try:
+        leftovers(store, send=False)  # what others left, as every command does
+    except Exception as error:  # noqa: BLE001 - as below
+        say(str(error))
     while not over.wait(_POLL_S):
         try:
             drain.poll()

@@ -17,6 +17,7 @@ from reenact.boundary import children
 from reenact.graph.build import build
 from reenact.pipeline import recording
 from reenact.pipeline.altering import Altered, Branch
+from reenact.pipeline.bundles import whole
 from reenact.pipeline.recording import Recording, Setup
 from reenact.read.open import open_spans
 from reenact.replay import guard
@@ -131,7 +132,7 @@ def join(path: str) -> None:
         if how:
             os.environ["REENACT_GUARDED"] = how  # children inherit the namespace
         ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
-    runs = build(open_spans(Path(plan.spans)))
+    runs = build(whole(open_spans(Path(plan.spans)), Path(plan.spans)))
     recorded = next(run for run in runs if run.id == plan.run)
     altered = Altered.read(plan.changes, plan.branch)
     selected = altered.run(recorded)

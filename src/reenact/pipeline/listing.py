@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from reenact.graph.build import build
+from reenact.pipeline import big_files
 from reenact.pipeline.catalog import fits, index_anew, mended, summary
 from reenact.pipeline.drain import leftovers, say
 from reenact.pipeline.sources import runs_in
@@ -35,6 +37,10 @@ def listed(
     An index that turns out to be damaged is made again, and said on stderr. Raises `InputError`.
     """
     if source is not None:
+        with ExitStack() as closing:
+            big = big_files.opened(Path(source), closing)
+            if big is not None:
+                return big_files.listed(big, filters, limit, skip, lambda run, text: _says([run], text))
         runs = (run for run in reversed(runs_in(Path(source))) if fits(run, filters) and _says([run], filters.text))
         return [summary(run) for run in _page(runs, limit, skip)]
     leftovers(store)

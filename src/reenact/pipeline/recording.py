@@ -21,11 +21,12 @@ from reenact.boundary import children, door, inbound, lanes, tape
 from reenact.boundary.patching import Patches
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
-from reenact.dialects.openinference import DIALECT
+from reenact.dialects.openinference import WRITING
 from reenact.discover import members
 from reenact.errors import ReplayStopped
 from reenact.pipeline.family import Family
 from reenact.record import pipe, surroundings, undeclared
+from reenact.record.bounds import bounds_from
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projection, application_provider
 from reenact.record.recorder import Recorder, order_clock
@@ -135,7 +136,12 @@ class Recording:
         described = pipe.resource(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python", facts)
         name = f"{self.id}-{process}"
         self.journal = JournalProcessor(
-            self.store.journals, name, self.engine.attributes(described.attributes), "reenact", VERSION
+            self.store.journals,
+            name,
+            self.engine.attributes(described.attributes),
+            "reenact",
+            VERSION,
+            bounds_from(environ),
         )
         processor = RedactionSpanProcessor(self.journal, self.engine)
         self.provider = pipe.provider(described, processor)
@@ -181,7 +187,7 @@ class Recording:
             self._spans,
             self.journal,
             self.engine,
-            DIALECT,
+            WRITING,
             runs=self.runs,
             next_order=next_order,
             projection=self._projection,
@@ -192,7 +198,7 @@ class Recording:
         if self._shown is None and self._setup.doorman is None:
             application = self._setup.application or application_provider(self.provider)
             if application is not None:
-                self._shown = Projection(application, DIALECT, self.engine, VERSION)
+                self._shown = Projection(application, WRITING, self.engine, VERSION)
         return self._shown
 
     def _root_attributes(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from reenact.boundary.reading import shape_of
+from reenact.boundary.settled import settled
 from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
@@ -29,8 +30,10 @@ from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.replay import ledger
 from reenact.replay.policy import Policy, Source
+from reenact.stores.blobs import FolderBlobs
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
+from reenact.values.blob import cut
 from reenact.values.call import Unfinished
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text
@@ -169,8 +172,10 @@ def _replay(
 
 def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) -> Plan:
     """Write down what the replaying processes are told."""
-    spans = [node.span for run in (found.run, *found.siblings) for node in run.nodes]
-    (scratch / "recording.jsonl").write_bytes(otlp_json.FORMAT.encode(spans))
+    large = FolderBlobs(scratch / "blobs")
+    nodes = [node for run in (found.run, *found.siblings) for node in run.nodes]
+    spans = [cut(settled(node), large.threshold, large.put) for node in nodes]
+    (scratch / "recording.jsonl").write_bytes(otlp_json.encode(spans))
     plan = Plan(
         run=found.run.id,
         spans=str(scratch / "recording.jsonl"),

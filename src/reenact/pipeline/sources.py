@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
+from reenact.graph.whole import go_on, together
+from reenact.pipeline import big_files
 from reenact.pipeline.altering import Altered
+from reenact.pipeline.bundles import whole
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
 from reenact.pipeline.drain import leftovers
-from reenact.read.open import open_spans
+from reenact.read.open import open_recording
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
+from reenact.values.log import Record
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
+
+ALL = "all"
+"""`path#all` names every trace of a file as one run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,21 +128,41 @@ def _only(runs: list[Run], trace_id: str) -> Run:
     return runs[0]
 
 
-def runs_in(path: Path) -> list[Run]:
-    """Read every run of a file (or of standard input for `-`), oldest first."""
-    runs = build(open_spans(path), source=str(path))
+def runs_in(path: Path, only: str = "") -> list[Run]:
+    """Read every run of a file or folder (or of standard input for `-`), oldest first. Raises `InputError`.
+
+    With `only`, those whose ids begin so, and whatever belongs to a recording of ours: the rest is not kept in memory.
+    """
+    opened = open_recording(path)
+    records = (record for record in opened.records if _wanted(record, only)) if only else opened.records
+    runs = build(whole(records, path), source=str(path))
     if not runs:
         raise InputError(str(path), "holds no span")
-    return runs
+    return [replace(run, notes=(*run.notes, *opened.notes)) for run in runs] if opened.notes else runs
+
+
+def _wanted(record: Record, only: str) -> bool:
+    return record.trace_id.startswith(only) or "reenact.recording.id" in record.resource.attributes
 
 
 def _in_file(path: Path, wanted: str) -> Found:
-    runs = runs_in(path)
+    with ExitStack() as closing:
+        index = big_files.opened(path, closing)
+        if index is not None:
+            run, others = big_files.chosen(index, wanted)
+            siblings = _around(run, others) if unit.inbound(run) is not None else tuple(others)
+            return Found(run=run, siblings=siblings, source=str(path))
+    hexed = wanted.lower() if not set(wanted.lower()) - set("0123456789abcdef") else ""
+    runs = runs_in(path, hexed if big_files.is_big(path) else "")
     around = {unit.around(run) for run in runs}
+    if wanted == ALL:
+        runs, wanted = [_as_one(runs)], ""
     fitting = [run for run in runs if run.id.startswith(wanted.lower())] if wanted else _recorded(runs)
     fitting = [run for run in fitting if run.id not in around] or fitting
     if not fitting:
         raise InputError(str(path), f"holds no run {wanted!r}", hint=_names(path, runs))
+    if len(fitting) > 1 and not wanted:
+        fitting = _belonging(fitting)
     if len(fitting) > 1:
         raise UsageError(f"{path} holds {len(fitting)} runs, name one", hint=_names(path, fitting))
     run = fitting[0]
@@ -144,6 +172,25 @@ def _in_file(path: Path, wanted: str) -> Found:
     return Found(run=run, siblings=tuple(siblings), source=str(path))
 
 
+def _belonging(runs: list[Run]) -> list[Run]:
+    """Choose among the traces of a file: those that hold a call at all, as one where they are one conversation."""
+    telling = [run for run in runs if any(not node.call.is_structure for node in run.nodes)]
+    if len(telling) == 1 and len(runs) > 1:
+        said = f"{len(runs) - 1} other traces of the file hold no call of a model or tool"
+        return [replace(telling[0], notes=(*telling[0].notes, said))]
+    chosen = telling or runs
+    return [_as_one(chosen)] if go_on(chosen) else runs
+
+
+def _as_one(runs: list[Run]) -> Run:
+    """Put the traces of a file together that belong to one execution: those that go on, or all that were asked for."""
+    if len(runs) == 1:
+        return runs[0]
+    [run] = build(together(runs), source=runs[0].source)
+    said = f"{len(runs)} traces of the file are read as one run, by the time of their calls"
+    return replace(run, notes=(*run.notes, said, *(note for note in runs[0].notes if note not in run.notes)))
+
+
 def _recorded(runs: Iterable[Run]) -> list[Run]:
     """Leave out replays and forks where there is anything else."""
     found = list(runs)
@@ -151,4 +198,6 @@ def _recorded(runs: Iterable[Run]) -> list[Run]:
 
 
 def _names(path: Path, runs: Iterable[Run]) -> str:
-    return "one of: " + "  ".join(f"{path}#{run.id[:12]}" for run in list(runs)[:8])
+    found = list(runs)
+    together = f"; or all as one: {path}#{ALL}" if len(found) > 1 else ""
+    return "one of: " + "  ".join(f"{path}#{run.id[:12]}" for run in found[:8]) + together

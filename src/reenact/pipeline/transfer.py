@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reenact.contracts.format import Format
@@ -12,12 +13,15 @@ from reenact.discover import members
 from reenact.errors import InputError, UsageError
 from reenact.export.backends import backends_from_environment
 from reenact.export.fanout import FanOut
+from reenact.graph.logs import joined
+from reenact.pipeline.bundles import bundle, whole
 from reenact.pipeline.catalog import index, summary
-from reenact.pipeline.drain import flattened
+from reenact.pipeline.flattening import flattened
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
+from reenact.values.blob import cut
 from reenact.values.json import Json
-from reenact.values.run import Run
+from reenact.values.run import Run, spans_of
 from reenact.values.span import SpanRecord
 
 
@@ -31,13 +35,39 @@ def format_named(name: str) -> Format:
 
 def exported(runs: Iterable[Run], *, flat: bool) -> list[SpanRecord]:
     """Give the spans of runs as they leave: with the flattened view for other vendors' screens, unless told not to."""
-    spans = [node.span for run in runs for node in run.nodes]
+    spans = spans_of(runs)
     return [flattened(span) for span in spans] if flat else spans
 
 
+def write_bundle(spans: Sequence[SpanRecord], target: Path, name: str, store: DirectoryStore) -> None:
+    """Write spans to a folder or zip file, their large values beside them. Raises `InputError`."""
+    trace = f"trace{format_named(name).suffix}"
+    bundle(spans, target, trace, encoder(name), store.blobs.threshold)
+
+
+def referring(spans: Iterable[SpanRecord], store: DirectoryStore) -> list[SpanRecord]:
+    """Give spans with references in place of their large values, which are in the store's blobs."""
+    return [cut(span, store.blobs.threshold, store.blobs.put) for span in spans]
+
+
+def longest(spans: Iterable[SpanRecord]) -> int:
+    """Give the characters of the longest value of all spans."""
+    values = (value for span in spans for value in span.attributes.values() if isinstance(value, str | bytes))
+    return max(map(len, values), default=0)
+
+
+def encoder(name: str) -> Callable[[Iterable[SpanRecord]], bytes]:
+    """Find how a format is written. Raises `UsageError`."""
+    chosen = format_named(name)
+    if chosen.encode is None:
+        written = [each.name for each in members("formats", Format) if each.encode is not None]
+        raise UsageError(f"{name} is only read, not written", hint=f"one of: {', '.join(written)}")
+    return chosen.encode
+
+
 def write(spans: Sequence[SpanRecord], target: Path, name: str) -> None:
-    """Write spans to a file, whole or not at all; `-` is stdout."""
-    data = format_named(name).encode(spans)
+    """Write spans to a file, whole or not at all; `-` is stdout, `.gz` and `.zst` are packed. Raises `InputError`."""
+    data = _packed(encoder(name)(spans), target)
     if str(target) == "-":
         sys.stdout.buffer.write(data)
         return
@@ -48,6 +78,17 @@ def write(spans: Sequence[SpanRecord], target: Path, name: str) -> None:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise InputError(str(target), f"cannot be written: {error.strerror}") from error
+
+
+def _packed(data: bytes, target: Path) -> bytes:
+    """Pack as the name of the file asks for."""
+    if target.suffix == ".gz":
+        return gzip.compress(data, compresslevel=6, mtime=0)
+    if target.suffix == ".zst":
+        from zstandard import ZstdCompressor
+
+        return ZstdCompressor().compress(data)
+    return data
 
 
 def send(spans: Sequence[SpanRecord], urls: Sequence[str]) -> list[str]:
@@ -68,7 +109,7 @@ def _ours(environ: Mapping[str, str]) -> dict[str, str]:
 
 def taken_in(files: Iterable[Path], store: DirectoryStore) -> list[dict[str, Json]]:
     """Store the spans of files and give the summaries of their runs. Raises `InputError` before anything is stored."""
-    read = [list(open_spans(path)) for path in files]
+    read = [joined(whole(open_spans(path), path, keep_lost=True)) for path in files]
     store.prepare()
     said: dict[str, dict[str, Json]] = {}
     for spans in read:

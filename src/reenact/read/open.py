@@ -1,44 +1,87 @@
-"""Opens a file of spans, whatever it is: its compression and its format are told by content, never by name."""
+"""Opens a file of spans, whatever it is: its packing and its format are told by content, never by name.
+
+A folder and a zip file are read as one recording: every file in them that is a trace file, in the order of the names.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from reenact.contracts.format import Format
 from reenact.discover import members
 from reenact.errors import InputError
-from reenact.read.unpack import looked_at, unpacked
-from reenact.values.span import SpanRecord
+from reenact.read.unpack import ZIP, looked_at, unpacked, zip_members
+from reenact.values.log import Record
 
-_HEAD_BYTES = 64 << 10
+HEAD_BYTES = 64 << 10
+"""So much of a file is looked at to tell its format."""
 _LEAST_CERTAINTY = 0.01
+_LEAST_AMONG_OTHERS = 0.3
+"""A file in a folder or zip file that no format is so sure of is no trace file: notes, licences, settings."""
+_WITH_LOGS = re.compile(r"(.+)(\.jsonl?|\.pb)((?:\.gz|\.zst)?)")
+_BLOB = re.compile(r"(?:.*/)?blobs/([0-9a-f]{2})/\1[0-9a-f]{30,}")
+"""A value that a recording keeps beside its spans (`values.blob`): no trace file, whatever it holds."""
+_MOST_NAMED = 5
 
 
-def open_spans(path: Path) -> Iterator[SpanRecord]:
-    """Open a file of spans, or standard input for `-`, and read its spans one at a time, in the order of the file.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A recording that is open for reading."""
 
-    gzip (RFC 1952), Zstandard (RFC 8878) and the Collector's framed Zstandard are unpacked on the way. The formats are
-    the members of `reenact.formats`. The file is opened and its format settled before this returns; the spans follow
-    as they are asked for.
+    records: Iterator[Record]
+    notes: list[str] = field(default_factory=list[str])
+    """What is to be told of the whole, such as files that were passed over. Complete once all records are read."""
+
+
+def open_spans(path: Path) -> Iterator[Record]:
+    """Open a file of spans, or standard input for `-`, and read its spans and log events one at a time, in file order.
+
+    The same as the records of `open_recording`, which says more.
+    """
+    return open_recording(path).records
+
+
+def open_recording(path: Path) -> Opened:
+    """Open a file, a folder or standard input for `-`, and read its spans and log events one at a time, in order.
+
+    gzip (RFC 1952), Zstandard (RFC 8878), the Collector's framed Zstandard and zip are unpacked on the way. The formats
+    are the members of `reenact.formats`. A file is opened and its format settled before this returns; the records
+    follow as they are asked for. A file `x.otlp.jsonl` is followed by its log events in `x.otlp.logs.jsonl` beside it.
 
     Raises `InputError`, at once or from the iterator, whose place is the path with line or byte: for a file that
     cannot be opened, is empty, is no trace file, is damaged or cut off, or holds no spans; and for packed data that
     expands without bounds.
     """
+    if str(path) != "-" and _is_folder(path):
+        return _folder(path)
     with contextlib.ExitStack() as opened:
         shown = Path("<stdin>") if str(path) == "-" else path
+        notes: list[str] = []
         try:
-            head, stream = looked_at(unpacked(opened.enter_context(_source(path)), str(shown)), _HEAD_BYTES)
+            head, stream = looked_at(unpacked(opened.enter_context(_source(path)), str(shown)), HEAD_BYTES)
         except OSError as failure:
             raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
         if not head:
             raise InputError(str(shown), "the file is empty", hint=_expected())
+        if head.startswith(ZIP):
+            return Opened(records=_zipped(stream, shown, opened.pop_all(), notes), notes=notes)
         chosen = _format_of(head, str(shown))
-        return _spans(chosen, stream, shown, opened.pop_all())
+        records = _whole(chosen, stream, shown, opened.pop_all())
+        beside = logs_beside(path)
+        return Opened(records=_followed(records, beside, notes) if beside is not None else records, notes=notes)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # a name too long, or with a zero byte: opening it tells
+        return False
 
 
 def _source(path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
@@ -56,30 +99,123 @@ def _source(path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
         raise InputError(str(path), f"the file cannot be opened: {refusal}") from None
 
 
-def _spans(chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack) -> Iterator[SpanRecord]:
+def _spans(chosen: Format, stream: BinaryIO, shown: Path) -> Iterator[Record]:
+    try:
+        yield from chosen.decode(stream, shown)
+    except OSError as failure:
+        raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
+
+
+def _whole(chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack) -> Iterator[Record]:
     found = False
     with opened:
-        try:
-            for span in chosen.decode(stream, shown):
-                found = True
-                yield span
-        except OSError as failure:
-            raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
+        for record in _spans(chosen, stream, shown):
+            found = True
+            yield record
     if not found:
         raise InputError(str(shown), f"the file is {chosen.name} and holds no spans", hint=_expected())
 
 
-def _format_of(head: bytes, shown: str) -> Format:
-    families = members("formats", Format)
-    certainties = [(member.recognises(head), member) for member in families]
+# ------------------------------------------------------------------------------------------------- more than one file
+
+
+def logs_beside(path: Path) -> Path | None:
+    """Give the file of log events that an exporter wrote beside a file of spans: the same name with `.logs` in it."""
+    named = _WITH_LOGS.fullmatch(path.name)
+    if named is None or not named[1].endswith(".otlp"):
+        return None
+    beside = path.with_name(f"{named[1]}.logs{named[2]}{named[3]}")
+    return beside if beside.is_file() else None
+
+
+def _followed(records: Iterator[Record], beside: Path, notes: list[str]) -> Iterator[Record]:
+    yield from records
+    count = 0
+    for record in open_spans(beside):
+        count += 1
+        yield record
+    notes.append(f"{count} log events read from {beside.name} beside it")
+
+
+def _folder(path: Path) -> Opened:
+    try:
+        files = sorted(each for each in path.rglob("*") if each.is_file() and not _hidden(each, path))
+    except OSError as failure:
+        raise InputError(str(path), f"the directory cannot be read: {failure.strerror or failure}") from None
+    notes: list[str] = []
+
+    def each_file() -> Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]]:
+        for file in files:
+            yield str(file.relative_to(path)), file, _source(file)
+
+    return Opened(records=_several(each_file(), path, "directory", notes), notes=notes)
+
+
+def _hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _zipped(stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str]) -> Iterator[Record]:
+    def each_file() -> Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]]:
+        for name, member in zip_members(stream, str(shown)):
+            yield name, Path(f"{shown}!{name}"), contextlib.nullcontext(member)
+
+    with opened:
+        yield from _several(each_file(), shown, "zip file", notes)
+
+
+def _several(
+    files: Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]],
+    shown: Path,
+    what: str,
+    notes: list[str],
+) -> Iterator[Record]:
+    """Read files as one recording. What is no trace file is passed over and told in `notes`."""
+    passed: list[str] = []
+    count = 0
+    for name, place, opening in files:
+        if _BLOB.fullmatch(name):
+            continue
+        before = count
+        with opening as source:
+            head, stream = looked_at(unpacked(source, str(place)), HEAD_BYTES)
+            chosen = surest(head) if head and not head.startswith(ZIP) else None
+            for record in _spans(chosen, stream, place) if chosen is not None else ():
+                count += 1
+                yield record
+        if count == before:
+            passed.append(name)
+    if not count:
+        problem = f"this {what} holds no file of spans" + (f": not {_named(passed)}" if passed else "; it is empty")
+        raise InputError(str(shown), problem, hint=_expected())
+    if passed:
+        notes.append(f"{len(passed)} files in the {what} hold no spans and are passed over: {_named(passed)}")
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+
+
+# ------------------------------------------------------------------------------------------------------------ formats
+
+
+def surest(head: bytes, least: float = _LEAST_AMONG_OTHERS) -> Format | None:
+    """Give the format that is surest of a file that begins so, or None where none is as sure as `least`."""
+    certainties = [(member.recognises(head), member) for member in members("formats", Format)]
     certainty, chosen = max(certainties, key=lambda pair: pair[0], default=(0.0, None))
-    if chosen is None or certainty < _LEAST_CERTAINTY:
+    return chosen if certainty >= least else None
+
+
+def _format_of(head: bytes, shown: str) -> Format:
+    chosen = surest(head, _LEAST_CERTAINTY)
+    if chosen is None:
         raise InputError(shown, f"this is not a trace file: it begins with {_shown(head)}", hint=_expected())
     return chosen
 
 
 def _expected() -> str:
-    return f"Expected one of: {', '.join(member.name for member in members('formats', Format))}; plain, gzip or zstd."
+    names = ", ".join(member.name for member in members("formats", Format))
+    return f"Expected one of: {names}; plain, gzip, zstd or zip, or a directory of such files."
 
 
 def _shown(head: bytes) -> str:

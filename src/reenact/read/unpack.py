@@ -1,4 +1,4 @@
-"""Takes the packing off a stream: gzip, Zstandard, and the frames in which the Collector writes Zstandard.
+"""Takes the packing off a stream: gzip, Zstandard, the frames in which the Collector writes Zstandard, and zip.
 
 Packing is told by its first bytes. What comes out is bounded (`limits.max_unpacked_bytes`, and a thousand times what
 went in), so that a few packed kilobytes cannot fill a memory or a disk.
@@ -7,11 +7,15 @@ went in), so that a few packed kilobytes cannot fill a memory or a disk.
 from __future__ import annotations
 
 import io
+import shutil
+import tempfile
+import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from reenact.errors import InputError
+from reenact.read import parquet
 from reenact.values.limits import (
     RAISE_THE_LIMIT,
     RAISE_THE_UNPACKED_LIMIT,
@@ -23,6 +27,8 @@ from reenact.values.limits import (
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+ZIP = b"PK\x03\x04"
+"""How a zip file with anything in it begins."""
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _CHUNK = 64 << 10
@@ -49,9 +55,49 @@ def unpacked(stream: BinaryIO, place: str) -> BinaryIO:
             stream = _joined(_unzstandard(_chunks(stream, _ZSTD_CHUNK), _Budget(place)))
         elif head[4:] == _ZSTD:
             stream = _joined(_unframed(stream, _Budget(place)))
+        elif head.startswith(parquet.MAGIC):
+            return _joined(parquet.json_lines(stream, place))
         else:
             break
     return stream
+
+
+def zip_members(stream: BinaryIO, place: str) -> Iterator[tuple[str, BinaryIO]]:
+    """Give the files in a zip file, each with its name, in the order of the names; read one before the next.
+
+    What all of them expand to together is bounded as in `unpacked`. Raises `InputError`, at once or while a file is
+    read, where the zip file is damaged, encrypted, or made so that its files overlap.
+    """
+    with tempfile.TemporaryFile() as spool:
+        source = stream
+        if not stream.seekable():
+            shutil.copyfileobj(stream, spool, _BUFFER)
+            source = cast("BinaryIO", spool)
+        size = source.seek(0, io.SEEK_END)
+        try:
+            archive = zipfile.ZipFile(source)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as failure:
+            raise InputError(place, f"the zip file is damaged ({failure})", hint=_DAMAGED) from None
+        members = sorted((each for each in archive.infolist() if not each.is_dir()), key=lambda each: each.filename)
+        if sum(each.compress_size for each in members) > size:
+            problem = "the files in this zip file overlap; this looks like a decompression bomb"
+            raise InputError(place, problem, hint="Unpack it yourself if you trust where it comes from.")
+        budget = _Budget(place)
+        for member in members:
+            name = member.filename.encode("ascii", "backslashreplace").decode().replace("\n", "\\n")
+            budget.enter(f"{place}!{name}", member.compress_size)
+            yield name, _joined(_member(archive, member, budget))
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: _Budget) -> Iterator[bytes]:
+    try:
+        with archive.open(member) as stream:
+            for piece in _chunks(cast("BinaryIO", stream), _CHUNK):
+                yield budget.give(piece)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as failure:
+        raise budget.error(f"this file in the zip file is damaged ({failure})") from None
+    except RuntimeError as failure:  # a password is asked for
+        raise budget.error(f"this file in the zip file cannot be read ({failure})", "Unpack it yourself.") from None
 
 
 def looked_at(stream: BinaryIO, size: int) -> tuple[bytes, BinaryIO]:
@@ -81,6 +127,11 @@ class _Budget:
     def __init__(self, place: str) -> None:
         self._place, self._limit = place, max_unpacked_bytes()
         self._taken = self._given = 0
+
+    def enter(self, place: str, size: int) -> None:
+        """Go on to another file of the same packing, of so many packed bytes."""
+        self._place = place
+        self._taken += size
 
     def take(self, size: int) -> None:
         self._taken += size

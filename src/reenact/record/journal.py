@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import sys
 import threading
@@ -16,103 +16,311 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from reenact.formats import journal
+from reenact.record.bounds import Bounds, Fsync, is_root, structure
+from reenact.record.segments import Segments
 from reenact.record.turns import Turns
 from reenact.values.json import Json
+
+_UNBOUND = Bounds()
+_SMALL = 4096
+"""No frame without a payload is larger."""
+_MOST_OWED = 1000
+_HEADLESS = -1
+"""Marks a span whose start lacks something."""
 
 
 class JournalProcessor(SpanProcessor):
     """Appends start, progress and end of every span to one file, each in one `write`.
 
     The file is made at the first span and locked while its writer lives, so that others can tell a leftover from a
-    journal in use; it gets its name when it is locked and begun. A full disk or a vanished folder costs spans,
-    counted and told once; never the agent.
+    journal in use; it gets its name when it is locked and begun. From a size on a further one is begun, so that what
+    was carried away can go from the disk. A full disk or a vanished folder costs spans, counted and told once; never
+    the agent. Where room is short, roots and structure are kept before payloads.
     """
 
-    def __init__(self, folder: Path, name: str, resource: dict[str, Any], scope: str, version: str) -> None:
-        self.path = folder / f"{name}{journal.FORMAT.suffix}"
+    def __init__(
+        self, folder: Path, name: str, resource: dict[str, Any], scope: str, version: str, bounds: Bounds = _UNBOUND
+    ) -> None:
         self._recording = name.partition("-")[0]
         self._header = journal.header(resource, scope, version)
+        self._files = Segments(folder, name, bounds)
+        self._lock = threading.RLock()  # a finalizer or a signal handler may make a call in the middle of a write
         self._fd: int | None = None
-        self._lock = threading.Lock()
         self._closed = False
-        self._torn = b""
-        """What is left of a frame that a full disk cut: nothing may be written before it."""
+        self._size = 0
+        self._limit = 0
+        """Up to this size nothing but a write is needed."""
+        self._rest = b""
+        """What is left of a frame that a full disk cut."""
+        self._half: Mapping[str, Any] | None = None
+        """The frame that was cut."""
+        self._owed: list[Mapping[str, Any]] = []
+        """Frames, of roots mostly, that could not be written yet."""
+        self._beginning = False
+        self._partly: dict[str, int] = {}
+        """Spans of which something is not in the file, with how many pieces of their streams."""
         self._turns = Turns()
+        self._always = bounds.fsync is Fsync.ALWAYS
         self.dropped = 0
+        """Frames that are not in the file, or not with all that they held."""
+        self._told: set[str] = set()
         self._started: dict[int, Mapping[str, Any]] = {}
         forked = weakref.WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: (tell := forked()) and tell())
 
+    @property
+    def path(self) -> Path:
+        """The file that is written now."""
+        return self._files.path
+
     def _forked(self) -> None:
         """Leave the parent's file alone: a child writes one of its own, under the same lock rules."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         if self._fd is not None:
-            os.close(self._fd)
+            with suppress(OSError):
+                os.close(self._fd)
             self._fd = None
-        self._torn = b""
+        self._rest, self._half, self._owed, self._partly = b"", None, [], {}
+        self._beginning = False
+        self._size = self._limit = self.dropped = 0
         self._turns = Turns()
         pids = {"process.pid": os.getpid(), "process.parent_pid": os.getppid()}
         process = os.urandom(8).hex()
         own = {"reenact.process.id": process, "service.instance.id": process, **pids}
         self._header = {**self._header, "resource": {**self._header["resource"], **own}}
         self._started.clear()  # those spans are the parent's to end
-        self.path = self.path.with_name(f"{self._recording}-{process}{journal.FORMAT.suffix}")
-
-    def _open(self) -> int:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.path.with_suffix(".opening")
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            rest = journal.MAGIC + journal.frame(self._header)
-            while rest:
-                rest = rest[os.write(fd, rest) :]
-            draft.rename(self.path)
-        except OSError:
-            os.close(fd)
-            with suppress(OSError):
-                draft.unlink()
-            raise
-        return fd
+        self._files = Segments(self._files.folder, f"{self._recording}-{process}", self._files.bounds)
 
     def write(self, payload: dict[str, Any]) -> None:
         """Append one frame, whole, in one `write`."""
         frame = journal.frame(payload)
         with self._lock:
-            self._append(frame)
+            size = self._size + len(frame)
+            if size > self._limit:
+                self._append_carefully(frame, payload)
+                return
+            try:  # as `_append` has it, one call of ours less for every frame
+                written = os.write(self._fd, frame)  # type: ignore[arg-type]  # there is a file wherever there is a limit
+            except OSError as error:
+                self._failed(error, payload)
+                return
+            if written == len(frame):
+                self._size = size
+            else:
+                self._ended_short(written, frame, payload)
 
     def write_turn(self, payload: dict[str, Any], text: str) -> None:
         """Append the frame of a call that begins, whose `input.value` is `text`: of a conversation, what is new."""
         with self._lock:
             turn = self._turns.next(text)
             if turn is None:
-                self._append(journal.frame(payload))
+                self._append(journal.frame(payload), payload)
                 return
             attributes = {**payload["attributes"], journal.TEXT: text[turn.shared :]}
             turned = {**payload, "attributes": attributes, "turn": [turn.number, turn.of, turn.shared]}
-            if self._append(journal.frame(turned)):
+            if self._append(journal.frame(turned), payload):
                 self._turns.wrote(turn)
             else:
-                self._turns.forget()  # it may be in the file yet, by and by
+                self._turns.forget()  # it is not in the file, or not as a turn
 
-    def _append(self, frame: bytes) -> bool:
+    def _append(self, frame: bytes, payload: Mapping[str, Any]) -> bool:
+        """Write a frame, and tell whether it is in the file now, as it is."""
+        fd = self._fd
+        if fd is None or self._size + len(frame) > self._limit:
+            return self._append_carefully(frame, payload)
+        try:
+            written = os.write(fd, frame)
+        except OSError as error:
+            return self._failed(error, payload)
+        if written < len(frame):
+            return self._ended_short(written, frame, payload)
+        self._size += written
+        return True
+
+    def _ended_short(self, written: int, frame: bytes, payload: Mapping[str, Any]) -> bool:
+        """Go on with a frame that was written in part: the disk may be full, and says so to who writes on."""
+        self._size += written
+        self._cut(frame[written:], payload)
+        try:
+            self._catch_up()
+        except OSError as error:
+            return self._failed(error, payload)
+        self._limit = self._files.free()
+        return True
+
+    def _append_carefully(self, frame: bytes, payload: Mapping[str, Any]) -> bool:
+        """Write a frame where anything is to be done before: a file begun, a bound kept, a failure made good."""
         if self._closed:
             return False  # a call that outlived its recording
-        data, written = self._torn + frame, 0
+        if self._beginning:  # a finalizer's or a signal handler's, while a file is begun
+            self._owed.append(payload)
+            return False
+        before = self._fd
+        try:
+            self._make_ready(len(frame))
+            self._catch_up()
+            if before not in {None, self._fd}:
+                frame = journal.frame(dict(payload))  # no turn of what stands in another file
+            if why := self._kept_out(len(frame), payload):
+                self._write_structure(payload, why)
+                return False
+            self._write_out(frame, payload)
+        except OSError as error:
+            return self._failed(error, payload)
+        if payload["t"] == "end":  # the end of a stream holds all its pieces again
+            self.dropped -= self._partly.pop(payload["span"], 0)
+        self._limit = 0 if self._partly or self._always else self._files.free()
+        return before in {None, self._fd}
+
+    def _kept_out(self, more: int, payload: Mapping[str, Any]) -> str:
+        """Say why no more than the structure of a frame is to be written; empty for one that is written whole."""
+        if is_root(payload):
+            return ""
+        if told := self._files.refuses(self._size + more):
+            self._tell("bound", told)
+            return "the journal was at its bound"
+        return "its beginning is not in the journal" if self._partly.get(payload["span"], 0) < 0 else ""
+
+    def _make_ready(self, more: int) -> None:
+        """Have a file to write to, and a further one in time."""
+        if self._fd is None:
+            self._begin(self._files.path)
+            return
+        self._files.look()
+        ended = self._size + more > self._files.bounds.segment and self._size > _SMALL
+        if ended and not self._files.refuses(self._size + more):
+            try:
+                self._begin(self._files.next())
+            except OSError:  # the file in hand may take more yet
+                self._files.back()
+            self._files.look()
+
+    def _begin(self, path: Path) -> None:
+        opening = {**self._header, "segment": self._files.number} if self._files.number else self._header
+        self._beginning = True
+        try:
+            begun, before = self._files.open(path, journal.MAGIC + journal.frame(opening)), self._fd
+        finally:
+            self._beginning = False
+        self._fd, self._size = begun
+        self._rest, self._half = b"", None  # what was cut in the file before stays so
+        self._turns.forget()
+        if before is not None:
+            with suppress(OSError):
+                os.close(before)
+
+    def _cut(self, rest: bytes, payload: Mapping[str, Any] | None) -> None:
+        """Note that a frame is in the file in part."""
+        self._rest, self._half, self._limit = rest, payload, 0
+        self.dropped += payload is not None
+
+    def _write_out(self, frame: bytes, payload: Mapping[str, Any] | None) -> None:
+        """Write one frame; what is left of one that is cut is kept. Raises `OSError`."""
+        if self._fd is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        written = 0
+        try:
+            while written < len(frame):
+                written += os.write(self._fd, frame[written:])
+        finally:
+            self._size += written
+            if 0 < written < len(frame):
+                self._cut(frame[written:], payload)
+        if self._always:
+            self._force(self._fd)
+
+    def _force(self, fd: int) -> None:
+        """Have what is written on the disk itself. Where that fails it is in the file all the same."""
+        try:
+            os.fdatasync(fd)
+        except OSError as error:
+            self._tell("sync", f"{self.path} cannot be forced to the disk: {error}")
+
+    def _catch_up(self) -> None:
+        """Write what is left of a frame that was cut, and what is owed. Raises `OSError`."""
+        while self._rest and self._fd is not None:
+            written = os.write(self._fd, self._rest)
+            self._size += written
+            self._rest = self._rest[written:]
+        if self._half is not None:
+            self._half = None
+            self.dropped -= 1
+        while self._owed:
+            owed = self._owed.pop(0)
+            try:
+                self._write_out(journal.frame(dict(owed)), owed)
+            except OSError:
+                if not self._rest:  # nothing of it is in the file
+                    self._owed.insert(0, owed)
+                raise
+
+    def _write_structure(self, payload: Mapping[str, Any], why: str, *, counted: bool = False) -> None:
+        """Write a frame without its payload, where there is room for that, and count it. Raises `OSError`."""
+        span = str(payload.get("span", ""))
+        pieces = self._partly.get(span, 0)
+        left, whole = structure(payload, why, whole_start=pieces >= 0)
+        room = left is not None and not self._files.full(self._size + _SMALL)
+        self.dropped += not counted and not (whole and room)
+        if left is None:
+            self._partly[span] = pieces + 1 if pieces >= 0 else pieces
+        elif payload["t"] == "start":
+            if not (whole and room):
+                self._partly[span] = _HEADLESS
+        elif payload["t"] == "end":
+            self._partly.pop(span, None)
+        if left is not None and room:
+            self._write_out(journal.frame(left), None)
+
+    def _failed(self, error: OSError, payload: Mapping[str, Any]) -> bool:
+        """Make the best of a failure: structure may fit where a payload does not; a root is written by and by."""
+        self._limit = 0
+        if error.errno == errno.EBADF and self._fd is not None and self._again(payload):
+            return False
+        self._tell("failed", f"cannot write {self.path}: {error}; the program goes on unrecorded")
+        if self._half is payload:  # the rest of it is tried with the next
+            return False
+        if is_root(payload):
+            self._owed.append(payload)
+            if len(self._owed) > _MOST_OWED:
+                self._owed.pop()
+                self.dropped += 1
+            return False
+        why = f"it could not be written: {error.strerror}"
         try:
             if self._fd is None:
-                self._fd = self._open()
-            written = os.write(self._fd, data)
-            while written < len(data):
-                written += os.write(self._fd, data[written:])
-            self._torn = b""
-        except OSError as error:
-            self._torn = data[written:] if written > len(self._torn) else self._torn[written:]
-            self.dropped += 1
-            if self.dropped == 1:
-                sys.stderr.write(f"reenact: cannot write {self.path}: {error}; the program goes on unrecorded\n")
+                self._begin(self._files.path)
+            if self._rest:
+                self._give_up(why)
+            self._write_structure(payload, why)
+        except OSError:
+            pass  # as the file is, readers find their way
+        return False
+
+    def _again(self, payload: Mapping[str, Any]) -> bool:
+        """Begin a further file: the agent closed all files that it did not know."""
+        self._fd = None
+        try:
+            self._begin(self._files.next())
+            self._write_out(journal.frame(dict(payload)), payload)
+        except OSError:
             return False
         return True
+
+    def _give_up(self, why: str) -> None:
+        """Say that the rest of a frame that was cut is not to come, and write its structure. Raises `OSError`."""
+        half, self._rest, self._half = self._half, b"", None
+        self._write_out(journal.TORN, None)
+        if half is not None and not is_root(half):
+            self._write_structure(half, why, counted=True)
+        elif half is not None:
+            self.dropped -= 1
+            self._owed.append(half)
+
+    def _tell(self, kind: str, line: str) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            with suppress(Exception):  # a closed stderr
+                sys.stderr.write(f"reenact: {line}\n")
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span began."""
@@ -175,12 +383,35 @@ class JournalProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Close the file for good and give up its lock."""
         with self._lock:
-            self._closed = True
+            if self._closed:
+                return
+            if self.dropped or self._owed or self._rest:
+                self._settle()
+            self._closed, self._limit = True, 0
             if self._fd is not None:
-                os.close(self._fd)
+                if self._files.bounds.fsync is not Fsync.OFF:
+                    self._force(self._fd)
+                with suppress(OSError):
+                    os.close(self._fd)
                 self._fd = None
+
+    def _settle(self) -> None:
+        """Write what is owed, and how much is missing; say so where not even that can be written."""
+        try:
+            if self._fd is None:
+                self._begin(self._files.path)
+            self._catch_up()
+        except OSError:
+            self.dropped += len(self._owed)
+        if not self.dropped:
+            return
+        note = {"t": "note", "note": {"dropped": self.dropped}}
+        try:
+            self._write_out((journal.TORN if self._rest else b"") + journal.frame(note), None)
+        except OSError:
+            self._tell("count", f"{self.dropped} records of this process could not be written to {self.path}")
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Say whether everything is written: each frame is, before its call goes on."""
         del timeout_millis
-        return self.dropped == 0
+        return self.dropped == 0 and not self._owed

@@ -12,13 +12,14 @@ from typing import Any
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import Status, StatusCode
 
 from reenact.boundary import door
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Redactor
 from reenact.record.pipe import UrandomIds
 from reenact.record.shield import shielded
@@ -35,7 +36,8 @@ class Projected:
     def __init__(self, owner: Projection, span: trace.Span, attributes: Mapping[str, Any], *, declared: bool) -> None:
         self._owner, self._span, self._attributes, self._declared = owner, span, attributes, declared
 
-    def attach(self) -> object:
+    @shielded
+    def attach(self) -> tuple[Context, Context] | None:
         """Make it the application's current span, where its code asked for that with a decorator of ours.
 
         Elsewhere every other span keeps the parent that it has without us. One that a sampler dropped would take the
@@ -43,12 +45,20 @@ class Projected:
         """
         if not self._declared or not self._span.is_recording():
             return None
-        return otel_context.attach(trace.set_span_in_context(self._span))
+        before = otel_context.get_current()
+        ours = trace.set_span_in_context(self._span, before)
+        otel_context.attach(ours)
+        return before, ours
 
-    def detach(self, token: object) -> None:
-        """Give the application its own current span back."""
-        if token is not None:
-            otel_context.detach(token)  # type: ignore[arg-type]
+    @staticmethod
+    @shielded
+    def detach(attached: tuple[Context, Context] | None) -> None:
+        """Give the application its own current span back.
+
+        By hand and never by token: a coroutine may be closed in another context, whose current span is its own.
+        """
+        if attached is not None and otel_context.get_current() is attached[1]:
+            otel_context.attach(attached[0])
 
     @shielded
     def finish(self, call: Call, outcome: Outcome, code: StatusCode, message: str) -> None:
@@ -73,7 +83,7 @@ class Projected:
 class Projection:
     """Opens spans on a provider of the application's."""
 
-    def __init__(self, provider: trace.TracerProvider, dialect: Dialect, redactor: Redactor, version: str = "") -> None:
+    def __init__(self, provider: trace.TracerProvider, dialect: Writing, redactor: Redactor, version: str = "") -> None:
         self._tracer = provider.get_tracer("reenact", version)
         if type(getattr(self._tracer, "id_generator", None)) is RandomIdGenerator:
             # it would draw from the application's `random`; a generator of the application's own making stays

@@ -19,7 +19,7 @@ from opentelemetry.trace.status import StatusCode
 
 from reenact.boundary import door, lanes, place
 from reenact.boundary.place import Place
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Redactor
 from reenact.record import draws, touches
 from reenact.record.journal import JournalProcessor
@@ -44,6 +44,7 @@ from reenact.values.found import FOUND, TOUCHED
 from reenact.values.json import Json, compact, parse
 
 _FIRST_ERROR_STATUS = 400
+_NOWHERE: AbstractContextManager[None] = nullcontext()
 
 
 def order_clock() -> Callable[[], int]:
@@ -71,7 +72,11 @@ class SpanPassage:
 
     def crossing(self) -> AbstractContextManager[None]:
         """Stand inside this call: what is called meanwhile hangs below it."""
-        return place.at(self.place) if self.projected is None else self._projecting(self.projected)
+        try:
+            return place.at(self.place) if self.projected is None else self._projecting(self.projected)
+        except Exception:
+            swallow("SpanPassage.crossing")
+            return _NOWHERE
 
     @contextmanager
     def _projecting(self, projected: Projected) -> Generator[None]:
@@ -230,7 +235,7 @@ class Recorder:
         spans: CallSpans,
         journal: JournalProcessor | None,
         redactor: Redactor,
-        dialect: Dialect,
+        dialect: Writing,
         *,
         runs: Runs,
         next_order: Callable[[], int],

@@ -131,7 +131,7 @@ class Runs:
         """The run of the process that this one was forked off."""
         self._descent: Descent | None = None
         """Where this process hangs in the run of the one that started it."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler or a finalizer may call in the middle
 
     def parent(self) -> Place:
         """Give the run of a call that hangs below no other.
@@ -176,7 +176,11 @@ class Runs:
         """Give the run of the process itself, opened at first need."""
         with self._lock:
             if self._process is None:
-                self._process = self._begin_process()
+                begun = self._begin_process()
+                if self._process is not None:  # a signal handler's call was first
+                    self.end(begun)
+                else:
+                    self._process = begun
             return self._process
 
     def _begin_process(self) -> Run:
@@ -194,7 +198,7 @@ class Runs:
 
     def forked(self) -> None:
         """Forget, in a copy of a process, the runs that are the original's to close."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler or a finalizer may call in the middle
         self.undeclared.forked()
         self._open.clear()
         self._copied_from = self._process.id if self._process is not None else self._copied_from
@@ -325,7 +329,7 @@ class Runs:
         if run is None:
             yield None
             return
-        run.reel = lane.reel = reel.begin_unit(lane.path)
+        self._begin_reel(run, lane)
         before = place.move(run.place)
         try:
             yield run
@@ -337,6 +341,11 @@ class Runs:
         finally:
             place.move(before)
             lane.reel = reel
+
+    @shielded
+    def _begin_reel(self, run: Run, lane: lanes.Lane) -> None:
+        """Have what the unit draws apart from what was drawn before."""
+        run.reel = lane.reel = lane.reel.begin_unit(lane.path)
 
     def _within(self, unit: Inbound, name: str, identity: Mapping[str, Any], value: Json) -> Generator[Run | None]:
         """Stand in the run of the unit that came in. It ends with the unit, not with this block."""

@@ -1,19 +1,23 @@
-"""Our failures never reach the agent."""
+"""Our failures never reach the agent: the decorator for what is no part of every call (`boundary.forgiving`)."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from reenact.boundary.forgiving import failures, swallow
+
+__all__ = ["failures", "shielded", "swallow"]
+
 F = TypeVar("F", bound=Callable[..., Any])
-_log = logging.getLogger("reenact")
-_counted: dict[str, int] = {}
 
 
 def shielded(fn: F) -> F:
-    """Swallow, count and log any `Exception` of `fn`, giving None. What is not an Exception is not ours and passes."""
+    """Swallow, count and log any `Exception` of `fn`, giving None.
+
+    What is not an Exception is not ours and passes; so does what a signal handler of the agent's raised meanwhile.
+    """
 
     @wraps(fn)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -24,18 +28,3 @@ def shielded(fn: F) -> F:
             return None
 
     return guarded  # type: ignore[return-value]
-
-
-def swallow(name: str) -> None:
-    """Count and log the `Exception` that is being handled, of the function `name`.
-
-    For where every call of the agent's passes: there a `try` of its own is half the price of `shielded`.
-    """
-    _counted[name] = _counted.get(name, 0) + 1
-    if _counted[name] == 1:
-        _log.warning("reenact: recording is incomplete, %s failed; the program goes on", name, exc_info=True)
-
-
-def failures() -> dict[str, int]:
-    """Count our swallowed failures by function."""
-    return dict(_counted)

@@ -22,6 +22,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.formats.journal import TEXT
 from reenact.record.journal import JournalProcessor
 from reenact.record.turns import LONG
+from reenact.values import alarms
 from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, STATUS_ERROR, STATUS_OK
 
 _NAMES = 1000
@@ -59,6 +60,7 @@ class CallSpan:
         try:
             redacted = spans.redactor.attributes(attributes)
         except Exception:
+            alarms.pass_on()
             redacted = _FAILED
         frame: dict[str, Any] = {
             "t": "end",
@@ -115,6 +117,7 @@ class CallSpans:
         try:  # one call of ours less for every call of the agent's: they cost more than what they do
             redacted = self.redactor.attributes(attributes)
         except Exception:
+            alarms.pass_on()
             redacted = _FAILED
         last = self._last
         known = last[1] if last[0] is shared else self._redacted_once(shared)
@@ -160,6 +163,7 @@ class CallSpans:
         try:
             return self.redactor.attributes(attributes)
         except Exception:
+            alarms.pass_on()
             return _FAILED
 
     def text(self, text: str) -> str:
@@ -167,4 +171,5 @@ class CallSpans:
         try:
             return self.redactor.text(text) if text else text
         except Exception:
+            alarms.pass_on()
             return "reenact: could not be redacted"

@@ -41,7 +41,7 @@ class Touches:
 
 open_calls: Final[dict[int, Touches]] = {}
 """By span, for the calls of found tools that are open, and for structure inside them. Others only look at it."""
-_lock = threading.Lock()
+_lock = threading.RLock()
 _hooked = False
 _busy = threading.local()
 

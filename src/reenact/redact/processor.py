@@ -20,6 +20,7 @@ from opentelemetry.trace import Link
 from opentelemetry.trace.status import Status
 
 from reenact.contracts.redactor import Redactor
+from reenact.values import alarms
 
 _NOTHING: tuple[Mapping[str, Any], Mapping[str, Any]] = {}, {}
 
@@ -104,12 +105,14 @@ class RedactionSpanProcessor(SpanProcessor):
         try:
             return self._redactor.text(text)
         except Exception:  # noqa: BLE001 - fail closed
+            alarms.pass_on()
             return "reenact: could not be redacted"
 
     def _attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return self._redactor.attributes(attributes)
         except Exception:  # noqa: BLE001 - fail closed
+            alarms.pass_on()
             return {"reenact.redaction.failed": True}
 
     def _ended(

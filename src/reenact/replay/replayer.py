@@ -25,6 +25,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
 from reenact.replay.again import Again
 from reenact.replay.guard import allowed, refuse
+from reenact.replay.kept import failed_for_good
 from reenact.replay.ledger import Ledger
 from reenact.replay.onward import EVIDENCE, Going, answers, going
 from reenact.replay.policy import After, Policy, Source
@@ -35,6 +36,7 @@ from reenact.values.call import (
     Call,
     CallKind,
     HttpReply,
+    HttpRequest,
     Outcome,
     Returned,
     Rewritten,
@@ -321,7 +323,10 @@ class Replayer:
         with self._lock:
             stub = None
             if call.is_structure or source is not Source.LIVE:
-                stub = self.stubs.take(asked, parent if isinstance(parent, str) else None, lane, self._process)
+                above = parent if isinstance(parent, str) else None
+                stub = self.stubs.take(asked, above, lane, self._process)
+                if stub is None and not call.is_structure:
+                    stub = self._kept(call, asked, above)
         if stub is not None and self.crossed is not None:
             self.crossed(lane, stub.node)
         if call.is_structure:
@@ -329,6 +334,23 @@ class Replayer:
         if stub is None:
             return self._unanswered(call, asked, source, lane, parent)
         return self._answered(call, asked, stub, lane)
+
+    def _kept(self, call: Call, asked: Question, parent: str | None) -> Stub | None:
+        """Take the call of another emitter that stands for a live one, and say what could not be compared."""
+        found = self.stubs.take_kept(asked, parent, self._redactor)
+        if found is None:
+            again = isinstance(call.request, HttpRequest) and call.request.attempt > 0
+            return self.stubs.retried(asked, self._redactor) if again else None
+        node = found.node
+        about = {"id": node.id, "call": node.label}
+        for each in found.ignored:
+            why = "the trace did not keep it" if each.a is ABSENT else "the trace keeps another spelling of it"
+            fields = {"field": each.path, "recorded": _plain(each.a), "replay": _plain(each.b), "reason": why}
+            self.ledger.note("ignored", **about, **fields)
+        if found.among > 1:
+            why = f"{found.among} recorded calls agree in all that was kept; this one comes first"
+            self.ledger.note("ignored", **about, field="place", recorded=found.among, replay=1, reason=why)
+        return self.stubs.stubs[node.id]
 
     def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node = stub.node
@@ -345,8 +367,12 @@ class Replayer:
             if numbers and (gate := self._gates.get(sequence)) is not None:
                 gate.drop(numbers)
         if isinstance(answer, Unfinished) and self.stubs.family.killed(node) is None:
-            raise self.missed(call, "was in flight when the recorded run ended", nearest=node)
-        if not isinstance(answer, Unfinished):
+            open_still = "was in flight when the recorded run ended"
+            kept_nothing = "is nearest, and the recording holds no reply for this call"
+            why = open_still if node.span.attributes.get("reenact.incomplete") else kept_nothing
+            raise self.missed(call, why, nearest=node)
+        tries_again = isinstance(call.request, HttpRequest) and call.request.attempt > 0 and failed_for_good(node)
+        if not isinstance(answer, Unfinished) and not tries_again:
             self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth())
         self._note_noise(asked, stub)
         inner = self._recorder.open(call)
@@ -372,7 +398,7 @@ class Replayer:
     def _note_noise(self, asked: Question, stub: Stub) -> None:
         node = stub.node
         for name, value in asked.noise.items():
-            if name in stub.question.noise and stub.question.noise[name] != value:
+            if stub.question.noise.get(name) and stub.question.noise[name] != value:  # a foreign trace names no URL
                 recorded = stub.question.noise[name]
                 self.ledger.note("ignored", id=node.id, call=node.label, field=name, recorded=recorded, replay=value)
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from reenact.boundary.question import Question, question
+from reenact.contracts.redactor import Redactor
+from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
 from reenact.replay.release import Expected
 from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, FieldDifference, differences
@@ -60,9 +62,13 @@ class Stubs:
         self.family = Family(self.nodes.values())
         self.taken: set[str] = set()
         self.covered: set[str] = set()
+        self.kept = KeptCalls(self.stubs.values())
+        """Calls that other emitters wrote down."""
         self._found: dict[Hashable, deque[Stub]] = defaultdict(deque)
         for stub in self.stubs.values():
             node = stub.node
+            if self.kept.holds(node):
+                continue
             for index in self._indices(stub.question.key, node.parent, node.lane, process_of(node)):
                 self._found[index].append(stub)
 
@@ -83,6 +89,21 @@ class Stubs:
                     return stub
                 waiting.popleft()
         return None
+
+    def take_kept(self, asked: Question, parent: str | None, redactor: Redactor | None) -> Agreed | None:
+        """Take the call of another emitter that agrees with a live one in all that was kept."""
+        found = self.kept.find(asked, parent, self._is_free, redactor)
+        if found is not None:
+            self.taken.add(found.node.id)
+        return found
+
+    def retried(self, asked: Question, redactor: Redactor | None) -> Stub | None:
+        """Give the call that was answered with a failure already and that an SDK tries again."""
+        found = self.kept.find(asked, None, lambda node: node.id in self.taken and failed_for_good(node), redactor)
+        return None if found is None else self.stubs[found.node.id]
+
+    def _is_free(self, node: Node) -> bool:
+        return node.id not in self.taken and node.id not in self.covered
 
     def cover(self, stub: Stub) -> list[Node]:
         """Note that everything recorded below an answered call will not be asked for."""
@@ -128,6 +149,7 @@ class Stubs:
         if again and fits is None:
             return again[-1], []
         alike = [stub for stub in self.stubs.values() if stub.node.kind is asked.kind and not stub.is_structure]
+        alike = [stub for stub in alike if stub.question.shape == asked.shape] or alike
         named = [stub for stub in alike if stub.question.name == asked.name] or alike
         free = [stub for stub in named if stub.node.id not in self.taken and stub.node.id not in self.covered]
         if fits is not None:
@@ -140,9 +162,11 @@ class Stubs:
                 best = (weight, stub, found)
         return None if best is None else (best[1], best[2])
 
-    @staticmethod
-    def differences(stub: Stub, asked: Question) -> list[FieldDifference]:
+    def differences(self, stub: Stub, asked: Question, redactor: Redactor | None = None) -> list[FieldDifference]:
         """List the fields in which a question differs from a recorded one."""
+        partly = self.kept.differences(stub.node, asked, redactor)
+        if partly is not None:
+            return partly
         found = list(differences(stub.question.asked, asked.asked))
         if stub.question.name != asked.name:
             found.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))

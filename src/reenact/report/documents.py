@@ -37,7 +37,7 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
 
 
 def call_document(node: Node) -> dict[str, Json]:
-    """Describe one call. `started` is RFC 3339 in UTC, `duration_ms` null where the end is not known."""
+    """Describe one call. `started` is RFC 3339 in UTC; it and `duration_ms` are null where nobody says them."""
     return {
         "id": node.id,
         "parent": node.parent,
@@ -45,7 +45,7 @@ def call_document(node: Node) -> dict[str, Json]:
         "kind": node.call.word,
         "name": node.call.name,
         "label": node.label,
-        "started": instant(node.span.start_ns),
+        "started": instant(node.span.start_ns) if node.span.start_ns > 0 else None,
         "duration_ms": milliseconds(node.span.start_ns, node.span.end_ns),
         "request": request_document(node),
         "outcome": outcome_document(node),
@@ -58,7 +58,17 @@ def call_document(node: Node) -> dict[str, Json]:
             for name, value in node.span.attributes.items()
             if name not in _EVIDENCE and not name.startswith(_EVIDENCE_PREFIXES)
         },
+        **_folded_document(node),
     }
+
+
+def _folded_document(node: Node) -> dict[str, Json]:
+    """Name the other spans of a call that several instrumentations wrote down, and what only they said."""
+    if not node.twins:
+        return {}
+    twins: list[Json] = [{"id": span.span_id, "name": span.name, "scope": span.scope.name} for span in node.twins]
+    merged = node.call.attributes.get("reenact.merged")
+    return {"twins": twins, "merged": merged if merged is not None else {}}
 
 
 def request_document(node: Node) -> Json:

@@ -71,7 +71,7 @@ def _row(summary: Mapping[str, Json]) -> tuple[str, ...]:
         as_text(summary.get("status")),
         duration(ms) if isinstance(ms, int | float) else "?",
         ", ".join(f"{count} {kind}" for kind, count in counts.items()),
-        as_text(grade),
+        as_text(grade) or ("not judged" if summary.get("judged") is False else ""),
         as_text(summary.get("session")),
         as_text(summary.get("user")),
     )

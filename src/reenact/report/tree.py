@@ -45,7 +45,8 @@ def tree(
 
 def _heading(run: Run, verdict: Verdict | None, status: str) -> str:
     ms = milliseconds(run.started_ns, run.ended_ns)
-    facts = [f"run {run.id[:12]}", run.name, instant(run.started_ns), duration(ms), status]
+    when = instant(run.started_ns) if run.started_ns else ""
+    facts = [f"run {run.id[:12]}", run.name, when, duration(ms), status]
     facts += [f"{name} {value}" for name, value in (("session", run.session), ("user", run.user)) if value]
     if verdict is not None:
         facts.append(f"{verdict.grade.value}{' up to redaction' if verdict.redacted else ''}")

@@ -28,6 +28,8 @@ from reenact.values.message import (
 
 _LENGTHENED = {"text_delta": "text", "thinking_delta": "thinking"}
 """A delta's type, to the field of its block that it lengthens. It has the same name in the delta."""
+_SYSTEM = frozenset({"system", "developer"})
+"""Roles that Anthropic has no turn for."""
 
 
 def _read_request(body: Json) -> Asked:
@@ -293,6 +295,103 @@ def _called(call: ToolCall) -> dict[str, Json]:
     return {"id": call.id, "name": call.name, "input": call.arguments if given is None else given}
 
 
+def _write_request(asked: Asked) -> Json:
+    """Spell a request of which only the meaning was kept; what tools answered stands in the user's turns."""
+    body: dict[str, Json] = {} if asked.model is None else {"model": asked.model}
+    body |= asked.parameters
+    messages = [*asked.messages]
+    if messages and messages[0].role in _SYSTEM:
+        body["system"] = _content(messages.pop(0))
+    turns: list[Json] = []
+    results: list[Json] | None = None
+    for message in messages:
+        if message.role != "tool":
+            turns.append({"role": message.role, "content": _content(message)})
+            results = None
+            continue
+        if results is None:
+            results = []
+            turns.append({"role": "user", "content": results})
+        results.append({"type": "tool_result", "tool_use_id": message.tool_call_id, "content": _content(message)})
+    body["messages"] = turns
+    if asked.tools:
+        body["tools"] = [_tool(tool) for tool in asked.tools]
+    return body
+
+
+def _tool(tool: Json) -> Json:
+    """Spell a function's definition as Anthropic does; any other stays as it is."""
+    function = at(tool, "function")
+    if not isinstance(function, dict):
+        return tool
+    told: dict[str, Json] = {name: function[name] for name in ("name", "description") if name in function}
+    return told | ({"input_schema": function["parameters"]} if "parameters" in function else {})
+
+
+def _write_reply(answered: Answered) -> Json:
+    usage = answered.usage
+    counts = {
+        "input_tokens": None if usage.prompt is None else _fresh(usage),
+        "output_tokens": usage.completion,
+        "cache_read_input_tokens": usage.cache_read,
+        "cache_creation_input_tokens": usage.cache_write,
+    }
+    told: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
+    if usage.reasoning is not None:
+        told["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
+    return {
+        "id": answered.id,
+        "type": "message",
+        "role": answered.messages[0].role if answered.messages else "assistant",
+        "model": answered.model,
+        "content": [_block(part) for message in answered.messages for part in message.parts],
+        "stop_reason": answered.finish_reasons[0] if answered.finish_reasons else None,
+        "stop_sequence": None,
+        "usage": told,
+    }
+
+
+def _fresh(usage: Usage) -> int:
+    """Give the tokens of a prompt beside the cache, which Anthropic counts apart."""
+    return max(0, (usage.prompt or 0) - (usage.cache_read or 0) - (usage.cache_write or 0))
+
+
+def _content(message: Message) -> Json:
+    match message.parts:
+        case (Text(text=text),):
+            return text
+        case parts:
+            return [_block(part) for part in parts]
+
+
+def _block(part: Part) -> Json:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text}
+        case Reasoning(text="", encrypted=str(data)):
+            return {"type": "redacted_thinking", "data": data}
+        case Reasoning(text=text, encrypted=signature):
+            return {"type": "thinking", "thinking": text, **({} if signature is None else {"signature": signature})}
+        case Media():
+            return _media_block(part)
+        case ToolCall():
+            given = parsed_or_none(part.arguments)
+            input_: Json = given if isinstance(given, dict | list) else part.arguments
+            return {"type": "tool_use", "id": part.id, "name": part.name, "input": input_}
+        case Opaque(json=json):
+            return json
+
+
+def _media_block(media: Media) -> Json:
+    head, _, data = media.url.partition(";base64,")
+    source: dict[str, Json] = {"type": "url", "url": media.url}
+    if data and head.startswith("data:"):
+        source = {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
+    elif media.mime_type:
+        source["media_type"] = media.mime_type
+    return {"type": media.modality, "source": source, **({"title": media.name} if media.name else {})}
+
+
 SHAPE = Shape(
     name="anthropic.messages",
     system="anthropic",
@@ -307,6 +406,8 @@ SHAPE = Shape(
     read_reply=_read_reply,
     fold=_fold,
     unfold=_unfold,
+    write_request=_write_request,
+    write_reply=_write_reply,
     wording=Wording(read=_read_said, write=_write_said, finishes=("tool_use", "end_turn")),
     stream_ends=(b"\nevent: message_stop", b"\nevent:message_stop"),
     credentials=("ANTHROPIC_API_KEY",),

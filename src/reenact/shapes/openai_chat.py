@@ -338,11 +338,8 @@ def write_request(asked: Asked) -> dict[str, Json]:
 
 
 def write_reply(answered: Answered) -> dict[str, Json]:
-    """Spell a whole reply of which only the meaning was kept: nothing is added to it but the fixed `object`."""
-    reply: dict[str, Json] = {} if answered.id is None else {"id": answered.id}
-    reply["object"] = "chat.completion"
-    if answered.model is not None:
-        reply["model"] = answered.model
+    """Spell a whole reply of which only the meaning was kept. What SDKs insist on and nobody said is empty."""
+    reply: dict[str, Json] = {"id": answered.id, "object": "chat.completion", "created": 0, "model": answered.model}
     choices: list[Json] = []
     for index, message in enumerate(answered.messages):
         reason = answered.finish_reasons[index] if index < len(answered.finish_reasons) else None
@@ -372,25 +369,44 @@ def _message_json(message: Message) -> Json:
     spelled: dict[str, Json] = {"role": message.role}
     content: list[Json] = []
     calls: list[Json] = []
+    spelled |= _thoughts_json([part for part in message.parts if isinstance(part, Reasoning)])
     for part in message.parts:
         match part:
             case Text(text=text):
                 content.append({"type": "text", "text": text})
-            case Reasoning(text=text):
-                spelled["reasoning_content"] = as_text(spelled.get("reasoning_content")) + text
+            case Reasoning():
+                pass
             case Media():
                 content.append(_media_json(part))
             case ToolCall():
                 function: Json = {"name": part.name, "arguments": part.arguments}
                 calls.append({"id": part.id, "type": "function", "function": function})
+            case Opaque(json=json) if isinstance(json, dict) and "type" not in json and not json.keys() & _MESSAGE_KEYS:
+                spelled |= json  # a field of the message that this version does not know
             case Opaque(json=json):
                 content.append(json)
     only = as_object(content[0]) if len(content) == 1 else {}
-    spelled["content"] = only["text"] if only.get("type") == "text" else (content or None)
+    plain = only.get("type") == "text" and isinstance(only.get("text"), str)
+    spelled["content"] = only["text"] if plain else (content or None)
     if calls:
         spelled["tool_calls"] = calls
     named = {"name": message.name, "tool_call_id": message.tool_call_id}
     return spelled | {key: value for key, value in named.items() if value is not None}
+
+
+def _thoughts_json(thoughts: list[Reasoning]) -> dict[str, Json]:
+    if len(thoughts) <= 1 and not any(thought.id or thought.encrypted for thought in thoughts):
+        return {"reasoning_content": thoughts[0].text} if thoughts else {}
+    details: list[Json] = [
+        {
+            "type": "reasoning.text" if thought.text else "reasoning.encrypted",
+            "text": thought.text,
+            **({} if thought.id is None else {"id": thought.id}),
+            **({} if thought.encrypted is None else {"data": thought.encrypted}),
+        }
+        for thought in thoughts
+    ]
+    return {"reasoning_details": details}
 
 
 def _media_json(media: Media) -> Json:
@@ -416,6 +432,8 @@ SHAPE = Shape(
     read_reply=_read_reply,
     fold=_fold,
     unfold=_unfold,
+    write_request=write_request,
+    write_reply=write_reply,
     wording=Wording(read=_read_said, write=_write_said, finishes=("tool_calls", "stop")),
     credentials=("OPENAI_API_KEY",),
 )

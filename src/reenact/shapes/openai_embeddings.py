@@ -59,6 +59,24 @@ def _fold(events: Iterable[Json]) -> Json:
     return as_object(next(iter(events), None))
 
 
+def _write_request(asked: Asked) -> Json:
+    body: dict[str, Json] = {} if asked.model is None else {"model": asked.model}
+    body |= asked.parameters
+    if asked.inputs:
+        body["input"] = asked.inputs[0] if len(asked.inputs) == 1 else [*asked.inputs]
+    return body
+
+
+def _write_reply(answered: Answered) -> Json:
+    counts = {"prompt_tokens": answered.usage.prompt, "total_tokens": answered.usage.total}
+    usage: Json = {name: count for name, count in counts.items() if count is not None}
+    data: list[Json] = [
+        {"object": "embedding", "index": index, "embedding": [*vector]} for index, vector in enumerate(answered.vectors)
+    ]
+    named: dict[str, Json] = {} if answered.id is None else {"id": answered.id}
+    return {**named, "object": "list", "data": data, "model": answered.model, "usage": usage}
+
+
 SHAPE = Shape(
     name="openai.embeddings",
     system="openai",
@@ -71,5 +89,7 @@ SHAPE = Shape(
     read_request=_read_request,
     read_reply=_read_reply,
     fold=_fold,
+    write_request=_write_request,
+    write_reply=_write_reply,
     credentials=("OPENAI_API_KEY",),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from reenact.contracts.shape import Shape, Wording
 from reenact.values.call import CallKind
@@ -53,6 +53,9 @@ _STEMS = {
     "mcp_call": "response.mcp_call_arguments",
 }
 """An item's type, to the stem of the events that lengthen it."""
+_STATUSES = frozenset({"completed", "failed", "in_progress", "cancelled", "queued", "incomplete"})
+_CONTENT = frozenset({"refusal", "input_audio", "output_audio", "input_file", "input_image", "computer_screenshot"})
+"""Types of pieces that stand in a message's content and are no items of their own."""
 _MOST_PARTS = 4096
 """A part at an index past this is left out: room is never made for what a broken stream only claims."""
 
@@ -321,6 +324,129 @@ def _with_calls(items: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
     ]
 
 
+def _write_request(asked: Asked) -> Json:
+    """Spell a request of which only the meaning was kept. A message that speaks and calls becomes several items."""
+    body: dict[str, Json] = {} if asked.model is None else {"model": asked.model}
+    body |= asked.parameters
+    messages = [*asked.messages]
+    match messages:
+        case [Message(role="system", parts=(Text(text=text),)), *_]:
+            body["instructions"] = text
+            messages.pop(0)
+        case _:
+            pass
+    body["input"] = [item for message in messages for item in _items(message, reply=False)]
+    if asked.tools:
+        body["tools"] = [_tool(tool) for tool in asked.tools]
+    return body
+
+
+def _tool(tool: Json) -> Json:
+    """Spell a function's definition flat, as this API does; any other stays as it is."""
+    function = at(tool, "function")
+    return {"type": "function", **function} if isinstance(function, dict) else tool
+
+
+def _write_reply(answered: Answered) -> Json:
+    reason = answered.finish_reasons[0] if answered.finish_reasons else "completed"
+    status = reason if reason in _STATUSES else "incomplete"
+    usage = answered.usage
+    counts: dict[str, int | None] = {
+        "input_tokens": usage.prompt,
+        "output_tokens": usage.completion,
+        "total_tokens": usage.total,
+    }
+    told: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
+    inputs = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
+    outputs = {"reasoning_tokens": usage.reasoning}
+    for name, details in (("input_tokens_details", inputs), ("output_tokens_details", outputs)):
+        if known := {detail: count for detail, count in details.items() if count is not None}:
+            told[name] = {**known}
+    return {
+        "id": answered.id,
+        "object": "response",
+        "created_at": 0,
+        "status": status,
+        "error": None,
+        "incomplete_details": {"reason": reason} if status == "incomplete" and reason != status else None,
+        "model": answered.model,
+        "output": [item for message in answered.messages for item in _items(message, reply=True)],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": told or None,
+    }
+
+
+def _items(message: Message, *, reply: bool) -> Iterator[Json]:
+    """Spell one message as the items that say it."""
+    if message.role == "tool" and not any(isinstance(part, ToolCall) for part in message.parts):
+        match message.parts:
+            case (Opaque(json=dict(held)),) if _item(held) == message and held.get("type") not in _CONTENT:
+                yield held
+            case parts:
+                output = _content(parts, "input_text", short=True)
+                yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": output}
+        return
+    pieces: list[Part] = []
+    for part in message.parts:
+        match part:
+            case ToolCall():
+                yield from _speech(message.role, pieces, reply=reply)
+                pieces = []
+                done: dict[str, Json] = {"id": f"fc_{part.id}", "status": "completed"} if reply else {}
+                call: dict[str, Json] = {"call_id": part.id, "name": part.name, "arguments": part.arguments}
+                yield {"type": "function_call", **done, **call}
+            case Reasoning():
+                yield from _speech(message.role, pieces, reply=reply)
+                pieces = []
+                summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
+                sealed: dict[str, Json] = {} if part.encrypted is None else {"encrypted_content": part.encrypted}
+                yield {"type": "reasoning", "id": part.id, "summary": summary, **sealed}
+            case Opaque(json=dict(held)) if held.get("type") not in _CONTENT and _item(held).parts == (part,):
+                yield from _speech(message.role, pieces, reply=reply)
+                pieces = []
+                yield held
+            case _:
+                pieces.append(part)
+    if pieces or not message.parts:
+        yield from _speech(message.role, pieces, reply=reply, empty=True)
+
+
+def _speech(role: str, parts: Sequence[Part], *, reply: bool, empty: bool = False) -> Iterator[Json]:
+    """Spell what a message says in words and pictures, where it says any."""
+    if not parts and not empty:
+        return
+    kind = "output_text" if role == "assistant" else "input_text"
+    if reply:
+        content = _content(parts, kind, short=False)
+        yield {"type": "message", "id": "", "status": "completed", "role": role, "content": content}
+    else:
+        yield {"type": "message", "role": role, "content": _content(parts, kind, short=True)}
+
+
+def _content(parts: Sequence[Part], kind: str, *, short: bool) -> Json:
+    if short and len(parts) == 1 and isinstance(parts[0], Text):
+        return parts[0].text
+    content: list[Json] = []
+    for part in parts:
+        match part:
+            case Text(text=text):
+                extra: dict[str, Json] = {"annotations": []} if kind == "output_text" else {}
+                content.append({"type": kind, "text": text, **extra})
+            case Media(modality="image"):
+                content.append({"type": "input_image", "image_url": part.url})
+            case Media():
+                held = "file_data" if part.url.startswith("data:") else "file_url"
+                named: dict[str, Json] = {"filename": part.name} if part.name else {}
+                content.append({"type": "input_file", held: part.url, **named})
+            case Opaque(json=json):
+                content.append(json)
+            case _:
+                pass
+    return content
+
+
 SHAPE = Shape(
     name="openai.responses",
     system="openai",
@@ -334,6 +460,8 @@ SHAPE = Shape(
     read_reply=_read_reply,
     fold=_fold,
     unfold=_unfold,
+    write_request=_write_request,
+    write_reply=_write_reply,
     wording=Wording(read=_read_said, write=_write_said, finishes=("completed", "completed")),
     credentials=("OPENAI_API_KEY",),
 )

@@ -1,6 +1,8 @@
 """The default store: one folder. A file of OTLP/JSON lines a trace, an SQLite index that can be made again from them.
 
 .reenact/traces/ab/ab12….jsonl    spans, appended; a span written twice is folded by its id when read
+.reenact/blobs/ab/ab12…           values too large for a line of their trace (stores.blobs)
+.reenact/outbox/                  what is still owed to backends (stores.outbox)
 .reenact/journal/*.rnj            what recording processes write (formats.journal)
 .reenact/index-2*.sqlite          facts of runs, for `reenact ls`; 2 is the version of its tables. One that was made
                                   again has a name of its own, and the newest name counts: whoever still writes to
@@ -9,7 +11,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import os
@@ -23,9 +24,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reenact.contracts.blobs import BlobKeeping, Blobs
+from reenact.contracts.parcel import Parcel, ParcelGoneError
+from reenact.discover import members
 from reenact.errors import InputError
 from reenact.formats import otlp_json
+from reenact.values.blob import cut, is_cut, restored
 from reenact.values.finding import Filters, ToolUse, sought
+from reenact.values.lines import WholeLines, append_lines
 from reenact.values.span import SpanRecord
 
 FOLDER = ".reenact"
@@ -34,6 +40,8 @@ _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _PREFIX = re.compile(r"[0-9a-f]{1,32}")
 _LOCKED_S = 30.0
 _ABANDONED_S = 3600.0
+_PARCEL_SPANS = 64
+_PARCEL_BYTES = 512 << 10
 
 _SCHEMA = """
 CREATE TABLE runs (
@@ -123,6 +131,7 @@ class DirectoryStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
+        self._blobs: Blobs | None = None
 
     @property
     def journals(self) -> Path:
@@ -143,32 +152,86 @@ class DirectoryStore:
 
     def append(self, spans: Iterable[SpanRecord]) -> list[str]:
         """Add spans and give the ids of the traces they belong to."""
+        return list(dict.fromkeys(parcel.trace_id for parcel in self.put(spans)))
+
+    def put(self, spans: Iterable[SpanRecord]) -> list[Parcel]:
+        """Add spans and give where they lie, in parcels of few. Their large values go to the blobs first."""
         by_trace: dict[str, list[SpanRecord]] = defaultdict(list)
         for span in spans:
-            by_trace[span.trace_id].append(span)
-        for trace_id, found in by_trace.items():
-            path = self._path(trace_id)
-            data = otlp_json.FORMAT.encode(found)
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _append(path, data)
-            except OSError as error:
-                raise InputError(str(path), f"cannot be written: {error.strerror}", hint=_ELSEWHERE) from error
-        return list(by_trace)
+            by_trace[span.trace_id].append(cut(span, self.blobs.threshold, self.blobs.put))
+        return [self._put(trace_id, some) for trace_id, found in by_trace.items() for some in _some(found)]
+
+    def _put(self, trace_id: str, spans: Sequence[SpanRecord]) -> Parcel:
+        path = self._path(trace_id)
+        data = otlp_json.encode(spans)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            at = append_lines(path, data)
+        except OSError as error:
+            raise InputError(str(path), f"cannot be written: {error.strerror}", hint=_ELSEWHERE) from error
+        return Parcel(trace_id=trace_id, at=at, size=len(data), spans=len(spans))
+
+    def parcel(self, parcel: Parcel) -> list[SpanRecord]:
+        """Read a parcel again, references to blobs as they are. Raises `ParcelGoneError`, or another `InputError`."""
+        path = self._path(parcel.trace_id)
+        try:
+            with path.open("rb") as file:
+                file.seek(parcel.at)
+                data = file.read(parcel.size)
+        except FileNotFoundError as error:
+            raise ParcelGoneError(str(path), "was deleted") from error
+        except OSError as error:
+            raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+        try:
+            found = [span for span in otlp_json.FORMAT.decode(io.BytesIO(data), path) if isinstance(span, SpanRecord)]
+        except InputError:
+            found = []
+        if len(found) != parcel.spans or any(span.trace_id != parcel.trace_id for span in found):
+            raise ParcelGoneError(str(path), "holds other spans at this place than it did")
+        return found
+
+    @property
+    def blobs(self) -> Blobs:
+        """Where large values are kept. Raises `InputError` where its settings make no sense."""
+        if self._blobs is None:
+            (keeping,) = members("stores", BlobKeeping)
+            self._blobs = keeping.open(self.folder)
+        return self._blobs
 
     def spans(self, trace_id: str) -> Iterator[SpanRecord]:
-        """Read the spans of one trace. Raises `InputError` where there is none or its file is damaged.
+        """Read the spans of one trace, whole: the values of blobs are put back, and lost ones named (`values.blob`).
 
-        A last line that a crash cut short, or that is being written at this moment, is left out.
+        A last line that a crash cut short, or that is being written at this moment, is left out. Raises `InputError`
+        where there is no such trace or its file is damaged.
         """
+        for span in self.bare_spans(trace_id):
+            yield restored(span, self.blobs.get) if is_cut(span) else span
+
+    def bare_spans(self, trace_id: str) -> Iterator[SpanRecord]:
+        """Read the spans of one trace as they lie there, with references to blobs; otherwise as `spans`."""
         path = self._path(trace_id)
         try:
-            with path.open("rb", buffering=0) as file, io.BufferedReader(_Whole(file), 1 << 20) as stream:
-                yield from otlp_json.FORMAT.decode(stream, path)
+            with path.open("rb", buffering=0) as file, io.BufferedReader(WholeLines(file), 1 << 20) as stream:
+                for record in otlp_json.FORMAT.decode(stream, path):
+                    if isinstance(record, SpanRecord):
+                        yield record
         except FileNotFoundError as error:
             raise InputError(str(self.folder), f"holds no trace {trace_id}") from error
         except OSError as error:
             raise InputError(str(path), f"cannot be read: {error.strerror}") from error
+
+    def delete(self, trace_id: str) -> None:
+        """Delete a trace and its entry in the index; its blobs stay, others may use them. Raises `InputError`."""
+        path = self._path(trace_id)
+        try:
+            path.unlink()
+        except FileNotFoundError as error:
+            raise InputError(str(self.folder), f"holds no trace {trace_id}") from error
+        except OSError as error:
+            raise InputError(str(path), f"cannot be deleted: {error.strerror}") from error
+        if self.indexed:
+            with _opened(self._index) as database:
+                database.execute("DELETE FROM runs WHERE id = ?", (trace_id,))
 
     def index(self, entries: Iterable[Entry]) -> None:
         """Note the facts of runs. Raises `IndexUnusableError`."""
@@ -402,6 +465,18 @@ class Search:
         return int(count)
 
 
+def _some(spans: Sequence[SpanRecord]) -> Iterator[Sequence[SpanRecord]]:
+    """Cut spans into parcels, so that what is owed of them can be read again bit by bit."""
+    first = size = 0
+    for number, span in enumerate(spans):
+        size += sum(len(value) for value in span.attributes.values() if isinstance(value, str | bytes))
+        if size >= _PARCEL_BYTES or number + 1 - first >= _PARCEL_SPANS:
+            yield spans[first : number + 1]
+            first, size = number + 1, 0
+    if first < len(spans):
+        yield spans[first:]
+
+
 _SAME_CALL = "SELECT 1 FROM facts s WHERE s.fact = ? AND s.started = r.started AND s.run = r.number AND s.call = {call}"
 _ELSEWHERE = "set REENACT_STORE to a folder that can be written"
 
@@ -486,50 +561,3 @@ def _storable(value: Any) -> Any:
     if isinstance(value, int):
         return max(-(2**63), min(value, 2**63 - 1))
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-class _Whole(io.RawIOBase):
-    """A file of lines up to the last whole one."""
-
-    def __init__(self, file: io.FileIO) -> None:
-        super().__init__()
-        self._file = file
-        fcntl.flock(file, fcntl.LOCK_SH)  # only for a look: what is appended later lies behind
-        try:
-            self._left = _last_line_end(file.fileno(), os.fstat(file.fileno()).st_size)
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        taken = self._file.readinto(memoryview(buffer)[: self._left]) or 0
-        self._left -= taken
-        return taken
-
-
-def _append(path: Path, data: bytes) -> None:
-    """Append whole lines, under a lock, after mending a line that a crash cut short."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        size = os.fstat(fd).st_size
-        if size and os.pread(fd, 1, size - 1) != b"\n":
-            os.ftruncate(fd, _last_line_end(fd, size))
-        written = 0
-        while written < len(data):
-            written += os.write(fd, data[written:])
-    finally:
-        os.close(fd)
-
-
-def _last_line_end(fd: int, size: int) -> int:
-    step = 1 << 20
-    while size > 0:
-        start = max(0, size - step)
-        found = os.pread(fd, size - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        size = start
-    return 0

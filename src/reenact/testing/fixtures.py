@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 from reenact.errors import InputError
-from reenact.formats.otlp_json import FORMAT
+from reenact.formats.otlp_json import encode
 from reenact.pipeline.catalog import replay_of
 from reenact.pipeline.sources import Found, find, runs_in
 from reenact.stores.directory import DirectoryStore
@@ -71,7 +71,7 @@ def write(path: Path, spans: Sequence[SpanRecord]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path.parent):
-            _replace(path, b"".join(FORMAT.encode([span]) for span in spans))
+            _replace(path, b"".join(encode([span]) for span in spans))
     except OSError as error:
         raise InputError(str(path), f"cannot be written: {error.strerror or error}") from error
 
@@ -91,7 +91,7 @@ def add(path: Path, spans: Iterable[SpanRecord]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _alone(path.parent):
             before = path.read_bytes() if path.exists() else b""
-            new = [FORMAT.encode([span]) for span in spans if span.span_id.encode() not in before]
+            new = [encode([span]) for span in spans if span.span_id.encode() not in before]
             _replace(path, b"".join([before if before.endswith(b"\n") or not before else before + b"\n", *new]))
     except OSError as error:
         raise InputError(str(path), f"cannot be written: {error.strerror or error}") from error

@@ -14,10 +14,10 @@ from reenact.compare.judge import judge_replay
 from reenact.errors import ReplayStopped
 from reenact.graph.build import build
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Tail
 from reenact.pipeline.joining import InProcess
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.sources import Found
+from reenact.pipeline.tails import Tail, journals
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
@@ -123,9 +123,9 @@ def _harvested(made: Recording) -> tuple[Run, ...]:
 
     No store, no index: a test looks at its runs once.
     """
-    tails = [Tail(path) for path in sorted(made.store.journals.glob(f"{made.id}-*"))]
-    spans = [span for tail in tails for span in (*tail.poll(), *tail.reader.unfinished())]
-    for tail in tails:
+    tails = [Tail(files[0], files) for files in journals(made.store.journals, f"{made.id}-").values()]
+    spans = [span for tail in tails for span in tail.whole()]
+    for path in (path for tail in tails for path in tail.files):
         with suppress(OSError):
-            tail.path.unlink()
+            path.unlink()
     return tuple(sorted(build(spans), key=lambda run: -len(run.nodes)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.values.json import Json, compact
+from reenact.values.json import Json, compact, parsed_or_none
 
 
 def as_object(value: Json) -> dict[str, Json]:
@@ -64,3 +64,19 @@ def without(value: dict[str, Json], names: Iterable[str]) -> dict[str, Json]:
 def media_type(url: str) -> str:
     """Give the media type of a data URL (RFC 2397), or nothing."""
     return url[5:].partition(",")[0].partition(";")[0] if url.startswith("data:") else ""
+
+
+def structured(value: Json, most: int = 4) -> Json:
+    """Read JSON text that holds an object or an array, however often it was quoted; give anything else as it is.
+
+    A text that is a quoted JSON text is opened up to `most` times, as several emitters write JSON in JSON.
+    """
+    read = value
+    for _ in range(most):
+        if not isinstance(read, str) or read.lstrip()[:1] not in ("[", "{", '"'):
+            break
+        parsed = parsed_or_none(read)
+        if parsed is None:
+            break
+        read = parsed
+    return read if isinstance(read, dict | list) else value

@@ -6,10 +6,10 @@ import os
 
 from reenact.errors import InputError
 
-_RECORD = "REENACT_MAX_LINE_BYTES"
+RECORD = "REENACT_MAX_LINE_BYTES"
 _UNPACKED = "REENACT_MAX_UNPACKED_BYTES"
 _MEBIBYTE = 1 << 20
-RAISE_THE_LIMIT = f"Set {_RECORD} to a larger number of bytes to read it all the same."
+RAISE_THE_LIMIT = f"Set {RECORD} to a larger number of bytes to read it all the same."
 RAISE_THE_UNPACKED_LIMIT = f"Set {_UNPACKED} to a larger number of bytes if you trust where it comes from."
 
 
@@ -18,7 +18,7 @@ def max_record_bytes() -> int:
 
     Raises `InputError` where the variable holds anything but a positive whole number.
     """
-    return _bytes(_RECORD, 128 * _MEBIBYTE)
+    return _bytes(RECORD, 128 * _MEBIBYTE)
 
 
 def max_unpacked_bytes() -> int:

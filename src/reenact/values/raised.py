@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping
 
 from reenact.values.call import ExceptionRecord
@@ -61,9 +63,25 @@ def exception_of_span(span: SpanRecord) -> ExceptionRecord | None:
     said: Mapping[str, Attribute] = event.attributes if event else {}
     named = said.get("exception.type") or span.attributes.get("error.type") or "Exception"
     module, _, qualname = str(named).rpartition(".")
-    return ExceptionRecord(
-        module=module or "builtins",
-        qualname=qualname,
-        message=str(said.get("exception.message") or span.status_message),
-        stacktrace=str(said.get("exception.stacktrace") or ""),
-    )
+    message, trace = str(said.get("exception.message") or span.status_message), said.get("exception.stacktrace")
+    if qualname in _ANY and (found := _SPELLED.match(message)) is not None:  # LangSmith's: a repr, then a traceback
+        raised = [each for each in _RAISED.findall(message) if each.rpartition(".")[2] == found["name"]]
+        module, _, qualname = (raised[-1] if raised else found["name"]).rpartition(".")
+        trace, message = message[found.end("call") :].strip(), _text_of(found["said"] or "")
+    return ExceptionRecord(module=module or "builtins", qualname=qualname, message=message, stacktrace=str(trace or ""))
+
+
+_ANY = frozenset({"Exception", "Error", ""})
+_SPELLED = re.compile(
+    r"""(?P<call>(?P<name>[A-Za-z_]\w*)\((?P<said>'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")?[^\n]*\))(?:\n\nTraceback|\Z)""",
+    re.DOTALL,
+)
+_RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
+
+
+def _text_of(literal: str) -> str:
+    """Read a text as Python spells it."""
+    try:
+        return str(ast.literal_eval(literal)) if literal else ""
+    except (ValueError, SyntaxError):
+        return literal[1:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -38,6 +39,8 @@ class Node:
     tool_call_id: str | None = None
     orphan: bool = False
     """Its parent was named and is not in the recording."""
+    twins: tuple[SpanRecord, ...] = ()
+    """What other instrumentations, or the same one from farther out, wrote down of the same call."""
 
     @property
     def kind(self) -> CallKind:
@@ -48,6 +51,11 @@ class Node:
     def label(self) -> str:
         """The call in three words, for messages: kind, name, number."""
         return f"{self.call.word} {self.call.name} #{self.number}"
+
+
+def spans_of(runs: Iterable[Run]) -> list[SpanRecord]:
+    """Give everything that was written down of runs, the twins of calls too: what is read again gives the same."""
+    return [span for run in runs for node in run.nodes for span in (node.span, *node.twins)]
 
 
 class Grade(StrEnum):
@@ -117,8 +125,8 @@ class Run:
 
     @property
     def started_ns(self) -> int:
-        """The earliest start, in nanoseconds since the epoch."""
-        return min((node.span.start_ns for node in self.nodes), default=0)
+        """The earliest start, in nanoseconds since the epoch; 0 where no call says when it was."""
+        return min((node.span.start_ns for node in self.nodes if node.span.start_ns > 0), default=0)
 
     @property
     def ended_ns(self) -> int:

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
+from reenact.values import alarms
 from reenact.values.call import ExceptionRecord
 from reenact.values.classes import (
     BUILTIN_BASES,
@@ -76,6 +77,7 @@ class Encoding:
                 return pairs
             return _writer(value, kind)(self, value)
         except Exception:  # noqa: BLE001 -- the value's own code failed, or no stack is left
+            alarms.pass_on()
             return unstable(value)
         finally:
             self._depth -= 1

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import orjson
 
+from reenact.values import alarms
 from reenact.values.call import ExceptionRecord
 from reenact.values.classes import TAGS, Unhydratable, unstable_places
 from reenact.values.hydrate import decode, decode_exception
@@ -40,8 +41,8 @@ def encode(value: object) -> Json:
                 copy: Json = orjson.loads(text)
                 if copy == value:
                     return copy
-        except Exception:  # noqa: BLE001, S110 -- not plain: the walk below finds out where
-            pass
+        except Exception:  # noqa: BLE001 -- not plain: the walk below finds out where
+            alarms.pass_on()
     return Encoding().write(value)
 
 

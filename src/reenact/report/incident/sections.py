@@ -64,7 +64,8 @@ def facts(incident: Incident, built: Document) -> Html:
 
 def _facts(incident: Incident, built: Document) -> Iterator[tuple[str, str]]:
     run = incident.run
-    yield "When", instant(run.started_ns).replace("T", " ").replace("Z", " UTC")
+    when = instant(run.started_ns).replace("T", " ").replace("Z", " UTC")
+    yield "When", when if run.started_ns else "not recorded"
     yield "Took", duration(milliseconds(run.started_ns, run.ended_ns))
     yield (
         "Ended",

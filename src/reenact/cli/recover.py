@@ -1,0 +1,96 @@
+"""`reenact recover`: make spans of what dead processes left in their journals, and say what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reenact.cli import options
+from reenact.graph.verdict import facts, judge
+from reenact.pipeline.recovering import Recovered, recover
+from reenact.pipeline.tails import Salvaged
+from reenact.values.json import Json
+from reenact.values.run import Run
+
+
+@click.command("recover")
+@options.store_folder
+@options.as_json
+def recover_command(folder: Path | None, as_json: bool) -> None:
+    """Carry what dead processes left in their journals into the store, and say what was found.
+
+    Calls that had ended are as they were; the others are incomplete, with what is known: the request, the pieces of a
+    stream so far. Every run has its root. Every command that reads the store does this first, and so does the next
+    start of a recording; this one tells.
+    """
+    found = recover(options.store(folder))
+    if as_json:
+        options.document(_document(found))
+        return
+    options.show(_lines(found))
+
+
+def _lines(found: Recovered) -> list[str]:
+    lines = [_line(each) for each in found.journals]
+    if not lines:
+        lines = ["nothing to recover: no process left a journal behind"]
+    if found.made:
+        lines.append(f"{found.made} spans whose own record was destroyed are made of what is known")
+    lines += [f"kept as {path}: it is damaged; what could be read was read" for path in found.damaged]
+    for run in found.runs:
+        counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items()) or "no calls"
+        lines.append(f"run {run.id[:12]} · {run.name} · {counts}; replayable: {judge(run).grade.value}")
+    if found.living:
+        lines.append(f"{found.living} journals are still written, or are somebody's to carry")
+    return lines
+
+
+def _line(found: Salvaged) -> str:
+    said = f"journal {found.name} of process {found.pid}: {found.finished} finished, {found.unfinished} unfinished"
+    for number, what in (
+        (found.torn, "bytes torn off at its end"),
+        (found.damaged, "damaged places"),
+        (found.dropped, "records that could not be written"),
+    ):
+        if number:
+            said += f", {number} {what}"
+    return said
+
+
+def _document(found: Recovered) -> Json:
+    journals: list[Json] = [
+        {
+            "name": each.name,
+            "recording": each.recording,
+            "pid": each.pid,
+            "finished": each.finished,
+            "unfinished": each.unfinished,
+            "torn_bytes": each.torn,
+            "damaged": each.damaged,
+            "dropped": each.dropped,
+        }
+        for each in found.journals
+    ]
+    return {
+        "journals": journals,
+        "living": found.living,
+        "finished": sum(each.finished for each in found.journals),
+        "unfinished": sum(each.unfinished for each in found.journals),
+        "dropped": sum(each.dropped for each in found.journals),
+        "made": found.made,
+        "set_aside": [*found.damaged],
+        "runs": [_run(run) for run in found.runs],
+    }
+
+
+def _run(run: Run) -> Json:
+    calls: dict[str, Json] = dict(facts(run.nodes).items())
+    root = run.root
+    return {
+        "id": run.id,
+        "name": run.name,
+        "calls": calls,
+        "incomplete": root is None or bool(root.span.attributes.get("reenact.incomplete")),
+        "verdict": judge(run).grade.value,
+    }

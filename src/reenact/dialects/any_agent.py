@@ -1,0 +1,70 @@
+"""Mozilla's any-agent: plain messages under `gen_ai.input.messages`, and the answer under `gen_ai.output`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from reenact.boundary.foreign import Loss, plain, said_of
+from reenact.contracts.dialect import Dialect
+from reenact.encodings import native, semconv
+from reenact.encodings.semconv import Reading
+from reenact.values import genai
+from reenact.values.call import Call, CallKind, Outcome
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text, structured, text_or_json
+from reenact.values.message import Answered, Message, Text, ToolCall
+from reenact.values.span import SpanRecord
+
+NAME: Final = "any-agent"
+_FIRST_ONLY: Final = Loss(
+    field="messages",
+    lost="any-agent keeps what a model was asked on the first call of a run alone",
+    fix="none in this release: record with reenact, or with OpenInference",
+)
+_IDS: Final = Loss(
+    field="tool_call_id",
+    lost="any-agent keeps calls of tools without their ids, and no tool definitions",
+    fix="none in this release: record with reenact, or with OpenInference",
+)
+
+
+def _recognises(span: SpanRecord) -> float:
+    said = span.attributes
+    if said.get("gen_ai.operation.name") == "call_llm" or any(name.startswith("any_agent.") for name in said):
+        return 0.86
+    return 0.85 if "gen_ai.output" in said and "gen_ai.output.type" in said else 0.0
+
+
+def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
+    said = said_of(span)
+    kind = genai.kind_of(said)
+    if kind is CallKind.LLM:
+        asked = native.asked(said.get("gen_ai.input.messages"))
+        losses = (_IDS,) if asked is not None else (_FIRST_ONLY, _IDS)
+        system, slash, model = as_text(said.get("gen_ai.request.model")).partition("/")
+        if asked is not None and slash:  # LiteLLM's way to name a provider, which does not go over the wire
+            asked = replace(asked, model=model)
+        reading = Reading(kind=kind, asked=asked, answered=_answered(said), system=system, losses=losses)
+    elif kind is CallKind.TOOL:
+        told = "gen_ai.output" in said
+        result = plain(said["gen_ai.output"]) if told else None
+        reading = Reading(kind=kind, arguments=plain(said.get("gen_ai.tool.args")), result=result, told=told)
+    else:
+        reading = Reading(kind=kind)
+    return semconv.call(span, said, NAME, reading)
+
+
+def _answered(said: dict[str, Json]) -> Answered | None:
+    output = said.get("gen_ai.output")
+    listed = [as_object(item) for item in as_list(structured(output))]
+    if listed and all("tool.name" in item for item in listed):
+        calls = tuple(
+            ToolCall(id="", name=as_text(item["tool.name"]), arguments=text_or_json(item.get("tool.args")))
+            for item in listed
+        )
+        return Answered(messages=(Message(role="assistant", parts=calls),))
+    return Answered(messages=(Message(role="assistant", parts=(Text(output),)),)) if isinstance(output, str) else None
+
+
+DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)

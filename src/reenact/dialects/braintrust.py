@@ -1,0 +1,211 @@
+"""Braintrust: its OpenTelemetry names (`braintrust.input_json`, `braintrust.metadata`, …), and rows read into them.
+
+A model's row has the messages as input, model, tools and parameters as metadata, the reply's choices as output and
+counts as metrics. Not kept are the reply's id and the model that answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from reenact.boundary.foreign import Loss, provider_of, said_of
+from reenact.contracts.dialect import Dialect
+from reenact.encodings import native, python_repr, semconv, tool_io, worded
+from reenact.encodings.semconv import Reading
+from reenact.values.call import Call, CallKind, Outcome
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text, first_count, structured
+from reenact.values.message import Answered, Usage
+from reenact.values.span import SpanRecord
+
+_KINDS: Final[Mapping[str, CallKind]] = {
+    "llm": CallKind.LLM,
+    "tool": CallKind.TOOL,
+    "task": CallKind.AGENT,
+    "function": CallKind.CHAIN,
+    "eval": CallKind.CHAIN,
+    "score": CallKind.EVALUATOR,
+    "facet": CallKind.EVALUATOR,
+    "retriever": CallKind.RETRIEVER,
+    "embedding": CallKind.EMBEDDING,
+    "guardrail": CallKind.GUARDRAIL,
+}
+"""`span_attributes.type`."""
+_OF_THE_REPLY: Final = frozenset(
+    {"stop_reason", "stop_sequence", "finish_reason", "finishReason", "usage", "id", "object", "created",
+     "system_fingerprint", "service_tier_used"},
+)  # fmt: skip
+_NOT_ASKED: Final = frozenset(
+    {"model", "provider", "tools", "functions", "session_id", "user_id", "user", "thread_id", "conversation_id",
+     "stream", "response_model", "aiSdkVersion", "gen_ai.tool.name", "mcp.server", "operation", "scenario"},
+)  # fmt: skip
+_RESPONSE: Final = Loss(
+    field="reply.id",
+    lost="the reply's id and the name of the model that answered",
+    fix="log them as metadata of the span: span.log(metadata={'response_id': …, 'response_model': …})",
+)
+_SUMMARY: Final = Loss(
+    field="messages",
+    lost="input and output: this record only says that there were any",
+    fix="export the rows themselves (Logs, spans), not a summary of them",
+)
+_ATTACHMENTS: Final = Loss(
+    field="messages",
+    lost="images, sounds and documents: Braintrust keeps attachments apart, and the row names them only",
+    fix="download them with the row (the API's /attachment), or log them inline",
+)
+_NO_CONTENT: Final = Loss(
+    field="messages",
+    lost="input and output: this row has neither",
+    fix="wrap the provider's client (wrap_openai, wrap_anthropic), or log input and output on the span",
+)
+
+
+def _recognises(span: SpanRecord) -> float:
+    attributes = span.attributes
+    if any(name in attributes for name in ("braintrust.span_attributes", "braintrust.input_json", "braintrust.row_id")):
+        return 0.96
+    return 0.95 if any(name.startswith("braintrust.") for name in attributes) and _own_kind(attributes) else 0.0
+
+
+def _own_kind(attributes: Mapping[str, object]) -> bool:
+    """Tell a span of Braintrust's own dialect from another's that merely names a parent in Braintrust."""
+    return any(
+        name.startswith(("braintrust.input", "braintrust.output", "braintrust.me", "braintrust.record"))
+        for name in attributes
+    )
+
+
+def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
+    said = said_of(span)
+    metadata = as_object(structured(said.get("braintrust.metadata")))
+    given = _given(said, "input")
+    output = _given(said, "output")
+    kind = _kind(said, metadata, given)
+    if kind in (CallKind.LLM, CallKind.EMBEDDING):
+        reading = _model(kind, said, metadata, given, output)
+    else:
+        result, known = tool_io.result(output) if kind is CallKind.TOOL else (output, "")
+        arguments = _arguments(given) if kind is CallKind.TOOL else given
+        call_id = known or _call_id(given)
+        reading = Reading(
+            kind=kind,
+            name=as_text(metadata.get("gen_ai.tool.name")),
+            arguments=arguments,
+            result=result,
+            told=any(name in said for name in ("braintrust.output_json", "braintrust.output")),
+            facts={"gen_ai.tool.call.id": call_id} if call_id else {},
+        )
+    return semconv.call(span, said, "braintrust", reading)
+
+
+def _given(said: Mapping[str, Json], name: str) -> Json:
+    if f"braintrust.{name}_json" in said:
+        return tool_io.read(said[f"braintrust.{name}_json"])
+    return structured(said.get(f"braintrust.{name}"))
+
+
+def _kind(said: Mapping[str, Json], metadata: Mapping[str, Json], given: Json) -> CallKind:
+    shown = as_object(structured(said.get("braintrust.span_attributes")))
+    told = as_text(shown.get("type")) or as_text(said.get("braintrust.type"))
+    if told:
+        return _KINDS.get(told.lower(), CallKind.CHAIN)
+    if _call_id(given):
+        return CallKind.TOOL
+    return CallKind.LLM if metadata.get("model") and metadata.get("provider") else CallKind.CHAIN
+
+
+def _call_id(given: Json) -> str:
+    """Find the id of the call that a tool of the AI SDK answers: it stands in the second of its two arguments."""
+    listed = as_list(given)
+    return as_text(as_object(listed[1]).get("toolCallId")) if len(listed) == 2 else ""
+
+
+def _arguments(given: Json) -> Json:
+    return as_list(given)[0] if _call_id(given) else tool_io.arguments(given)
+
+
+def _model(kind: CallKind, said: Mapping[str, Json], metadata: dict[str, Json], given: Json, output: Json) -> Reading:
+    asked = native.asked(worded.opened(given, python_repr.read))
+    answered = _answered(output, metadata)
+    losses: list[Loss] = []
+    model = as_text(metadata.get("model"))
+    if asked is not None:
+        asked = replace(
+            asked,
+            model=asked.model or model or None,
+            tools=asked.tools or native.tools(metadata.get("tools") or metadata.get("functions")),
+            parameters={**_parameters(metadata), **asked.parameters},
+            stream=asked.stream or metadata.get("stream") is True,
+        )
+        if kind is CallKind.EMBEDDING:
+            asked = replace(asked, messages=(), inputs=tuple(each for each in as_list(given) if isinstance(each, str)))
+    if asked is None or not any(message.parts for message in asked.messages):
+        flags = as_object(structured(said.get("braintrust.record")))
+        told = "has_input" in flags or "has_output" in flags or given is not None
+        losses.append(_SUMMARY if told else _NO_CONTENT)
+    if answered is not None:
+        answered = replace(answered, usage=_usage(said) or answered.usage)
+        losses += [] if answered.id and answered.model else [_RESPONSE]
+    if "braintrust_attachment" in as_text(said.get("braintrust.input_json")):
+        losses.append(_ATTACHMENTS)
+    provider = as_text(metadata.get("provider"))
+    return Reading(
+        kind=kind,
+        asked=asked,
+        answered=answered,
+        system=provider or provider_of(model),
+        api=_api(provider, given, output),
+        losses=tuple(losses),
+        whole=bool(provider and model),  # its wrappers of SDKs keep all that is not input as metadata
+    )
+
+
+def _api(provider: str, given: Json, output: Json) -> str:
+    items = [as_object(item) for item in (*as_list(given), *as_list(output))]
+    calls = any(item.get("type") in ("function_call", "function_call_output", "reasoning") for item in items)
+    told = any(item.get("type") == "message" and "content" in item for item in map(as_object, as_list(output)))
+    return "responses" if provider.endswith(".responses") or calls or told else ""
+
+
+def _answered(output: Json, metadata: Mapping[str, Json]) -> Answered | None:
+    read = native.answered(worded.opened(output, python_repr.read))
+    if read is None:
+        return None
+    reason = next((text for name in ("stop_reason", "finish_reason") if (text := as_text(metadata.get(name)))), "")
+    return replace(
+        read,
+        model=read.model or as_text(metadata.get("response_model")) or None,
+        id=read.id or as_text(metadata.get("response_id")) or None,
+        finish_reasons=read.finish_reasons or ((reason,) if reason else ()),
+    )
+
+
+def _parameters(metadata: dict[str, Json]) -> dict[str, Json]:
+    """Give the request's parameters: Braintrust puts all of them into the metadata, among what users put there."""
+    hidden = _OF_THE_REPLY | _NOT_ASKED | {"response_id"}
+    return {
+        name: value
+        for name, value in metadata.items()
+        if name not in hidden and value is not None and not name.startswith(("ls_", "langgraph_", "lc_"))
+    }
+
+
+def _usage(said: Mapping[str, Json]) -> Usage | None:
+    held = as_object(structured(said.get("braintrust.metrics")))
+    counts = {
+        "prompt": first_count(held, ("prompt_tokens",)),
+        "completion": first_count(held, ("completion_tokens",)),
+        "total": first_count(held, ("tokens",), ("total_tokens",)),
+        "cache_read": first_count(held, ("prompt_cached_tokens",)),
+        "cache_write": first_count(held, ("prompt_cache_creation_tokens",)),
+        "reasoning": first_count(held, ("completion_reasoning_tokens",)),
+        "prompt_audio": first_count(held, ("prompt_audio_tokens",)),
+        "completion_audio": first_count(held, ("completion_audio_tokens",)),
+    }
+    return Usage(**counts) if any(count is not None for count in counts.values()) else None
+
+
+DIALECT = Dialect(name="braintrust", recognises=_recognises, decode=_decode)

@@ -1,0 +1,369 @@
+"""Langfuse: what its SDKs write on spans (`langfuse.observation.*`), and what its exports give back.
+
+Input and output are whatever was handed to Langfuse: messages of any provider or framework, JSON in strings, text. In
+an export the attributes that the span had when it came stand beside them, as far as Langfuse kept them; of two
+readings of one thing the one that says more counts. Langfuse has one name for the model: once the reply is there, it
+is that of the reply. Its wrapper of OpenAI's SDK writes down parameters that nobody asked for (temperature 1,
+`max_tokens` "Infinity", …), which are left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from reenact.boundary.foreign import Loss, provider_of, richer_answer, richer_question, said_of
+from reenact.contracts.dialect import Dialect
+from reenact.encodings import indexed, native, openinference, parts, python_repr, semconv, tool_io, worded
+from reenact.encodings.semconv import Reading
+from reenact.values import genai
+from reenact.values.call import Call, CallKind, Outcome
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text, first_count, structured
+from reenact.values.message import Answered, Asked, Message, Text, Usage
+from reenact.values.providers import is_dated
+from reenact.values.span import SpanRecord
+
+_PREFIX: Final = "langfuse.observation."
+_KINDS: Final[Mapping[str, CallKind]] = {
+    "generation": CallKind.LLM,
+    "embedding": CallKind.EMBEDDING,
+    "tool": CallKind.TOOL,
+    "retriever": CallKind.RETRIEVER,
+    "agent": CallKind.AGENT,
+    "chain": CallKind.CHAIN,
+    "guardrail": CallKind.GUARDRAIL,
+    "evaluator": CallKind.EVALUATOR,
+}
+"""`langfuse.observation.type`; `span`, `event` and what is not known say nothing."""
+_OPENINFERENCE: Final = frozenset(CallKind) - {CallKind.UNKNOWN}
+_WRAPPER: Final[Mapping[str, Json]] = {
+    "temperature": 1,
+    "max_tokens": "Infinity",
+    "top_p": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+}
+"""What Langfuse's wrapper of OpenAI's SDK writes down where the caller said nothing."""
+_SETTINGS: Final = frozenset(
+    {"model", "maxRetries", "maxSteps", "mode", "finishReason", "system", "is_stream", "_type"},
+)
+"""Entries of the parameters that are none of the request's."""
+_SPELLED: Final[Mapping[str, str]] = {
+    "toolChoice": "tool_choice",
+    "maxTokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+    "topP": "top_p",
+    "topK": "top_k",
+    "stopSequences": "stop",
+    "frequencyPenalty": "frequency_penalty",
+    "presencePenalty": "presence_penalty",
+}
+_COUNTS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "prompt": (("input",), ("prompt",), ("input_tokens",), ("promptTokens",)),
+    "completion": (("output",), ("completion",), ("output_tokens",), ("completionTokens",)),
+    "total": (("total",), ("total_tokens",), ("totalTokens",)),
+    "cache_read": (
+        ("input_cached_tokens",), ("input_cache_read",), ("prompt_details.cache_read",), ("cache_read_input_tokens",),
+    ),
+    "cache_write": (
+        ("input_cache_creation",), ("cache_creation_input_tokens",), ("prompt_details.cache_write",),
+    ),
+    "reasoning": (("output_reasoning_tokens",), ("output_reasoning",), ("completion_details.reasoning",)),
+    "prompt_audio": (("input_audio",), ("prompt_details.audio",)),
+    "completion_audio": (("output_audio",), ("completion_details.audio",)),
+}  # fmt: skip
+_SYSTEMS: Final = ("gen_ai.provider.name", "gen_ai.system", "llm.system", "llm.provider", "ai.model.provider")
+_ASKED_MODELS: Final = ("gen_ai.request.model", "ai.model.id", "llm.request.model_name", "llm.model_name", "model_name")
+_ONE_NAME: Final = Loss(
+    field="model",
+    lost="the name of the model that was asked for: Langfuse keeps one, and once the reply is there it is the reply's",
+    fix="send the same spans by OpenTelemetry with gen_ai.request.model, or set metadata={'requested_model': …}",
+)
+_REPLY_ID: Final = Loss(
+    field="reply.id",
+    lost="the reply's id: Langfuse has no field for it",
+    fix="send the same spans by OpenTelemetry with gen_ai.response.id, or put it into the observation's metadata",
+)
+_TOOLS_APART: Final = Loss(
+    field="messages",
+    lost="the ids of tool calls and answers: the emitter wrote the messages as lines of text",
+    fix="record with an emitter that keeps structured messages (gen_ai.input.messages)",
+)
+_MEDIA: Final = "@@@langfuseMedia:"
+_MEDIA_APART: Final = Loss(
+    field="messages",
+    lost="images, sounds and documents: Langfuse keeps them apart, and the export names them only",
+    fix="resolve the references before the export: langfuse.resolve_media_references(…)",
+)
+_NO_CONTENT: Final = Loss(
+    field="messages",
+    lost="input and output: this observation has neither",
+    fix="leave capture of input and output on (capture_input, capture_output), and do not mask them away",
+)
+
+
+def _recognises(span: SpanRecord) -> float:
+    attributes = span.attributes
+    if f"{_PREFIX}type" in attributes or f"{_PREFIX}input" in attributes or f"{_PREFIX}output" in attributes:
+        return 0.97
+    return 0.6 if any(name.startswith("langfuse.") for name in attributes) else 0.0
+
+
+def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
+    said = said_of(span)
+    kind = _kind(said)
+    is_model = kind in (CallKind.LLM, CallKind.EMBEDDING)
+    return semconv.call(span, said, "langfuse", _model(kind, said, span) if is_model else _function(kind, said))
+
+
+def _kind(said: Mapping[str, Json]) -> CallKind:
+    """Tell what an observation is by its type, else by what its span said before it came to Langfuse."""
+    known = _KINDS.get(as_text(said.get(f"{_PREFIX}type")).lower())
+    if known is CallKind.LLM and said.get("langfuse.frame") is True:
+        return CallKind.CHAIN  # a generation around generations is a piece of the program
+    if known is not None:
+        return known
+    told = as_text(said.get("openinference.span.kind"))
+    if told in _OPENINFERENCE:
+        return CallKind(told)
+    if "ai.toolCall.name" in said or "gen_ai.tool.name" in said or said.get("traceloop.span.kind") == "tool":
+        return CallKind.TOOL
+    if (kind := genai.kind_of(said)) is not CallKind.UNKNOWN:
+        return kind
+    result = as_object(structured(said.get(f"{_PREFIX}output")))
+    kwargs = as_object(result.get("kwargs"))
+    answers = "tool_call_id" in kwargs or ("tool_call_id" in result and "content" in result)
+    return CallKind.TOOL if answers else CallKind.CHAIN
+
+
+# ------------------------------------------------------------------------------------------------------------ models
+
+
+def _model(kind: CallKind, said: Mapping[str, Json], span: SpanRecord) -> Reading:
+    asked, as_lines = _asked(said)
+    answered = _answered(said, as_lines=as_lines)
+    given = as_object(structured(said.get(f"{_PREFIX}model.parameters")))
+    one = as_text(said.get(f"{_PREFIX}model.name"))
+    model = _asked_model(said, given, asked)
+    losses = [_TOOLS_APART] if as_lines else []
+    if not model and one and not is_dated(one):
+        model = one
+    elif not model and one:
+        losses.append(_ONE_NAME)
+    if asked is None and answered is None:
+        losses.append(_NO_CONTENT)
+    if _MEDIA in as_text(said.get(f"{_PREFIX}input")):
+        losses.append(_MEDIA_APART)
+    if asked is not None:
+        asked = replace(
+            asked,
+            model=model or None,
+            tools=asked.tools or _tools(said),
+            parameters={**asked.parameters, **_parameters(given)},
+            stream=asked.stream or genai.flag(given.get("is_stream")) is True or ".doStream" in span.name,
+        )
+        if kind is CallKind.EMBEDDING:
+            asked = replace(asked, messages=(), inputs=_texts(said.get(f"{_PREFIX}input")))
+    counted = _usage(said)
+    system = _system(said, one or model)
+    if answered is not None:
+        answered = replace(answered, model=answered.model or one or None, usage=counted or answered.usage)
+        losses += [] if answered.id or "gen_ai.response.id" in said else [_REPLY_ID]
+    return Reading(
+        kind=kind,
+        asked=asked,
+        answered=answered,
+        system=system,
+        api=_api(system, said),
+        losses=tuple(losses),
+    )
+
+
+def _api(system: str, said: Mapping[str, Json]) -> str:
+    """Tell OpenAI's responses from its chat completions by their items."""
+    given, output = (structured(said.get(f"{_PREFIX}{name}")) for name in ("input", "output"))
+    items = [as_object(item) for item in (*as_list(given), *as_list(output))]
+    held = as_object(given)
+    told = as_object(output).get("object") == "response" or ("input" in held and "instructions" in held)
+    calls = any(item.get("type") in ("function_call", "function_call_output") for item in items)
+    return "responses" if told or calls or system.endswith(".responses") else ""
+
+
+def _system(said: Mapping[str, Json], model: str) -> str:
+    named = next((text for name in _SYSTEMS if (text := as_text(said.get(name)))), "")
+    return named or as_text(_metadata(said).get("ls_provider")) or provider_of(model)
+
+
+def _metadata(said: Mapping[str, Json]) -> dict[str, Json]:
+    """Give an observation's metadata: an export has one object, spans have an attribute for each of its fields."""
+    start = f"{_PREFIX}metadata."
+    apart: dict[str, Json] = {name.removeprefix(start): value for name, value in said.items() if name.startswith(start)}
+    return {**apart, **as_object(structured(said.get(f"{_PREFIX}metadata")))}
+
+
+def _asked_model(said: Mapping[str, Json], given: Mapping[str, Json], asked: Asked | None) -> str:
+    """Find the model that was asked for, in the request itself or in what its emitter said beside it."""
+    own = asked.model if asked is not None else None
+    metadata = _metadata(said)
+    beside = [as_text(said.get(name)) for name in _ASKED_MODELS]
+    told = [as_text(metadata.get(name)) for name in ("requested_model", "ls_model_name", "model")]
+    return next((name for name in (own, as_text(given.get("model")), *beside, *told) if name), "")
+
+
+def _asked(said: Mapping[str, Json]) -> tuple[Asked | None, bool]:
+    """Read the question, and tell whether it stood as lines of text."""
+    given = said.get(f"{_PREFIX}input")
+    if told := worded.lines_of(given):
+        return Asked(messages=told), True
+    messages, offered = worded.tools_among(worded.opened(given, python_repr.read))
+    own = native.asked(messages)
+    if own is not None:
+        own = replace(own, messages=worded.with_roles(own.messages), tools=own.tools or native.tools(offered))
+    for read in _before(said):
+        own = read if own is None else richer_question(own, read)
+    if own is None and (events := as_list(structured(said.get("events")))):
+        own = native.asked([each for each in events if as_object(each).get("event.name") != "gen_ai.choice"])
+    if own is None and (text := as_text(given)):
+        own = Asked(messages=(Message(role="user", parts=(Text(text),)),))
+    return own, False
+
+
+def _flat(said: Mapping[str, Json]) -> openinference.Tree:
+    return openinference.tree(cast("Mapping[str, Any]", said))
+
+
+def _before(said: Mapping[str, Json]) -> list[Asked]:
+    """Read the question as the span had it when it came to Langfuse, in any dialect."""
+    flat = openinference.asked(_flat(said))
+    found = [
+        flat if flat.messages else None,
+        parts.asked(said.get("gen_ai.input.messages"), said.get("gen_ai.system_instructions")),
+        indexed.asked(said),
+        native.asked(said["ai.prompt.messages"]) if "ai.prompt.messages" in said else None,
+    ]
+    return [read for read in found if read is not None and read.messages]
+
+
+def _answered(said: Mapping[str, Json], *, as_lines: bool) -> Answered | None:
+    output = said.get(f"{_PREFIX}output")
+    if as_lines and isinstance(output, str):
+        if output == "None":
+            return None
+        said_by = worded.lines(output)
+        output = output if len(said_by) != 1 else output.partition(": ")[2]
+    own = native.answered(worded.opened(output, python_repr.read))
+    flat = openinference.answered(_flat(said))
+    before = [
+        flat if flat.messages else None,
+        parts.answered(said.get("gen_ai.output.messages")),
+        indexed.answered(said),
+        _of_ai_sdk(said),
+    ]
+    for read in before:
+        if read is not None and read.messages:
+            own = read if own is None else richer_answer(own, read)
+    return own
+
+
+def _of_ai_sdk(said: Mapping[str, Json]) -> Answered | None:
+    """Read the reply as the AI SDK spells it: text, calls and reasoning each in an attribute of its own."""
+    told: dict[str, Json] = {
+        name: said[f"ai.response.{name}"]
+        for name in ("text", "toolCalls", "reasoning", "object", "finishReason")
+        if f"ai.response.{name}" in said
+    }
+    if not told:
+        return None
+    read = native.answered({**told, "toolCalls": structured(told.get("toolCalls")) or []})
+    if read is None:
+        return None
+    model, known = as_text(said.get("ai.response.model")), as_text(said.get("ai.response.id"))
+    return replace(read, model=model or read.model, id=known or read.id)
+
+
+def _tools(said: Mapping[str, Json]) -> tuple[Json, ...]:
+    """Find the tools that were offered, which Langfuse may keep beside the question."""
+    metadata = _metadata(said)
+    model_request = as_object(structured(said.get("model_request_parameters")))
+    places = (
+        said.get("gen_ai.tool.definitions"),
+        said.get("ai.prompt.tools"),
+        said.get(f"{_PREFIX}tool_definitions"),
+        metadata.get("tools"),
+        model_request.get("function_tools"),
+    )
+    for place in places:
+        if place and (found := native.tools(place)):
+            return found
+    flat = openinference.asked(_flat(said)).tools
+    return flat or (read.tools if (read := indexed.asked(said)) is not None else ())
+
+
+def _parameters(given: Mapping[str, Json]) -> dict[str, Json]:
+    """Give the request's own parameters, less what stands for nothing and what Langfuse's wrapper adds."""
+    filled = given.keys() >= _WRAPPER.keys()
+    found: dict[str, Json] = {}
+    for name, value in given.items():
+        if name in _SETTINGS or value in (None, "", "null", [], {}) or (filled and _WRAPPER.get(name) == value):
+            continue
+        spelled = _SPELLED.get(name, name)
+        read = structured(value)
+        if isinstance(read, list | dict) and (not read or read == {"arrayValue": {}}):
+            continue
+        if isinstance(value, str) and not isinstance(read, list | dict):
+            flag, number = genai.flag(value), genai.number(value)
+            read = flag if flag is not None else number if number is not None else value
+        if spelled in ("max_tokens", "max_completion_tokens") and (not isinstance(read, int) or read < 0):
+            continue
+        if spelled == "tool_choice" and isinstance(read, dict) and read.keys() == {"type"}:
+            read = read["type"]  # the AI SDK's spelling of a word
+        found["stop" if spelled == "stop_sequences" else spelled] = read
+    return found
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    told = structured(value)
+    held = as_object(told)
+    inner = next((held[name] for name in ("input", "texts", "documents", "values", "value") if name in held), told)
+    items = as_list(inner) or [inner]
+    return tuple(text for item in items if (text := as_text(item) or as_text(as_object(item).get("text"))))
+
+
+def _usage(said: Mapping[str, Json]) -> Usage | None:
+    for name in ("usage_details", "provided_usage_details", "usage"):
+        held = as_object(structured(said.get(f"{_PREFIX}{name}")))
+        if any(key in held for key in ("prompt_tokens", "completion_tokens")):
+            return native.usage(held)
+        counts = {field: first_count(held, *paths) for field, paths in _COUNTS.items()}
+        if any(counts.values()):
+            return Usage(**counts)
+    return None
+
+
+# --------------------------------------------------------------------------------------------------------- functions
+
+
+def _function(kind: CallKind, said: Mapping[str, Json]) -> Reading:
+    given, output = said.get(f"{_PREFIX}input"), said.get(f"{_PREFIX}output")
+    if said.get(f"{_PREFIX}type") == "trace":
+        given, output = said.get("langfuse.trace.input"), said.get("langfuse.trace.output")
+    if given is None and kind is CallKind.TOOL:
+        given = said.get("ai.toolCall.args", said.get("input.value"))
+    if output is None and kind is CallKind.TOOL:
+        output = said.get("ai.toolCall.result", said.get("output.value"))
+    result, known = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
+    names = ("ai.toolCall.name", "gen_ai.tool.name", "tool.name") if kind is CallKind.TOOL else ("gen_ai.agent.name",)
+    call_id = known or as_text(said.get("ai.toolCall.id")) or as_text(_metadata(said).get("tool_call_id"))
+    return Reading(
+        kind=kind,
+        name=next((text for name in names if (text := as_text(said.get(name)))), ""),
+        arguments=tool_io.arguments(structured(given)),
+        result=result,
+        told=output is not None,
+        facts={"gen_ai.tool.call.id": call_id} if call_id else {},
+    )
+
+
+DIALECT = Dialect(name="langfuse", recognises=_recognises, decode=_decode)

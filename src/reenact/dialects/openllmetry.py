@@ -1,0 +1,203 @@
+"""OpenLLMetry (Traceloop), old and new.
+
+Old: `gen_ai.prompt.N.…`, `gen_ai.completion.N.…` and `llm.request.functions.N.…`; new: OTel GenAI's parts messages, or
+its log events. Both: workflows, tasks, agents and tools of decorators and of LangChain under `traceloop.entity.*`,
+session and user as association properties, and what vector databases were asked and found.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from reenact.boundary.foreign import Loss, carried, plain, said_of
+from reenact.contracts.dialect import Dialect
+from reenact.encodings import events, indexed, native, parts, python_repr, semconv, tool_io
+from reenact.encodings.semconv import Reading
+from reenact.values import genai
+from reenact.values.call import Call, CallKind, Outcome
+from reenact.values.json import Json
+from reenact.values.lenient import as_object, as_text, structured
+from reenact.values.message import Message, Text
+from reenact.values.span import SpanRecord
+
+NAME: Final = "openllmetry"
+_KINDS: Final = {
+    "workflow": CallKind.CHAIN,
+    "task": CallKind.CHAIN,
+    "handoff": CallKind.CHAIN,
+    "agent": CallKind.AGENT,
+    "tool": CallKind.TOOL,
+    "retriever": CallKind.RETRIEVER,
+}
+"""`traceloop.span.kind` to what such a call is."""
+_INPUT, _OUTPUT = "traceloop.entity.input", "traceloop.entity.output"
+_GIVEN: Final = ("gen_ai.tool.call.arguments", _INPUT)
+_TOLD: Final = ("gen_ai.tool.call.result", _OUTPUT)
+_ABOUT: Final = frozenset({"tags", "metadata", "kwargs"})
+"""What LangChain's callbacks put beside what was given."""
+_STORES: Final = ("chromadb", "pinecone", "qdrant", "weaviate", "milvus", "lancedb", "marqo")
+_READS: Final = ("query", "search", "get", "fetch", "retrieve", "peek", "scroll", "recommend", "discover", "do")
+_NAMED: Final = re.compile(
+    r"[a-z_]+(\.[a-z_]+)*\.(chat|completions?|embed|embeddings?|rerank|response|run|stream|create)"
+)
+"""How OpenLLMetry names a call, where the conventions say `chat gpt-4o`."""
+_FOUND: Final = ("db.query.result", "db.search.result", "db.pinecone.query.result")
+_SOUGHT: Final = ("db.query.embeddings", "db.search.embeddings", "db.pinecone.query.embeddings")
+_SWITCHED_OFF: Final = Loss(
+    field="messages",
+    lost="the emitter kept no content",
+    fix="set TRACELOOP_TRACE_CONTENT=true (it is the default)",
+)
+
+
+def _recognises(span: SpanRecord) -> float:
+    said = span.attributes
+    if any(name.startswith("traceloop.") for name in said):
+        return 0.84
+    instrumented = span.scope.name.startswith(("opentelemetry.instrumentation.", "traceloop."))
+    if instrumented and ("llm.request.type" in said or any(name.startswith("gen_ai.prompt.") for name in said)):
+        return 0.84
+    if "gen_ai.openai.api_base" in said or "llm.request.type" in said:
+        return 0.82
+    if span.scope.name.startswith("traceloop.") or (instrumented and _NAMED.fullmatch(span.name)):
+        return 0.82
+    if any(name.startswith(("gen_ai.prompt.0.", "gen_ai.completion.0.")) for name in said):
+        return 0.7
+    return 0.6 if said.get("db.system") in _STORES and instrumented else 0.0
+
+
+def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
+    said = said_of(span)
+    kind = _kind(span, said)
+    if kind in (CallKind.LLM, CallKind.EMBEDDING):
+        reading = _model(span, said, kind)
+    elif kind is CallKind.RERANKER:
+        reading = _reranked(said)
+    elif as_text(said.get("db.system")) and _INPUT not in said:
+        reading = _store(span, said, kind)
+    else:
+        reading = _entity(said, kind)
+    return semconv.call(span, said, NAME, reading)
+
+
+def _kind(span: SpanRecord, said: dict[str, Json]) -> CallKind:
+    named = _KINDS.get(as_text(said.get("traceloop.span.kind")).lower())
+    known = genai.kind_of(said)
+    retrieves = known is CallKind.RETRIEVER or as_text(said.get("traceloop.entity.name")).endswith("Retriever")
+    if named is CallKind.CHAIN and retrieves:
+        return CallKind.RETRIEVER
+    if named is not None:
+        return named
+    if known is CallKind.UNKNOWN and as_text(said.get("db.system")):
+        words = (as_text(said.get("db.operation")) or span.name.rpartition(".")[2]).lower()
+        return CallKind.RETRIEVER if words.startswith(_READS) else CallKind.TOOL
+    if known is CallKind.UNKNOWN and (indexed.speaks(said) or "gen_ai.input.messages" in said):
+        return CallKind.LLM
+    return known
+
+
+def _model(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
+    asked, answered = parts.told(said)
+    numbered, told = indexed.told(said), events.told(span.events)
+    asked = semconv.either(semconv.either(asked, numbered[0]), told[0])
+    answered = semconv.or_else(semconv.or_else(answered, numbered[1]), told[1])
+    if asked is None or not asked.messages:  # LangChain's model spans of some releases
+        asked = semconv.either(asked, native.asked(_inside(said.get(_INPUT), "inputs")))
+    if answered is None or not answered.messages:
+        answered = semconv.or_else(answered, native.answered(_inside(said.get(_OUTPUT), "outputs")))
+    losses = () if asked is not None and asked.messages else (_SWITCHED_OFF,)
+    return Reading(kind=kind, asked=asked, answered=answered, losses=losses)
+
+
+def _inside(value: Json, name: str) -> Json:
+    read = structured(value)
+    return as_object(read).get(name, read)
+
+
+def _entity(said: dict[str, Json], kind: CallKind) -> Reading:
+    """Read a decorated function, or a runnable or tool of LangChain."""
+    name = as_text(said.get("gen_ai.tool.name")) if kind is CallKind.TOOL else ""
+    name = name or as_text(said.get("traceloop.entity.name")) or as_text(said.get("gen_ai.agent.name"))
+    given = next((said[each] for each in _GIVEN if each in said), None)
+    told = next((each for each in _TOLD if each in said), "")
+    arguments = None if given is None else _given(plain(given))
+    if not told:
+        return Reading(kind=kind, name=name, arguments=arguments)
+    result = _returned(plain(said[told]))
+    if kind is CallKind.RETRIEVER:
+        return Reading(kind=kind, name=name, arguments=arguments, result=genai.as_documents(result), told=True)
+    if kind is CallKind.TOOL:
+        result, identity = tool_io.result(result)
+        known: dict[str, Json] = {"gen_ai.tool.call.id": identity} if identity else {}
+        return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True, facts=known)
+    return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True)
+
+
+def _given(value: Json) -> Json:
+    """Unwrap what a decorator keeps (`args` and `kwargs`) and what the callback of LangChain does (`inputs`)."""
+    held = as_object(value)
+    if "inputs" in held or "input_str" in held:
+        inputs = held.get("inputs")
+        if isinstance(inputs, dict) and inputs:
+            return inputs
+        text = as_text(held.get("input_str"))
+        read = structured(text) if text else None
+        if isinstance(read, dict | list):
+            return read
+        literal = python_repr.read(text) if text else None
+        return literal if isinstance(literal, dict | list) else (text or inputs)
+    if "query" in held and set(held) <= {"query", *_ABOUT}:
+        return {"query": held["query"]}
+    if set(held) == {"tool_name", "arguments"}:  # the Model Context Protocol's instrumentation
+        return held["arguments"]
+    return tool_io.arguments(value)
+
+
+def _returned(value: Json) -> Json:
+    held = as_object(value)
+    for name in ("output", "outputs"):
+        if name in held and set(held) <= {name, "kwargs", "tags", "metadata"}:
+            return held[name]
+    return value
+
+
+def _reranked(said: dict[str, Json]) -> Reading:
+    """Read a reranking: the documents stand as the system's words, the query as the user's."""
+    asked, answered = indexed.told(said)
+    words = [(message.role, _text(message)) for message in (asked.messages if asked else ())]
+    query = next((text for role, text in reversed(words) if role == "user"), None)
+    arguments: dict[str, Json] = {"query": query, "documents": [text for role, text in words if role == "system"]}
+    result: list[Json] = [_text(message) for message in (answered.messages if answered else ())]
+    return Reading(kind=CallKind.RERANKER, arguments=arguments, result=result or None)
+
+
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def _store(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
+    """Read what a vector database was asked, and found."""
+    given = {name: structured(value) for name, value in said.items() if name.startswith("db.") or ".data." in name}
+    found: list[Json] = []
+    for event in span.events:
+        if event.name in _SOUGHT:
+            given |= {name: structured(carried(value)) for name, value in event.attributes.items()}
+        if event.name in _FOUND:
+            start = f"{event.name}."
+            found.append(
+                {name.removeprefix(start): _literal(carried(value)) for name, value in event.attributes.items()}
+            )
+    return Reading(kind=kind, name=span.name, arguments=given, result=found or None)
+
+
+def _literal(value: Json) -> Json:
+    """Read JSON text, and metadata that is Python's `repr`; a text that is neither stays a text."""
+    read = structured(value)
+    if read is value and isinstance(value, str) and value[:2] in ("{'", "['"):
+        literal = python_repr.read(value)
+        return value if literal is None else literal
+    return read
+
+
+DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)

@@ -1,0 +1,132 @@
+"""Counts as OpenTelemetry metrics, sent over OTLP/HTTP in one request.
+
+Gauges, since what is counted is what lies in a store at this moment: sending twice counts nothing twice. The endpoint
+is a URL (`/v1/metrics` is added where it has no path), or what OTEL_EXPORTER_OTLP_METRICS_ENDPOINT and
+OTEL_EXPORTER_OTLP_ENDPOINT name, with their headers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from reenact.errors import InputError, UsageError
+from reenact.version import VERSION
+
+_PATH: Final = "/v1/metrics"
+_SPECIFIC: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+_GENERAL: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_TIMEOUT_S: Final = 10.0
+_LARGEST_ANSWER: Final = 4 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One number with its labels."""
+
+    value: int
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """A metric: how many there are now."""
+
+    name: str
+    """Dotted, as OpenTelemetry names metrics: `reenact.cold.runs`."""
+    description: str
+    unit: str
+    """In UCUM's curly brackets for things that are counted: `{run}`."""
+    points: Sequence[Point]
+
+
+def endpoint(named: str, environ: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Find where to send, and with which headers: `otlp` stands for what the environment names.
+
+    Raises `UsageError` where that is nothing, or no http or https URL.
+    """
+    url, headers = named, environ.get("REENACT_EXPORT_HEADERS", "")
+    if named == "otlp":
+        general = environ.get(_GENERAL, "")
+        url = environ.get(_SPECIFIC) or (f"{general.rstrip('/')}{_PATH}" if general else "")
+        headers = environ.get("OTEL_EXPORTER_OTLP_METRICS_HEADERS") or environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        hint = f"give http://host:4318, or set {_GENERAL}; `-` prints them for Prometheus"
+        raise UsageError("metrics go to an http or https URL", hint=hint)
+    if urlsplit(url).path in ("", "/"):
+        url = url.rstrip("/") + _PATH
+    pairs = [pair.partition("=") for pair in headers.split(",") if "=" in pair]
+    return url, {name.strip(): unquote(value.strip()) for name, _, value in pairs}
+
+
+def send(gauges: Sequence[Gauge], url: str, headers: Mapping[str, str], *, service: str = "reenact") -> int:
+    """Send the metrics and give how many points were taken. Raises `InputError` where any was not.
+
+    `url` is the whole one; `service` is `service.name` of the resource.
+    """
+    body = request(gauges, service=service, at_ns=time.time_ns())
+    sent = sum(len(gauge.points) for gauge in gauges)
+    asked = urllib.request.Request(  # noqa: S310 - checked to be http or https
+        url,
+        data=gzip.compress(body, 1, mtime=0),
+        headers={
+            "Content-Type": "application/x-protobuf",
+            "Content-Encoding": "gzip",
+            "User-Agent": f"reenact/{VERSION}",
+            **headers,
+        },
+    )
+    shown = urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2], query="").geturl()
+    try:
+        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+            status, kind, data = answer.status, answer.headers.get("Content-Type", ""), answer.read(_LARGEST_ANSWER)
+    except urllib.error.HTTPError as refusal:
+        raise InputError(shown, f"the metrics were refused: HTTP {refusal.code} {refusal.reason}") from None
+    except (OSError, ValueError) as failure:
+        raise InputError(shown, f"the metrics could not be sent: {failure}") from None
+    if not 200 <= status < 300 or "html" in kind:
+        raise InputError(shown, f"this is no OTLP receiver: it answered HTTP {status} {kind}")
+    if (rejected := _rejected(data)) is not None:
+        raise InputError(shown, f"{rejected[0]} of {sent} points were rejected: {rejected[1]}")
+    return sent
+
+
+def request(gauges: Sequence[Gauge], *, service: str, at_ns: int) -> bytes:
+    """Spell metrics as an ExportMetricsServiceRequest (opentelemetry/proto/collector/metrics/v1)."""
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    message = ExportMetricsServiceRequest()
+    group = message.resource_metrics.add()
+    name = group.resource.attributes.add()
+    name.key, name.value.string_value = "service.name", service
+    scope = group.scope_metrics.add()
+    scope.scope.name, scope.scope.version = "reenact", VERSION
+    for gauge in gauges:
+        metric = scope.metrics.add(name=gauge.name, description=gauge.description, unit=gauge.unit)
+        metric.gauge.SetInParent()
+        for each in gauge.points:
+            point = metric.gauge.data_points.add(time_unix_nano=at_ns, as_int=each.value)
+            for key, value in each.attributes.items():
+                attribute = point.attributes.add()
+                attribute.key, attribute.value.string_value = key, value
+    return message.SerializeToString()
+
+
+def _rejected(data: bytes) -> tuple[int, str] | None:
+    """Read what the receiver says it did not take; None where it took all."""
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+
+    answer = ExportMetricsServiceResponse()
+    try:
+        answer.ParseFromString(data)
+    except DecodeError:
+        return None
+    partial = answer.partial_success
+    return (partial.rejected_data_points, partial.error_message) if partial.rejected_data_points else None

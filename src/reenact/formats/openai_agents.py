@@ -1,0 +1,164 @@
+"""The OpenAI Agents SDK's own tracing: the records of traces and spans that it exports, one a line or in batches.
+
+A span's data stands under `openai_agents.` and the field's name, objects as their JSON. A trace's record may come
+before its spans or after them; what it says is on the root span, and session and user on every span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from reenact.contracts.format import Format
+from reenact.errors import InputError
+from reenact.values.json import Json
+from reenact.values.lenient import as_object, as_text
+from reenact.values.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.values.skeleton import holds
+from reenact.values.span import STATUS_ERROR, STATUS_UNSET, Attribute, Scope, SpanEvent, SpanRecord
+from reenact.values.tables import rows
+
+_MARKS: Final = (
+    ("span_data.type", "trace_id", "started_at|object"),
+    ("data[].span_data",),
+    ("object", "workflow_name", "group_id|metadata"),
+    ("data[].workflow_name", "data[].object"),
+)
+_TAKEN: Final = frozenset({"object", "id", "trace_id", "parent_id", "started_at", "ended_at", "span_data", "error"})
+_USER: Final = ("user_id", "user")
+
+_Record = dict[str, Json]
+
+
+def _recognises(head: bytes) -> float:
+    return 0.96 if any(holds(head, *marks) for marks in _MARKS) else 0.0
+
+
+def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
+    traces: dict[str, _Record] = {}
+    spans: list[_Record] = []
+    for line, document in rows(stream, str(path)):
+        found = False
+        for record in _records(document):
+            found = True
+            if "span_data" in record:
+                spans.append(record)
+            else:
+                known = traces.setdefault(as_text(record.get("id")), {})
+                known |= {name: value for name, value in record.items() if is_said(value)}
+        if not found:
+            raise InputError(f"{path}:{line}", "this is neither a trace nor a span of the OpenAI Agents SDK")
+    told: set[str] = set()
+    for span in spans:
+        trace = traces.get(as_text(span.get("trace_id")), {})
+        is_root = not span.get("parent_id") and as_text(span.get("trace_id")) not in told
+        told |= {as_text(span.get("trace_id"))} if is_root else set()
+        yield _span(span, _facts(trace, whole=is_root))
+    for id_, trace in traces.items():
+        if id_ not in told:
+            yield _made(id_, trace, [span for span in spans if span.get("trace_id") == id_])
+
+
+def _records(document: Json) -> Iterator[_Record]:
+    if isinstance(document, list):
+        for item in document:
+            yield from _records(item)
+        return
+    held = as_object(document)
+    if isinstance(held.get("data"), list) and "span_data" not in held:
+        yield from _records(held["data"])
+    elif "span_data" in held or held.get("object") == "trace" or "workflow_name" in held:
+        yield held
+
+
+def _facts(trace: _Record, *, whole: bool) -> dict[str, Attribute]:
+    metadata = as_object(unwrapped(trace.get("metadata")))
+    user = next((metadata[name] for name in _USER if is_said(metadata.get(name))), None)
+    facts: dict[str, Attribute] = {
+        name: kept(value)
+        for name, value in (("session.id", trace.get("group_id")), ("user.id", user))
+        if is_said(value)
+    }
+    if whole:
+        for field, value in trace.items():
+            if is_said(value) and field not in ("object", "id"):
+                facts[f"openai_agents.trace.{field}"] = kept(value)
+    return facts
+
+
+def _span(record: _Record, facts: dict[str, Attribute]) -> SpanRecord:
+    data = as_object(unwrapped(record.get("span_data")))
+    kind = as_text(data.get("type"))
+    parent = record.get("parent_id")
+    error = as_object(unwrapped(record.get("error")))
+    message = as_text(error.get("message")) or (kept(record["error"]) if is_said(record.get("error")) else "")
+    ended = nanoseconds(record.get("ended_at"))
+    attributes: dict[str, Attribute] = {**facts, "openai_agents.type": kind}
+    for field, value in data.items():
+        if is_said(value) and field != "type":
+            attributes[f"openai_agents.{field}"] = kept(value)
+    attributes |= originals("openai_agents", record.get("trace_id"), record.get("id"), parent)
+    if left := rest(record, _TAKEN):
+        attributes["openai_agents.record"] = left
+    if is_said(error.get("data")):
+        attributes["openai_agents.error.data"] = kept(error["data"])
+    return SpanRecord(
+        trace_id=trace_id(record.get("trace_id")),
+        span_id=span_id(record.get("id")),
+        parent_id=span_id(parent) if parent else None,
+        name=_name(kind, data),
+        start_ns=nanoseconds(record.get("started_at")),
+        end_ns=ended,
+        status=STATUS_ERROR if message else STATUS_UNSET,
+        status_message=message,
+        attributes=attributes,
+        events=(_exception(message, as_object(error.get("data")), ended),) if message else (),
+        scope=Scope(name="openai_agents"),
+    )
+
+
+def _name(kind: str, data: _Record) -> str:
+    """Name a span as people know it: by its own name, else by what it is."""
+    held = as_object(data.get("data"))
+    if held.get("sdk_span_type") == "task" and (name := as_text(held.get("name"))):
+        return name
+    if name := as_text(data.get("name")):
+        return name
+    if kind == "handoff":
+        return f"{as_text(data.get('from_agent'))} -> {as_text(data.get('to_agent'))}"
+    return as_text(data.get("server")) if kind == "mcp_tools" and data.get("server") else kind or "span"
+
+
+def _exception(message: str, data: _Record, time: int) -> SpanEvent:
+    said = as_text(data.get("error")) or message
+    kind, colon, rest_of = said.partition(": ")
+    named = kind if colon and kind.replace(".", "").isidentifier() else "Exception"
+    attributes: dict[str, Attribute] = {
+        "exception.type": named,
+        "exception.message": rest_of if named == kind else said,
+    }
+    return SpanEvent(name="exception", time_ns=time, attributes=attributes)
+
+
+def _made(told: str, trace: _Record, spans: list[_Record]) -> SpanRecord:
+    """Make a span for a trace whose root was not exported."""
+    starts = [time for span in spans if (time := nanoseconds(span.get("started_at")))]
+    return SpanRecord(
+        trace_id=trace_id(told),
+        span_id=span_id(f"openai_agents trace {told}"),
+        parent_id=None,
+        name=as_text(trace.get("workflow_name")) or "trace",
+        start_ns=min(starts, default=0),
+        end_ns=max((nanoseconds(span.get("ended_at")) for span in spans), default=0),
+        attributes={
+            **_facts(trace, whole=True),
+            **originals("openai_agents", told, None),
+            "openai_agents.type": "trace",
+            "reenact.synthetic": "trace",
+        },
+        scope=Scope(name="openai_agents"),
+    )
+
+
+FORMAT = Format(name="openai-agents", suffix=".openai-agents.jsonl", recognises=_recognises, decode=_decode)

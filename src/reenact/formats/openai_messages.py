@@ -1,0 +1,308 @@
+"""Files of messages in OpenAI's format, and in Anthropic's: chat logs, fine-tuning and preference data, batches.
+
+A line or document is one of: a conversation (`{"messages": […], "tools": […]}`, a bare list of messages, ShareGPT's
+`conversations`), a logged call (`request` and `response` beside each other), a line of a batch's input or output file
+(`custom_id`), or a stored reply. Conversations are a run each; the lines of a batch are one run, input and output
+joined by `custom_id`. Lines that are one message each are one conversation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from reenact.boundary import conversations, exchanges
+from reenact.boundary.conversations import Conversation, Turn
+from reenact.boundary.exchanges import Exchange, lacking, spelled_json
+from reenact.contracts.format import Format
+from reenact.errors import InputError
+from reenact.values import records, tool_schema
+from reenact.values.documents import documents
+from reenact.values.json import Json, canonical
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.span import Attribute, SpanRecord
+from reenact.values.turns import turns
+
+_FIRST = re.compile(
+    rb'\s*(?:\[\s*)*\{\s*"(?:messages|conversations|custom_id|request|request_body|role|content|input|tools|model|prompt|'
+    rb'id|object|parallel_tool_calls|functions|metadata|task|kwargs|from|params|completion|choices)"'
+)
+_SIGNS: Final = (
+    (re.compile(rb'"custom_id"\s*:'), 0.9),
+    (re.compile(rb'"messages"\s*:\s*\[\s*(?:\{|\])'), 0.6),
+    (re.compile(rb'"conversations"\s*:\s*\[\s*\{\s*"(?:from|value|role|content)"'), 0.6),
+    (re.compile(rb'"object"\s*:\s*"(?:chat\.completion|response)"'), 0.4),
+    (re.compile(rb'\A\s*\[?\s*\{\s*"(?:role|content)"\s*:'), 0.5),
+)
+_LOOSE: Final = re.compile(
+    rb'"contents"\s*:\s*\[\s*\{\s*"(?:role|parts)"'
+    rb'|(?:"(?:items|input|output)"\s*:\s*\[|\A\s*\[)\s*\{\s*"type"\s*:\s*"(?:message|reasoning|function_call)"'
+)
+"""Lists of Gemini's contents and of the items of OpenAI's responses, whatever stands around them."""
+_LISTS: Final = ("messages", "conversations", "items", "contents", "history", "conversation")
+_PARAMETERS: Final = frozenset(
+    {
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "max_completion_tokens",
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "seed",
+        "stop",
+        "n",
+        "frequency_penalty",
+        "presence_penalty",
+        "reasoning_effort",
+        "logprobs",
+        "top_logprobs",
+        "logit_bias",
+        "stream",
+        "user",
+    }
+)
+_REQUESTS: Final = ("request", "request_body", "requestBody", "input", "kwargs")
+_STARTS: Final = ("start_time", "startTime", "created_at", "timestamp")
+_NOTHING: Final[dict[str, Json]] = {}
+_REPLIES: Final = ("response", "response_body", "responseBody", "completion", "output")
+
+
+def _recognises(head: bytes) -> float:
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+        return 0.0
+    if not _FIRST.match(head.removeprefix(b"\xef\xbb\xbf")):
+        return 0.3 if _LOOSE.search(head) else 0.0
+    found = max((certainty for sign, certainty in _SIGNS if sign.search(head)), default=0.0)
+    return found or (0.3 if _LOOSE.search(head) else 0.0)
+
+
+def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
+    seen: Counter[str] = Counter()
+    batch: dict[str, dict[str, Json]] = {}
+    loose: list[Json] = []
+    for line, document in documents(stream, str(path)):
+        for told in _told(document):
+            if isinstance(told, dict) and "custom_id" in told:
+                _join(batch, told)
+            elif isinstance(told, dict) and _is_message(told) and _listed(told) is None:
+                loose.append(told)
+            else:
+                yield from _one(told, seen, f"{path}:{line}")
+    if loose:
+        yield from _talk({"messages": loose}, _seed(loose, seen))
+    if batch:
+        seed = _seed([*batch.values()], seen)
+        found = (_of_batch(each) for each in batch.values())
+        yield from exchanges.run_of(found, carrier=FORMAT.name, seed=seed, name="batch")
+
+
+def _told(document: Json) -> list[Json]:
+    """Give the records in a document: a list of messages is one, any other list as many as it has."""
+    if not isinstance(document, list):
+        held = as_object(document)
+        if isinstance(inner := held.get("data"), list) and _listed(held) is None:
+            return inner
+        named = [{"name": name, **value} for name, value in held.items() if isinstance(value, dict)]
+        is_wrapped = bool(named) and len(named) == len(held) and all(_listed(each) is not None for each in named)
+        return [*named] if is_wrapped else [document]
+    if document and all(isinstance(each, dict) and _is_message(each) for each in document):
+        return [{"messages": document}]
+    return document
+
+
+def _is_message(told: Mapping[str, Json]) -> bool:
+    return "role" in told or "from" in told or told.get("type") in ("message", "reasoning", "function_call")
+
+
+def _listed(told: Mapping[str, Json]) -> list[Json] | None:
+    """Find the list of messages of a record."""
+    for name in _LISTS:
+        held = records.unwrapped(told.get(name))
+        if isinstance(held, list):
+            return held
+    return None
+
+
+def _seed(value: Json, seen: Counter[str]) -> str:
+    """Name a record by its content; the second of two equal ones is another run."""
+    named = hashlib.blake2b(canonical(value), digest_size=16).hexdigest()
+    seen[named] += 1
+    return named if seen[named] == 1 else f"{named}:{seen[named]}"
+
+
+def _one(told: Json, seen: Counter[str], place: str) -> Iterator[SpanRecord]:
+    if not isinstance(told, dict):
+        raise InputError(place, "this is no conversation: expected an object with `messages`")
+    seed = _seed(told, seen)
+    request = next((each for each in _objects(told, _REQUESTS) if "messages" in each), _NOTHING)
+    reply = _reply(told)
+    if request and reply and "preferred_output" not in told:
+        call = _logged(told, request, reply)
+        yield from exchanges.run_of([call], carrier=FORMAT.name, seed=seed, name="logged call")
+    elif _listed(told) is not None or request:
+        yield from _talk({**request, **told} if request else told, seed)
+    elif "choices" in told or told.get("object") == "response":
+        lone = Exchange(
+            method="POST",
+            url="",
+            status=200,
+            reply=spelled_json(told),
+            shape="openai.chat" if "choices" in told else "openai.responses",
+            lost=(lacking("request", "the file holds a reply and no request", "export the input messages too"),),
+            rebuilt=("reply",),
+        )
+        yield from exchanges.run_of([lone], carrier=FORMAT.name, seed=seed, name="stored completion")
+    else:
+        raise InputError(place, "this is no conversation: it has neither `messages` nor `request` and `response`")
+
+
+# ----------------------------------------------------------------------------------------------------- conversations
+
+
+def _talk(told: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
+    messages = [_message(each) for each in _listed(told) or []]
+    answer = _reply(told)
+    if (choices := as_list(answer.get("choices"))) and messages:
+        messages.append(as_object(as_object(choices[0]).get("message")))
+    elif "role" in answer:
+        messages.append(answer)
+    elif preferred := as_list(told.get("preferred_output")):
+        messages += preferred
+    metadata = as_object(told.get("metadata"))
+    yield from conversations.run_of(
+        Conversation(
+            seed=seed,
+            name=as_text(told.get("name")) or as_text(metadata.get("name")) or "conversation",
+            turns=tuple(Turn(message=said) for each in messages for said in turns(each)),
+            model=as_text(told.get("model")),
+            system="anthropic" if _is_anthropics(messages) else "openai",
+            api="" if _is_anthropics(messages) else "chat",
+            tools=tool_schema.tools(told.get("tools", told.get("functions"))),
+            parameters={name: value for name, value in told.items() if name in _PARAMETERS},
+            attributes=_facts(told, metadata),
+            asks_more=True,
+        ),
+        FORMAT.name,
+    )
+
+
+def _message(told: Json) -> Json:
+    """Spell ShareGPT's messages, `{"from": "gpt", "value": …}`, as all others are."""
+    held = as_object(told)
+    if "from" not in held:
+        return told
+    words = {"gpt": "assistant", "human": "user", "chatgpt": "assistant", "function_call": "assistant"}
+    who = as_text(held.get("from"))
+    return {"role": words.get(who, "tool" if who in ("observation", "tool") else who), "content": held.get("value")}
+
+
+def _is_anthropics(messages: list[Json]) -> bool:
+    blocks = [
+        as_text(as_object(part).get("type")) for each in messages for part in as_list(as_object(each).get("content"))
+    ]
+    return any(kind in ("tool_use", "tool_result", "thinking", "redacted_thinking") for kind in blocks)
+
+
+def _facts(told: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Attribute]:
+    facts: dict[str, Attribute] = {}
+    for name, aliases in (
+        ("session.id", ("session_id", "conversation_id", "thread_id")),
+        ("user.id", ("user_id", "user")),
+    ):
+        for alias in aliases:
+            value = as_text(told.get(alias)) or as_text(metadata.get(alias))
+            if value:
+                facts.setdefault(name, value)
+    if metadata:
+        facts["metadata"] = records.kept(dict(metadata))
+    return facts
+
+
+# -------------------------------------------------------------------------------------------- logged calls, batches
+
+
+def _reply(told: Mapping[str, Json]) -> dict[str, Json]:
+    choices = told.get("choices")
+    lone: dict[str, Json] = {"choices": choices, "object": "chat.completion"} if isinstance(choices, list) else {}
+    return next((each for each in _objects(told, _REPLIES) if each), lone)
+
+
+def _objects(told: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[dict[str, Json]]:
+    """Give the fields of these names as objects; some write JSON into a string."""
+    for name in names:
+        yield as_object(records.unwrapped(told.get(name)))
+
+
+def _logged(told: Mapping[str, Json], request: dict[str, Json], reply: dict[str, Json]) -> Exchange:
+    start = records.nanoseconds(
+        told.get("start_time", told.get("startTime", told.get("created_at", told.get("timestamp"))))
+    )
+    end = records.nanoseconds(told.get("end_time", told.get("endTime")))
+    return Exchange(
+        method="POST",
+        url=as_text(told.get("url")),
+        request=spelled_json(request),
+        status=as_count(told.get("status_code", told.get("status"))) or 200,
+        reply=spelled_json(as_object(reply.get("body")) or reply),
+        start_ns=start,
+        end_ns=end,
+        shape=_shape(as_text(told.get("url")), request),
+        rebuilt=("request", "reply"),
+    )
+
+
+def _shape(url: str, body: Mapping[str, Json]) -> str:
+    if (found := exchanges.shape_at("POST", url, spelled_json(dict(body)))) is not None:
+        return found.name
+    if "max_tokens" in body and ("system" in body or "claude" in as_text(body.get("model"))):
+        return "anthropic.messages"
+    return "openai.responses" if "messages" not in body and "input" in body else "openai.chat"
+
+
+def _join(batch: dict[str, dict[str, Json]], told: dict[str, Json]) -> None:
+    """Put the line of a batch's output beside its input's."""
+    batch.setdefault(as_text(told.get("custom_id")), {}).update(told)
+
+
+def _of_batch(told: dict[str, Json]) -> Exchange:
+    """Read one request of a batch of OpenAI's or Anthropic's, its reply, or both."""
+    body = as_object(told.get("body")) or as_object(told.get("params"))
+    response, result = as_object(told.get("response")), as_object(told.get("result"))
+    url = as_text(told.get("url"))
+    reply = response.get("body") if response else result.get("message", result.get("error"))
+    failed = told.get("error") or result.get("error")
+    anthropics = "params" in told or "result" in told
+    shape = "anthropic.messages" if anthropics else _shape(url, body) if body else _answering(as_object(reply))
+    status = as_count(response.get("status_code")) or (200 if "message" in result else None)
+    lost = [] if body else [lacking("request", "this is the batch's output alone", "put its input file beside it")]
+    if failed and reply is None:
+        lost.append(lacking("reply", f"the batch failed: {records.kept(failed)[:200]}"))
+    attributes: dict[str, Attribute] = {"batch.custom_id": as_text(told.get("custom_id"))}
+    if request_id := as_text(response.get("request_id")):
+        attributes["batch.request_id"] = request_id
+    return Exchange(
+        method=as_text(told.get("method")) or "POST",
+        url=url,
+        request=spelled_json(body) if body else b"",
+        status=status if reply is not None else None,
+        reply=spelled_json(reply) if reply is not None else b"",
+        shape=shape,
+        lost=tuple(lost),
+        rebuilt=("request", "reply"),
+        attributes=attributes,
+    )
+
+
+def _answering(reply: Mapping[str, Json]) -> str:
+    """Tell by a reply which API gave it."""
+    if reply.get("object") == "list":
+        return "openai.embeddings"
+    return "openai.responses" if reply.get("object") == "response" else "openai.chat"
+
+
+FORMAT = Format(name="messages", suffix=".messages.jsonl", recognises=_recognises, decode=_decode)

@@ -1,0 +1,227 @@
+"""What a tool was asked and what it said, told by the model calls around it where no span of the tool does.
+
+A model's reply holds the call that it asked for, and a later request of the conversation what came back. Where another
+emitter left the tool's own span out, both become a call of their own, marked `reenact.recovered`; where its span is
+there without arguments or result, it gets them. Nothing is made of a call whose result no request holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reenact.boundary.reading import answered, asked
+from reenact.values import typed
+from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinished, Value
+from reenact.values.evidence import outcome_to_attributes, request_to_attributes
+from reenact.values.json import Json, canonical, compact, parsed_or_none
+from reenact.values.message import Message, Text, ToolCall
+from reenact.values.run import Node
+from reenact.values.span import Attribute, SpanRecord
+
+RECOVERED: Final = "reenact.recovered"
+"""On a call: JSON that says what of it (`call`, `arguments`, `result`) was told by which model calls, by span id."""
+_OURS: Final = "reenact.schema_version"
+_CARRIED: Final = "reenact.carrier"
+
+
+@dataclass(slots=True, eq=False)
+class _Told:
+    """A tool call that a model asked for, and what a later request says came of it."""
+
+    node: Node
+    call: ToolCall
+    result: Message | None = None
+    by: Node | None = None
+
+    @property
+    def question(self) -> tuple[str, bytes]:
+        """What was asked, apart from its id."""
+        read = parsed_or_none(self.call.arguments or "{}")
+        return self.call.name, canonical(self.call.arguments if read is None else read)
+
+
+def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
+    """Complete the tool calls of other emitters. Nodes come tied (`graph.join`) and in causal order, and go so.
+
+    Gives them numbered anew, and how many calls are new.
+    """
+    models = [node for node in nodes if node.kind is CallKind.LLM]
+    if not any(_is_foreign(node) for node in models):
+        return [*nodes], 0
+    told = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
+    if not told:
+        return [*nodes], 0
+    _hear(told, models)
+    tied = {node.id: each for node in nodes if (each := _of(node, told)) is not None}
+    loose = _loose(nodes, tied, told)
+    tied |= {node.id: each for node, each in loose}
+    left = [each for each in told if each not in tied.values() and each.result is not None]
+    kept = [_completed(node, tied[node.id]) if node.id in tied else node for node in nodes]
+    new: dict[str, list[Node]] = defaultdict(list)
+    for each in left:
+        beside = new[each.node.id]
+        beside.append(_made(each, len(beside)))
+    placed = [other for node in kept for other in (node, *new.get(node.id, ()))]
+    return [replace(node, number=number) for number, node in enumerate(placed, 1)], len(left)
+
+
+def _is_foreign(node: Node) -> bool:
+    return _OURS not in node.span.attributes or _CARRIED in node.span.attributes
+
+
+def _asked_for(node: Node) -> Iterator[_Told]:
+    reply = answered(node)
+    for message in reply.messages if reply is not None else ():
+        yield from (_Told(node, part) for part in message.parts if isinstance(part, ToolCall))
+
+
+def _hear(told: list[_Told], models: Sequence[Node]) -> None:
+    """Find what came of each call: the first later request that holds it, by the call's id, else by its place."""
+    for node in models:
+        waiting = [each for each in told if each.result is None and each.node.number < node.number]
+        if not waiting or (question := asked(node)) is None:
+            continue
+        by_id = {each.call.id: each for each in waiting if each.call.id}
+        pending: list[ToolCall] = []
+        for message in question.messages:
+            calls = [part for part in message.parts if isinstance(part, ToolCall)]
+            pending += calls
+            if message.role not in ("tool", "function"):
+                continue
+            call = _answered_call(message, pending)
+            each = by_id.get(message.tool_call_id or (call.id if call is not None else ""))
+            if each is None and call is not None:
+                wanted = _Told(node, call).question
+                each = next((one for one in waiting if one.result is None and one.question == wanted), None)
+            if each is not None and each.result is None:
+                each.result, each.by = message, node
+
+
+def _answered_call(message: Message, pending: list[ToolCall]) -> ToolCall | None:
+    """Take the call that a tool's message answers from those of the conversation so far."""
+    for call in pending:
+        if message.tool_call_id and call.id == message.tool_call_id:
+            pending.remove(call)
+            return call
+    for call in pending:
+        if not (message.tool_call_id and call.id) and message.name in (None, "", call.name):
+            pending.remove(call)
+            return call
+    return None
+
+
+def _of(node: Node, told: Iterable[_Told]) -> _Told | None:
+    """Find what a tied tool call was asked by."""
+    if node.kind is not CallKind.TOOL or node.caused_by is None:
+        return None
+    asked_by = [each for each in told if each.node.id == node.caused_by]
+    if node.tool_call_id:
+        return next((each for each in asked_by if each.call.id == node.tool_call_id), None)
+    return next((each for each in asked_by if each.call.name == node.call.name), None)
+
+
+def _loose(nodes: Sequence[Node], tied: dict[str, _Told], told: Sequence[_Told]) -> list[tuple[Node, _Told]]:
+    """Pair what is left by the tool's name: a span without arguments is still the span of a call."""
+    free = [each for each in told if each not in tied.values()]
+    pairs: list[tuple[Node, _Told]] = []
+    for node in nodes:
+        if node.kind is not CallKind.TOOL or node.id in tied:
+            continue
+        found = next((e for e in free if e.call.name == node.call.name and e.node.number < node.number), None)
+        if found is not None:
+            free.remove(found)
+            pairs.append((node, found))
+    return pairs
+
+
+def _completed(node: Node, each: _Told) -> Node:
+    """Give a tool's call the arguments and the result that its own span does not hold."""
+    request, filled, marks = node.call.request, node, list[Json]()
+    if _OURS in node.span.attributes or not isinstance(request, FunctionCall):
+        return node
+    if request.arguments in (None, {}, "", []) and each.call.arguments.strip() not in ("", "{}", "null"):
+        call = replace(node.call, request=replace(request, arguments=_arguments(each.call)))
+        filled, marks = replace(filled, call=call), [*marks, "arguments"]
+    if isinstance(node.outcome, Unfinished) and each.result is not None:
+        filled, marks = replace(filled, outcome=Returned(payload=Value(json=_result(each.result)))), [*marks, "result"]
+    if not marks:
+        return replace(node, caused_by=each.node.id, tool_call_id=node.tool_call_id or each.call.id or None)
+    said: dict[str, Json] = {**filled.call.attributes, RECOVERED: {"parts": marks, **_sources(each)}}
+    return replace(
+        filled,
+        call=replace(filled.call, attributes=said),
+        caused_by=each.node.id,
+        tool_call_id=node.tool_call_id or each.call.id or None,
+    )
+
+
+def _sources(each: _Told) -> dict[str, Json]:
+    return {"asked_by": each.node.id, "told_by": each.by.id if each.by is not None else None}
+
+
+def _made(each: _Told, place: int) -> Node:
+    """Make a call of what the conversation tells. Its span says so and is read back like any other.
+
+    Those of one reply begin a nanosecond after each other, so that they stand in the reply's order wherever they go.
+    """
+    span_id = _id(each, place)
+    request = FunctionCall(function="", arguments=_arguments(each.call))
+    outcome = Returned(payload=Value(json=_result(each.result or Message(role="tool"))))
+    asking = each.node.span
+    mark: dict[str, Json] = {"parts": ["call", "arguments", "result"], **_sources(each)}
+    told: dict[str, Attribute] = {
+        "openinference.span.kind": CallKind.TOOL.value,
+        "tool.name": each.call.name,
+        **({"gen_ai.tool.call.id": each.call.id} if each.call.id else {}),
+        **request_to_attributes(request),
+        **outcome_to_attributes(request, outcome),
+        RECOVERED: compact(mark),
+    }
+    told.pop(_OURS)
+    if _CARRIED in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
+        told["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
+    begins = max(asking.end_ns, asking.start_ns) + place
+    span = SpanRecord(
+        trace_id=asking.trace_id,
+        span_id=span_id,
+        parent_id=asking.parent_id if each.node.parent is not None else None,
+        name=each.call.name,
+        start_ns=begins,
+        end_ns=max(begins, each.by.span.start_ns if each.by is not None else 0),
+        attributes=told,
+        resource=asking.resource,
+    )
+    call = Call(kind=CallKind.TOOL, name=each.call.name, request=request, attributes={RECOVERED: mark})
+    return Node(
+        id=span_id,
+        trace_id=asking.trace_id,
+        parent=each.node.parent,
+        number=0,
+        call=call,
+        outcome=outcome,
+        span=span,
+        lane=each.node.lane,
+        caused_by=each.node.id,
+        tool_call_id=each.call.id or None,
+    )
+
+
+def _id(each: _Told, place: int) -> str:
+    said = f"{each.node.trace_id}/{each.node.id}/{place}/{each.call.id}"
+    return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+def _arguments(call: ToolCall) -> Json:
+    read = parsed_or_none(call.arguments or "{}")
+    return typed.encode(call.arguments if read is None else read)
+
+
+def _result(message: Message) -> Json:
+    """Read what a tool's message says: JSON where it is an object or a list, else its text."""
+    text = "".join(part.text for part in message.parts if isinstance(part, Text))
+    read = parsed_or_none(text) if text.lstrip()[:1] in ("{", "[") else None
+    return typed.encode(text if read is None else read)

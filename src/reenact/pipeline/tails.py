@@ -1,0 +1,160 @@
+"""Journals as they are read: file after file, while they grow and after their writers are gone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reenact.formats.journal import FORMAT, Reader, segment_name, segment_of
+from reenact.values.span import SpanRecord
+
+_PIECE = 2 << 20
+"""So many bytes of a journal are read at once, more only for a frame that is larger: an exit waits for no more."""
+
+
+def journals(folder: Path, prefix: str = "") -> dict[str, list[Path]]:
+    """Find the journals whose name begins with `prefix`: the files of each, in the order in which they were begun."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob(f"{prefix}*{FORMAT.suffix}"), key=lambda path: segment_of(path.name)):
+        found.setdefault(segment_of(path.name)[0], []).append(path)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salvaged:
+    """What was found in a journal whose writer is gone."""
+
+    name: str
+    recording: str
+    pid: int | None
+    finished: int
+    """Spans that had ended, in what was read of it now."""
+    unfinished: int
+    torn: int
+    """Bytes at its end that are no whole frame."""
+    damaged: int
+    """Places that had to be passed over."""
+    dropped: int
+    """Records that its writer could not write, or not whole, as it says itself."""
+
+
+@dataclass(slots=True)
+class Tail:
+    """One journal and how far it was read."""
+
+    path: Path
+    """Its first file."""
+    files: list[Path] = field(default_factory=list[Path])
+    """Those of its files that are known of, in order."""
+    reader: Reader = field(init=False)
+    over: bool = False
+    """What was still open when its writer went has been given."""
+    given: dict[str, int] = field(default_factory=dict[str, int])
+    """How many spans were given, by where they ended: a file, or none (unfinished ones)."""
+    unfinished: int = 0
+    _at: Path = field(init=False)
+    """The file that is read."""
+    _offset: int = 0
+
+    def __post_init__(self) -> None:
+        self.reader = Reader(str(self.path))
+        self.files = self.files or [self.path]
+        self._at = self.path
+        self.reader.file = segment_of(self.path.name)[1]
+
+    @property
+    def name(self) -> str:
+        """What the journal is called."""
+        return segment_of(self.path.name)[0]
+
+    @property
+    def file(self) -> str:
+        """The name of the file that is read: in it ended what was given last."""
+        return self._at.name
+
+    def poll(self) -> list[SpanRecord] | None:
+        """Read on, and give the spans that ended in the next few megabytes; None at the end."""
+        later = [path for path in self.files if segment_of(path.name)[1] > self.reader.file]
+        before = self._offset
+        spans = list(self.reader.feed(self._more()))  # listed first: who begins a further file writes here no more
+        if self._offset > before:
+            return spans
+        if not later:
+            return None
+        self._at, self._offset = later[0], 0
+        self.reader.next_file(segment_of(later[0].name)[1])
+        return []
+
+    def whole(self) -> list[SpanRecord]:
+        """Read it to its end, and give all that it holds."""
+        spans: list[SpanRecord] = []
+        while (more := self.poll()) is not None:
+            spans += more
+        return [*spans, *self.reader.unfinished()]
+
+    def _more(self) -> bytes:
+        try:
+            with self._at.open("rb", buffering=0) as stream:
+                stream.seek(self._offset)
+                data = stream.read(max(_PIECE, self.reader.wanted())) or b""
+        except FileNotFoundError:
+            return b""
+        self._offset += len(data)
+        return data
+
+    def is_written(self) -> bool:
+        """Tell whether a living process still holds the journal. A further file is found on the way."""
+        while True:
+            last = self.files[-1]
+            if _is_locked(last):
+                return True
+            name, number = segment_of(last.name)
+            further = last.with_name(segment_name(name, number + 1))
+            if not further.exists():
+                return False
+            self.files.append(further)
+
+    def release(self) -> None:
+        """Do away with the files that were read to their end and hold nothing of a span that is still open."""
+        if self.reader.damaged:
+            return  # kept whole, for whoever can read more of it
+        needed = self.reader.needed()
+        for path in tuple(self.files):
+            number = segment_of(path.name)[1]
+            if number < self.reader.file and number not in needed:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+                    self.files.remove(path)
+
+    def salvaged(self) -> Salvaged:
+        """Say what was found."""
+        resource: dict[str, Any] = self.reader.header.get("resource", {})
+        pid, dropped = resource.get("process.pid"), self.reader.notes.get("dropped")
+        return Salvaged(
+            name=self.name,
+            recording=self.name.partition("-")[0],
+            pid=pid if isinstance(pid, int) else None,
+            finished=self.reader.spans,
+            unfinished=self.unfinished,
+            torn=self.reader.torn(),
+            damaged=self.reader.damaged,
+            dropped=dropped if isinstance(dropped, int) else 0,
+        )
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may be asking at this moment
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -1,0 +1,235 @@
+"""Recorded calls of which a foreign trace kept only a part, found again by what it kept.
+
+A live call is answered by the recorded one with which it agrees in everything that was kept. What was not kept is
+listed. Where several agree, the one that hangs in the same place is taken, then the first that was asked for, and that
+is said too: nothing is guessed in silence.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from reenact.boundary.kept import (
+    Compared,
+    Kept,
+    Turn,
+    compared,
+    equal,
+    kept,
+    live,
+    losses,
+    may_be,
+    rebuilt_parts,
+    turns,
+)
+from reenact.boundary.question import Question
+from reenact.contracts.redactor import Redactor
+from reenact.values import typed
+from reenact.values.call import FunctionCall, HttpReply, Raised, Returned, Unfinished
+from reenact.values.difference import ABSENT, FieldDifference, differences
+from reenact.values.json import Json, compact, parse, parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.message import Asked
+from reenact.values.run import Node
+
+_OURS: Final = "reenact.schema_version"
+_UNRESOLVED: Final = object()
+
+
+class Held(Protocol):
+    """What is needed of a stub."""
+
+    @property
+    def node(self) -> Node:
+        """The recorded call."""
+        ...
+
+    @property
+    def question(self) -> Question:
+        """What it asks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed:
+    """A recorded call that agrees with a live one."""
+
+    node: Node
+    ignored: Sequence[FieldDifference]
+    """What was not compared."""
+    among: int
+    """How many recorded calls agree equally well and came out differently; 1 where there is no choice."""
+
+
+class KeptCalls:
+    """The calls of other emitters, by kind. Not thread-safe: its owner holds a lock."""
+
+    def __init__(self, stubs: Iterable[Held]) -> None:
+        self._models: list[Node] = []
+        self._functions: list[Node] = []
+        for stub in stubs:
+            node = stub.node
+            if isinstance(node.call.request, FunctionCall):
+                if _OURS not in node.span.attributes and not node.call.is_structure:
+                    self._functions.append(node)
+            elif kept(node) is not None:
+                self._models.append(node)
+        self._ids = {node.id for node in (*self._models, *self._functions)}
+        self._kept: dict[str, Kept | None] = {}
+        self._arguments: dict[str, Json] = {}
+
+    def find(
+        self, question: Question, parent: str | None, free: Callable[[Node], bool], redactor: Redactor | None
+    ) -> Agreed | None:
+        """Find the recorded call that stands for a live one among those that are `free`."""
+        asked = live(question) if self._models and question.shape else None
+        candidates = self._models if question.shape else self._functions
+        fits: list[tuple[Node, Compared]] = []
+        said = turns(asked.messages) if asked is not None else ()
+        for node in candidates:
+            if node.kind is question.kind and free(node) and self._may_be(node, said, question, redactor):
+                held = self._held(node, question, asked, redactor)
+                if held is not None and not held.differs:
+                    fits.append((node, held))
+        if not fits:
+            return None
+        here = [each for each in fits if each[0].parent == parent] if parent is not None else []
+        near = here or fits
+        node, held = near[0]
+        among = len({_came(each) for each, _ in near})
+        return Agreed(node=node, ignored=held.ignored, among=len(near) if among > 1 else 1)
+
+    def holds(self, node: Node) -> bool:
+        """Tell whether a call is one of another emitter, which is found by what was kept and never by its key."""
+        return node.id in self._ids
+
+    def _may_be(self, node: Node, said: Sequence[Turn], question: Question, redactor: Redactor | None) -> bool:
+        if isinstance(node.call.request, FunctionCall):
+            return node.call.name == question.name
+        known = self._known(node, redactor)
+        return known is not None and may_be(known, said, question.shape)
+
+    def _known(self, node: Node, redactor: Redactor | None) -> Kept | None:
+        if node.id not in self._kept:
+            self._kept[node.id] = kept(node, redactor)
+        return self._kept[node.id]
+
+    def differences(
+        self, node: Node, question: Question, redactor: Redactor | None = None
+    ) -> list[FieldDifference] | None:
+        """List in what a live call differs from a recorded one of another emitter; None where ours is asked about."""
+        if not self.holds(node):
+            return None
+        held = self._held(node, question, live(question) if question.shape else None, redactor)
+        return None if held is None else held.differs
+
+    def _held(self, node: Node, question: Question, asked: Asked | None, redactor: Redactor | None) -> Compared | None:
+        if isinstance(node.call.request, FunctionCall):
+            return self._held_function(node, question, redactor)
+        known = self._known(node, redactor)
+        return None if known is None or asked is None else compared(known, asked, question.shape)
+
+    def _held_function(self, node: Node, question: Question, redactor: Redactor | None) -> Compared:
+        if node.id not in self._arguments:
+            request = node.call.request
+            given = request.arguments if isinstance(request, FunctionCall) else None
+            self._arguments[node.id] = parse(redactor.text(compact(given))) if redactor is not None else given
+        found = Compared()
+        if node.call.name != question.name:
+            found.differs.append(FieldDifference(path="name", a=node.call.name, b=question.name))
+            return found
+        _of_arguments(node, self._arguments[node.id], question, found)
+        return found
+
+
+def failed_for_good(node: Node) -> bool:
+    """Tell whether a foreign span stands for all the tries of an SDK that came to nothing."""
+    if _OURS in node.span.attributes:
+        return False
+    return isinstance(node.outcome, Raised) or "failure" in rebuilt_parts(node)
+
+
+def _came(node: Node) -> object:
+    match node.outcome:
+        case Returned(payload=HttpReply(status=status, body=body)):
+            return status, body.data
+        case Unfinished():
+            return node.id
+        case outcome:
+            return repr(outcome)
+
+
+def _of_arguments(node: Node, recorded: Json, question: Question, found: Compared) -> None:
+    """Compare a function's arguments. Emitters keep what the model gave; ours have the defaults as well."""
+    now = as_object(question.asked).get("arguments")
+    if _same(recorded, now):
+        return
+    given = as_object(now)
+    unkept = recorded is None or (recorded == {} and any(loss.get("field") == "arguments" for loss in losses(node)))
+    if unkept:
+        found.ignored.append(FieldDifference(path="arguments", a=ABSENT, b=now))
+        return
+    named = _by_name(recorded, given)
+    if named is None:
+        found.differs += differences(recorded, now, "arguments")
+        return
+    for name in [*named, *(name for name in given if name not in named)]:
+        path = f"arguments.{name}"
+        if name not in given:
+            found.differs.append(FieldDifference(path=path, a=named[name], b=ABSENT))
+        elif name not in named:
+            default = _default(as_text(question.noise.get("function")), name)
+            side = found.ignored if default is not _UNRESOLVED and _same(default, given[name]) else found.differs
+            side.append(FieldDifference(path=path, a=ABSENT, b=given[name]))
+        elif not _same(named[name], given[name]):
+            found.differs += differences(named[name], given[name], path)
+
+
+def _by_name(recorded: Json, given: dict[str, Json]) -> dict[str, Json] | None:
+    """Read recorded arguments by the live function's parameters; None where they say nothing by name."""
+    held = recorded
+    if isinstance(held, str) and isinstance(read := parsed_or_none(held), dict):
+        held = read
+    if isinstance(held, dict):
+        positional = held.get("args")
+        if held.keys() <= {"args", "kwargs"} and isinstance(positional, list) and not given.keys() & {"args", "kwargs"}:
+            named = dict(zip(given, positional, strict=False)) if len(positional) <= len(given) else None
+            return None if named is None else {**named, **as_object(held.get("kwargs"))}
+        if len(given) == 1 and not held.keys() & given.keys():
+            name, value = next(iter(given.items()))
+            if _same(held, value) or (isinstance(value, str) and _same(held, parsed_or_none(value))):
+                return {name: value}  # the function takes them all as one
+            if len(held) == 1:
+                return {name: next(iter(held.values()))}  # the emitter calls its only argument by a name of its own
+        return held
+    if isinstance(held, list):
+        return dict(zip(given, as_list(held), strict=True)) if len(held) == len(given) else None
+    return {next(iter(given)): held} if len(given) == 1 else None
+
+
+def _same(a: Json, b: Json) -> bool:
+    """Tell whether two arguments say the same: numbers as JSON has them, or as text that an emitter made of them."""
+    if equal(a, b):
+        return True
+    if isinstance(a, str) and not isinstance(b, str):
+        return (read := parsed_or_none(a)) is not None and equal(read, b)
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        return all(_same(value, b[key]) for key, value in a.items())
+    return False
+
+
+def _default(function: str, parameter: str) -> Any:
+    """Give the default of a parameter of a function that is loaded, as typed JSON."""
+    module, _, qualname = function.partition(":")
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    try:
+        value = inspect.signature(found).parameters[parameter].default
+    except (TypeError, ValueError, KeyError):
+        return _UNRESOLVED
+    return _UNRESOLVED if value is inspect.Parameter.empty else typed.encode(value)

@@ -1,0 +1,258 @@
+"""One piece of a message's content, in any spelling that providers and frameworks use, told by its structure alone.
+
+Blocks of OpenAI chat and responses, Anthropic, Gemini, Bedrock, LangChain, LlamaIndex, the AI SDK, pydantic-ai and the
+parts of OTel GenAI. What is of no known kind is kept as it came (`Opaque`). Nothing here raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from reenact.values.json import Json, compact
+from reenact.values.lenient import as_object, as_text, at, media_type, text_or_json, text_or_none
+from reenact.values.message import Media, Opaque, Part, Reasoning, Text, ToolCall
+
+_TEXTS: Final = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text", "user-prompt"})
+_CALLS: Final = frozenset(
+    {"tool_call", "tool-call", "tool_use", "function_call", "custom_tool_call", "mcp_call", "function", "custom"},
+)
+_ANSWERS: Final = frozenset(
+    {
+        "tool_call_response",
+        "tool_result",
+        "tool-result",
+        "tool-return",
+        "function_call_output",
+        "custom_tool_call_output",
+        "function_response",
+    },
+)
+_ARGUMENTS: Final = ("arguments", "args", "input", "tool_kwargs", "parameters")
+_CALL_IDS: Final = ("call_id", "id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id")
+_ANSWER_IDS: Final = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "id")
+_NAMES: Final = ("name", "toolName", "tool_name")
+_TOLD: Final = ("response", "result", "output", "content", "value")
+_URLS: Final = ("image_url", "video_url", "audio_url", "document_url")
+_DEEPEST: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a tool said, where it stands as a block among others. It is a message of its own in the field's terms."""
+
+    id: str | None = None
+    name: str | None = None
+    parts: tuple[Part, ...] = ()
+
+
+Piece: TypeAlias = Part | Answer
+
+
+def pieces(content: Json, depth: int = 0) -> tuple[Piece, ...]:
+    """Read what stands as the content of a message: a text, a block, or a list of either."""
+    if content is None or content == "":
+        return ()
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, list) and depth < _DEEPEST:
+        return tuple(piece for item in content for piece in pieces(item, depth + 1))
+    if isinstance(content, dict):
+        if isinstance(inner := content.get("parts"), list) and "type" not in content and depth < _DEEPEST:
+            return pieces(inner, depth + 1)  # one of Gemini's contents inside of a message
+        return (piece(content, depth),)
+    return (Opaque(content),)
+
+
+def parts(content: Json, depth: int = 0) -> tuple[Part, ...]:
+    """Read the same where no tool's answer can stand; one that does is kept as it came."""
+    read = pieces(content, depth)
+    if not any(isinstance(piece, Answer) for piece in read):
+        return tuple(piece for piece in read if not isinstance(piece, Answer))
+    return tuple(Opaque(item) for item in (content if isinstance(content, list) else [content]))
+
+
+def is_block(value: Json) -> bool:
+    """Tell whether a JSON object is a piece of some known kind, rather than a message or anything else."""
+    return isinstance(value, dict) and "role" not in value and not isinstance(piece(value), Opaque)
+
+
+def piece(block: dict[str, Json], depth: int = 0) -> Piece:
+    """Read one block."""
+    kind = as_text(block.get("type") or block.get("part_kind") or block.get("block_type") or block.get("kind"))
+    return (
+        _text(block, kind)
+        or _reasoning(block, kind)
+        or tool_call(block, kind)
+        or _answer(block, kind, depth)
+        or _media(block, kind)
+        or Opaque(block)
+    )
+
+
+def _text(block: dict[str, Json], kind: str) -> Part | None:
+    if kind in _TEXTS or (not kind and "text" in block):
+        for name in ("text", "content"):
+            if isinstance(said := block.get(name), str):
+                return Reasoning(text=said, encrypted=_signature(block)) if block.get("thought") is True else Text(said)
+    return None
+
+
+def _signature(block: dict[str, Json]) -> str | None:
+    for name in ("signature", "thoughtSignature", "thought_signature"):
+        if isinstance(said := block.get(name), str):
+            return said
+    return None
+
+
+def _reasoning(block: dict[str, Json], kind: str) -> Part | None:
+    if kind in ("reasoning", "thinking"):
+        said = [block.get(name) for name in ("thinking", "reasoning", "text", "content", "summary")]
+        return Reasoning(
+            text="\n\n".join(text for value in said if (text := _plain(value))),
+            id=text_or_none(block.get("id")),
+            encrypted=_signature(block) or text_or_none(block.get("encrypted_content")),
+        )
+    if kind == "redacted_thinking" and isinstance(data := block.get("data"), str):
+        return Reasoning(encrypted=data)
+    if isinstance(held := block.get("reasoningContent"), dict):  # Bedrock
+        told = as_object(held.get("reasoningText"))
+        hidden = text_or_none(told.get("signature")) or text_or_none(held.get("redactedContent"))
+        return Reasoning(text=as_text(told.get("text")) or as_text(held.get("text")), encrypted=hidden)
+    return None
+
+
+def _plain(value: Json) -> str:
+    if isinstance(value, list):
+        return "\n\n".join(text for item in value if (text := as_text(item) or as_text(at(item, "text"))))
+    return as_text(value)
+
+
+def tool_call(block: dict[str, Json], kind: str = "") -> ToolCall | None:
+    """Read a tool's call, or None where the block is no such thing."""
+    held: Json = None
+    for name in ("toolUse", "functionCall", "function_call", "function", "custom"):
+        if isinstance(held := block.get(name), dict):
+            break
+    else:
+        held = None
+    if held is None and kind not in _CALLS and not ("toolCallId" in block and ("args" in block or "input" in block)):
+        return None
+    said = as_object(held) or block
+    name = first_text(said, _NAMES)
+    if not name and held is None:
+        return None
+    return ToolCall(
+        id=first_text(said, _CALL_IDS) or first_text(block, _CALL_IDS),
+        name=name,
+        arguments=_arguments(said),
+    )
+
+
+def _arguments(said: dict[str, Json]) -> str:
+    for name in _ARGUMENTS:
+        if name in said:
+            return text_or_json(said[name])
+    return ""
+
+
+def first_text(held: dict[str, Json], names: tuple[str, ...]) -> str:
+    """Give the first string that is not empty, among the fields named."""
+    return next((text for name in names if (text := as_text(held.get(name)))), "")
+
+
+def _answer(block: dict[str, Json], kind: str, depth: int) -> Answer | None:
+    held: Json = None
+    for name in ("toolResult", "functionResponse", "function_response"):
+        if isinstance(held := block.get(name), dict):
+            break
+    else:
+        held = None
+    if held is None and kind not in _ANSWERS:
+        return None
+    said = as_object(held) or block
+    told = next((said[name] for name in _TOLD if said.get(name) is not None), None)
+    return Answer(
+        id=first_text(said, _ANSWER_IDS) or None,
+        name=first_text(said, _NAMES) or None,
+        parts=told_parts(told, depth + 1),
+    )
+
+
+def told_parts(told: Json, depth: int = 0) -> tuple[Part, ...]:
+    """Read what a tool answered: text stays text, blocks are read, and any other value is its JSON text."""
+    if told is None:
+        return ()
+    if isinstance(told, str):
+        return (Text(told),)
+    if isinstance(told, dict) and "value" in told and told.get("type") in ("text", "json", "error-text", "error-json"):
+        value = told["value"]  # the AI SDK's output
+        return (Text(value if isinstance(value, str) else compact(value)),)
+    if depth >= _DEEPEST:
+        return (Opaque(told),)
+    if isinstance(told, list) and told and all(_is_told(item) for item in told):
+        return tuple(part for item in told for part in _told(item, depth))
+    return (Text(compact(told)),)
+
+
+def _is_told(item: Json) -> bool:
+    return isinstance(item, str) or (isinstance(item, dict) and (set(item) == {"json"} or is_block(item)))
+
+
+def _told(item: Json, depth: int) -> tuple[Part, ...]:
+    held = as_object(item)
+    return (Text(text_or_json(held["json"])),) if set(held) == {"json"} else parts(item, depth + 1)
+
+
+def _media(block: dict[str, Json], kind: str) -> Part | None:
+    for name in ("inlineData", "inline_data", "fileData", "file_data"):  # Gemini
+        if isinstance(held := block.get(name), dict):
+            mime = first_text(held, ("mimeType", "mime_type"))
+            url = _data_url(held.get("data"), mime) or first_text(held, ("fileUri", "file_uri"))
+            return _medium(_modality(mime), url, mime)
+    for name in ("image", "video", "document"):  # Bedrock
+        held = as_object(block.get(name))
+        if not kind and (source := as_object(held.get("source"))):
+            mime = f"{name}/{as_text(held.get('format'))}"
+            return _medium(name, _data_url(source.get("bytes"), mime), mime, as_text(held.get("name")))
+    if kind in _URLS:
+        held = block.get(kind)
+        url = held if isinstance(held, str) else as_text(at(held, "url"))
+        return _medium(kind.removesuffix("_url"), url, media_type(url))
+    if kind == "input_audio":
+        audio = as_object(block.get("input_audio"))
+        mime = f"audio/{as_text(audio.get('format')) or 'wav'}"
+        return _medium("audio", _data_url(audio.get("data"), mime), mime)
+    return _file(block, kind)
+
+
+def _file(block: dict[str, Json], kind: str) -> Part | None:
+    word = kind.removeprefix("input_").removesuffix("-url")
+    if word not in ("image", "audio", "video", "document", "file", "blob", "uri", "binary", "media"):
+        return None
+    source = as_object(block.get("source")) or as_object(block.get("file")) or block
+    mime = first_text(
+        {**source, **block},
+        ("media_type", "mediaType", "mime_type", "mimeType", "image_mimetype", "document_mimetype"),
+    )
+    url = first_text(source, ("url", "uri", "image_url", "file_url", "file_uri"))
+    for name in ("data", "file_data", "content", "image", "image_data"):
+        url = url or _data_url(source.get(name), mime)
+    named = word if word in ("image", "audio", "video", "document") else _modality(mime or media_type(url))
+    modality = as_text(block.get("modality")) or named
+    name = first_text({**source, **block}, ("filename", "title", "name"))
+    return _medium(modality, url, mime or media_type(url), name)
+
+
+def _medium(modality: str, url: str, mime: str, name: str = "") -> Media | None:
+    return Media(modality=modality or "document", url=url, mime_type=mime, name=name) if url else None
+
+
+def _modality(mime: str) -> str:
+    word = mime.partition("/")[0]
+    return word if word in ("image", "audio", "video") else "document"
+
+
+def _data_url(data: Json, mime: str) -> str:
+    text = as_text(data)
+    return text if not text or text.startswith(("data:", "http:", "https:", "gs:")) else f"data:{mime};base64,{text}"

@@ -1,0 +1,32 @@
+"""What a carrier cannot hold, told once for each trace that it carried: on its topmost span, as `reenact.lost`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from reenact.values.json import parsed_or_none
+from reenact.values.span import Attribute, SpanRecord
+
+LOST = "reenact.lost"
+"""Attribute: a list of objects with `field`, `lost` and `fix`; the verdict gives each as a reason."""
+
+
+def marked(spans: Iterable[SpanRecord], losses: Iterable[Mapping[str, str]]) -> list[SpanRecord]:
+    """Mark the first span of each trace that has no parent among `spans`, else the first one there is."""
+    found = list(spans)
+    ids = {(span.trace_id, span.span_id) for span in found}
+    first: dict[str, int] = {}
+    top: dict[str, int] = {}
+    for at, span in enumerate(found):
+        first.setdefault(span.trace_id, at)
+        if span.parent_id is None or (span.trace_id, span.parent_id) not in ids:
+            top.setdefault(span.trace_id, at)
+    told: list[Attribute] = [dict(loss) for loss in losses]
+    for trace_id, at in first.items():
+        at = top.get(trace_id, at)  # noqa: PLW2901 - the better of two places
+        before = found[at].attributes.get(LOST)
+        before = parsed_or_none(before) if isinstance(before, str) else before
+        whole = [*before, *told] if isinstance(before, list) else told
+        found[at] = replace(found[at], attributes={**found[at].attributes, LOST: whole})
+    return found

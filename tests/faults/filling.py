@@ -1,0 +1,36 @@
+"""An agent whose recorder cannot write: calls tools, prints what they give, and exits with a code of its own."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator
+
+import reenact
+
+
+@reenact.tool
+def bulky(number: int) -> str:
+    return f"{number} " * 4000
+
+
+@reenact.tool
+def slight(number: int) -> int:
+    return number
+
+
+@reenact.tool
+def pieces(number: int) -> Iterator[str]:
+    yield from (f"{number} {piece}" * 300 for piece in range(5))
+
+
+def main() -> None:
+    """Call, with files no larger than is said, if anything is."""
+    if len(sys.argv) > 1:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+    for number in range(12):
+        sys.stdout.write(f"{len(bulky(number))} {slight(number)} {sum(len(str(each)) for each in pieces(number))}\n")
+    sys.exit(5)
+
+
+main()

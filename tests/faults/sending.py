@@ -1,0 +1,32 @@
+"""An agent that makes many calls of a tool and ends: how long it took to go, and what it held in memory at most.
+
+    python sending.py CALLS BYTES STORE
+
+Prints one line of JSON: when its work was done, in seconds since the epoch, and its largest resident set then, in MB.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+
+import reenact
+
+calls, size, store = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+text = "".join(f"{word} {word * word} " for word in range(size))[: size - 20]
+
+
+@reenact.tool
+def look_up(number: int) -> str:
+    return f"{number} {text}"
+
+
+reenact.record(store=store)
+began = time.time()
+with reenact.run("load"):
+    for each in range(calls):
+        look_up(each)
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps({"took": time.time() - began, "done": time.time(), "most_mb": most}), flush=True)  # noqa: T201 - for who started it
