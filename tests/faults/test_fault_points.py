@@ -98,6 +98,7 @@ def test_some_function_of_the_recorder_fails(live: Live, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(4))
 def test_every_function_of_the_recorder_fails(live: Live, tmp_path: Path, part: int) -> None:
     cases = _called(live, tmp_path)[part::4]

@@ -24,6 +24,9 @@ from reenact.values.json import Json
 from reenact.values.run import Run, spans_of
 from reenact.values.span import SpanRecord
 
+_AT_ONCE = 100
+"""Traces that are noted in one transaction."""
+
 
 def format_named(name: str) -> Format:
     """Find a format by its name. Raises `UsageError`."""
@@ -111,8 +114,6 @@ def taken_in(files: Iterable[Path], store: DirectoryStore) -> list[dict[str, Jso
     """Store the spans of files and give the summaries of their runs. Raises `InputError` before anything is stored."""
     read = [joined(whole(open_spans(path), path, keep_lost=True)) for path in files]
     store.prepare()
-    said: dict[str, dict[str, Json]] = {}
-    for spans in read:
-        for run in index(store, store.append(spans)):
-            said[run.id] = summary(run, source=str(store.folder))
-    return list(said.values())
+    traces = [*dict.fromkeys(trace for spans in read for trace in store.append(spans))]  # a trace may fill many files
+    batches = [traces[at : at + _AT_ONCE] for at in range(0, len(traces), _AT_ONCE)]
+    return [summary(run, source=str(store.folder)) for batch in batches for run in index(store, batch)]
