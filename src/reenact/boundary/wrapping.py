@@ -13,6 +13,7 @@ from functools import partial, wraps
 from typing import Any, cast
 
 from reenact.boundary import found, lanes
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Function
 from reenact.boundary.generators import async_generator, generator
 from reenact.boundary.handing import fail, fail_async, give, tell, until_released
@@ -30,14 +31,24 @@ def boundary(
 ) -> Callable[..., Any]:
     """Make `fn` a boundary of `kind`: the same function, of the same colour, with a doorman before it.
 
-    A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now.
+    A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now. Where we
+    fail while recording, the function stays as it is.
     """
-    method = cast("Any", fn)
+    try:
+        return _bounded(fn, partial(Function, kind, name=name, attributes=attributes or {}, offered=offered))
+    except Exception:
+        forgive("wrapping.boundary")
+        return fn
+
+
+def _bounded(fn: Callable[..., Any], known: Callable[..., Function]) -> Callable[..., Any]:
     for wraps_methods in (classmethod, staticmethod):
         if isinstance(fn, wraps_methods):
-            inner = boundary(kind, method.__func__, name=name, attributes=attributes, offered=offered)
-            return cast("Any", wraps_methods)(inner)
-    known = Function(kind, fn, name, attributes or {}, offered)
+            return cast("Any", wraps_methods)(_bounded(cast("Any", fn).__func__, known))
+    return _wrapped(fn, known(fn))
+
+
+def _wrapped(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
     coloured = _coloured(fn)
     if inspect.isasyncgenfunction(coloured):
         wrapper = async_generator(fn, known)
@@ -48,7 +59,7 @@ def boundary(
     else:
         wrapper = _plain(fn, known)
     made = wraps(fn)(wrapper)
-    if offered is None:
+    if known.offered is None:
         found.declared.add(made)
     return made
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, overload
 
+from reenact.boundary.forgiving import forgive
 from reenact.boundary.wrapping import boundary
 from reenact.values.call import CallKind
 from reenact.values.json import Json
@@ -24,15 +26,17 @@ class Decorator:
     def __call__(self, *, name: str | None = None, **attributes: Json) -> Callable[[F], F]: ...
     def __call__(self, fn: Any = None, *, name: str | None = None, **attributes: Json) -> Any:
         """Declare `fn` a boundary. `attributes` are written on its span as `metadata`."""
-        kind = self._kind
-        extra: dict[str, Json] = {"metadata": attributes} if attributes else {}
-        if fn is not None:
-            return boundary(kind, fn, name=name, attributes=extra)
+        try:
+            extra: dict[str, Json] = {"metadata": attributes} if attributes else {}
+            decorate = partial(boundary, self._kind, name=name, attributes=extra)
+            return decorate if fn is None else decorate(fn)
+        except Exception:
+            forgive("Decorator")
+            return _as_it_is if fn is None else fn
 
-        def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-            return boundary(kind, fn, name=name, attributes=extra)
 
-        return decorate
+def _as_it_is(fn: F) -> F:
+    return fn
 
 
 tool = Decorator(CallKind.TOOL)
