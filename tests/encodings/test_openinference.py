@@ -163,3 +163,12 @@ def test_nothing_is_too_strange_to_read(said: dict[str, Any]) -> None:
     for place in (("retrieval", "documents"), ("reranker", "output_documents")):
         assert isinstance(flat.documents(grown, *place), list)
     assert isinstance(flat.model_named(grown, "llm"), str)
+
+
+@pytest.mark.parametrize("level", ["list", "object"])
+def test_what_is_nested_without_end_is_carried_without_harm(level: str) -> None:
+    deep: Any = "x"
+    for _ in range(5_000):
+        deep = [deep] if level == "list" else {"a": deep}
+    assert flat.json_of({"0": deep}) is not None
+    assert flat.json_of({"0": {"1": "b", "0": "a"}}) == [["a", "b"]]

@@ -88,6 +88,7 @@ def test_a_password_in_the_url_is_sent_and_never_shown(receiver: Receiver) -> No
         ((200, PROTOBUF, rejecting(9, "")), 3, "rejected without a reason"),
         ((200, JSON, b'{"partialSuccess": {"rejectedSpans": "1", "errorMessage": "no"}}'), 1, "no"),
         ((200, HTML, b"<html><body>Sign in</body></html>"), 3, "text/html"),
+        ((200, HTML, b""), 3, "text/html"),
         ((200, PROTOBUF, b"<html>Sign in</html>"), 3, "no OTLP reply"),
         ((200, {}, b"OK"), 3, "no content type"),
         ((200, JSON, b'{"error": "no such project"}'), 3, "no such project"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -75,12 +76,23 @@ def agent(store: Path, load: tuple[int, int], environ: Mapping[str, str], progra
     assert process.stdout is not None
     assert process.stderr is not None
     told = json.loads(process.stdout.readline())
-    err = process.stderr.read()
-    _, code, used = os.wait4(process.pid, 0)
+    rss_kb = 0
+    while process.poll() is None:
+        rss_kb = _most_resident(process.pid) or rss_kb
+        time.sleep(0.005)
     gone = time.time()
-    process.returncode = os.waitstatus_to_exitcode(code)
+    err = process.stderr.read()
     assert process.returncode == 0, err
-    return Ended(gone - told["done"], used.ru_maxrss // 1024, err)
+    assert rss_kb, "it was gone before it could be measured"
+    return Ended(gone - told["done"], rss_kb // 1024, err)
+
+
+def _most_resident(pid: int) -> int:
+    """Kilobytes; 0 once it is gone. `wait4` would say no less than what the process had that forked it."""
+    with contextlib.suppress(OSError):
+        found = re.search(r"^VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return int(found[1]) if found else 0
+    return 0
 
 
 def command(*words: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

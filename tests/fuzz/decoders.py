@@ -36,6 +36,8 @@ REAL = HERE.parent.parent.parent / "shared" / "data"
 WALLS = ("formats", "dialects", "encodings")
 _LARGEST, _MOST_SEEDS = 48 << 10, 400
 _ONE_INPUT_S, _MEMORY_MB = 10, 2048
+NO_TREE = (ValueError, RecursionError, IndexError, AttributeError, TypeError, KeyError)
+"""What editing raises where an edit before left no span where one was, or more depth than JSON is written with."""
 
 
 # ----------------------------------------------------------------------------------------------------------- families
@@ -142,6 +144,7 @@ def _kinds(function: Callable[..., Any]) -> list[str] | None:
 
 
 _KINDS = {
+    "reader": r"Callable\[\[?str",
     "span": r"SpanRecord",
     "event": r"^<class '[\w.]*SpanEvent'>",
     "events": r"SpanEvent",
@@ -167,6 +170,10 @@ def _arguments(span: Any, kinds: list[str]) -> Iterator[list[Any]]:
 
 def _argument(span: Any, kind: str, value: Any) -> Any:
     match kind:
+        case "reader":
+            from reenact.encodings.python_repr import read
+
+            return read
         case "span":
             return span
         case "events":
@@ -275,8 +282,8 @@ def mutator(wall: str) -> Callable[[bytes, int, int], bytes]:
                 made = b"\n".join(lines)
                 if 0 < len(made) <= most:
                     return made
-            except (ValueError, RecursionError, IndexError, AttributeError, TypeError, KeyError):
-                pass  # an edit before this one left no span where one was
+            except NO_TREE:
+                pass
         return atheris.Mutate(data, most)
 
     return edit

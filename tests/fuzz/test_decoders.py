@@ -33,7 +33,7 @@ def edited(seeds: tuple[bytes, ...], wall: str, count: int) -> Iterator[bytes]:
         data = rng.choice(seeds)
         try:
             yield decoders._spelled(mutated(decoders._loaded(data, wall), rng), wall)
-        except ValueError:  # no single JSON document: bytes
+        except decoders.NO_TREE:  # no single JSON document any more, or one deeper than json writes: bytes
             at = rng.randrange(len(data))
             yield data[:at] + bytes([rng.randrange(256)]) + data[at + rng.randrange(3) :]
 

@@ -194,9 +194,9 @@ def test_what_a_receiver_did_not_take_is_said(desk: Inside, traces: str, metrics
     assert "2 of 8 points were rejected: too many labels" in done.stderr, done.stderr
     metrics.answer.Clear()
     metrics.status = 503
-    assert "HTTP 503" in desk.reenact("cold", traces, "--metric", metrics.url).stderr
+    assert "answered 503" in desk.reenact("cold", traces, "--metric", metrics.url).stderr
     metrics.status, metrics.kind = 200, "text/html"
-    assert "no OTLP receiver" in desk.reenact("cold", traces, "--metric", metrics.url).stderr
+    assert "something that is no OTLP reply (text/html)" in desk.reenact("cold", traces, "--metric", metrics.url).stderr
     assert desk.reenact("cold", traces, "--metric", "http://127.0.0.1:1").returncode == 3
     assert desk.reenact("cold", traces, "--metric", "ftp://x").returncode == 2
 

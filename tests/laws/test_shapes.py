@@ -115,6 +115,31 @@ def test_no_stream_is_too_strange_to_fold(shape: Shape, events: list[Any]) -> No
     assert parse(compact(folded)) == folded
 
 
+def bent(value: Any) -> Iterator[Any]:
+    """Give a JSON value with each place in it, one after the other, holding what nobody would put there."""
+    yield from (["text"], {"a": 1}, None, 3, "odd")
+    if isinstance(value, dict | list):
+        for key in value.keys() if isinstance(value, dict) else range(len(value)):
+            for inner in bent(value[key]):
+                copied = copy.copy(value)
+                copied[key] = inner
+                yield copied
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_no_place_of_a_body_is_too_strange_to_read_nor_to_write_again(case: Path) -> None:
+    shape = shape_of(case)
+    for body in bent(loaded(case / "request.json")):
+        asked = shape.read_request(body)
+        if shape.write_request is not None:
+            assert isinstance(shape.write_request(asked), dict)
+    if (case / "reply.json").exists():
+        for body in bent(loaded(case / "reply.json")):
+            answered = shape.read_reply(body)
+            if shape.write_reply is not None:
+                assert isinstance(shape.write_reply(answered), dict)
+
+
 @every_shape
 @pytest.mark.parametrize("depth", [10, 900])
 def test_depth_is_no_trouble(shape: Shape, depth: int) -> None:

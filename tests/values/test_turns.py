@@ -199,3 +199,14 @@ def test_no_json_is_too_strange(value: Any) -> None:
     for message in (turns(value), turns([value]), turns({"role": "user", "content": value, "tool_calls": [value]})):
         assert all(isinstance(each, Message) for each in message)
     assert isinstance(parts(value), tuple)
+
+
+@pytest.mark.parametrize("strange", [["text"], {"a": 1}, 3, None], ids=repr)
+@pytest.mark.parametrize(
+    "said", [*ONE_CALL.values(), *ONE_ANSWER.values()], ids=[*ONE_CALL, *(f"{name} answer" for name in ONE_ANSWER)]
+)
+def test_a_field_of_another_kind_costs_no_more_than_itself(said: dict[str, Any], strange: Any) -> None:
+    for name in said:
+        crooked = {**said, name: strange}
+        for value in (crooked, [crooked], {"content": [crooked]}):
+            assert all(isinstance(each, Message) for each in turns(value))

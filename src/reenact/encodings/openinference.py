@@ -37,6 +37,7 @@ _ROLES: Final[Mapping[str, str]] = {
 _GROUPS: Final = ("llm", "embedding", "retrieval", "reranker", "message")
 """First words of the names that are read here; `message` is where some instrumentors forget the rest."""
 _DEEPEST: Final = 24
+_DEEPEST_JSON: Final = 100
 _PARAMETERS: Final = frozenset(
     {
         *("temperature", "top_p", "top_k", "min_p", "n", "seed", "stop", "stop_sequences", "logit_bias", "logprobs"),
@@ -362,15 +363,15 @@ def embedded(grown: Tree) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...
     return tuple(texts), tuple(vectors)
 
 
-def json_of(value: Any) -> Json:
-    """Carry what an attribute held as JSON, its nesting by digits made a list again."""
-    if isinstance(value, dict):
+def json_of(value: Any, depth: int = 0) -> Json:
+    """Carry what an attribute held as JSON, its nesting by digits made a list again down to a hundred levels."""
+    if depth < _DEEPEST_JSON and isinstance(value, dict):
         held = cast("Tree", value)
         if held and all(key.isdigit() for key in held):
-            return [json_of(item) for item in _listed(held)]
-        return {key: json_of(item) for key, item in held.items()}
-    if isinstance(value, list | tuple):
-        return [json_of(item) for item in cast("list[Any]", value)]
+            return [json_of(item, depth + 1) for item in _listed(held)]
+        return {key: json_of(item, depth + 1) for key, item in held.items()}
+    if depth < _DEEPEST_JSON and isinstance(value, list | tuple):
+        return [json_of(item, depth + 1) for item in cast("list[Any]", value)]
     return typed.encode(value)
 
 

@@ -7,23 +7,20 @@ OTEL_EXPORTER_OTLP_ENDPOINT name, with their headers.
 
 from __future__ import annotations
 
-import gzip
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from reenact.errors import InputError, UsageError
+from reenact.export.otlp_http import HttpTarget, OtlpHttpSender
+from reenact.export.outcome import Delivered, Rejected
 from reenact.version import VERSION
 
 _PATH: Final = "/v1/metrics"
 _SPECIFIC: Final = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
 _GENERAL: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
-_TIMEOUT_S: Final = 10.0
-_LARGEST_ANSWER: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,29 +69,15 @@ def send(gauges: Sequence[Gauge], url: str, headers: Mapping[str, str], *, servi
     """
     body = request(gauges, service=service, at_ns=time.time_ns())
     sent = sum(len(gauge.points) for gauge in gauges)
-    asked = urllib.request.Request(  # noqa: S310 - checked to be http or https
-        url,
-        data=gzip.compress(body, 1, mtime=0),
-        headers={
-            "Content-Type": "application/x-protobuf",
-            "Content-Encoding": "gzip",
-            "User-Agent": f"reenact/{VERSION}",
-            **headers,
-        },
-    )
-    shown = urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2], query="").geturl()
+    sender = OtlpHttpSender(HttpTarget(url=url, headers=tuple(headers.items())))
     try:
-        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:  # noqa: S310
-            status, kind, data = answer.status, answer.headers.get("Content-Type", ""), answer.read(_LARGEST_ANSWER)
-    except urllib.error.HTTPError as refusal:
-        raise InputError(shown, f"the metrics were refused: HTTP {refusal.code} {refusal.reason}") from None
-    except (OSError, ValueError) as failure:
-        raise InputError(shown, f"the metrics could not be sent: {failure}") from None
-    if not 200 <= status < 300 or "html" in kind:
-        raise InputError(shown, f"this is no OTLP receiver: it answered HTTP {status} {kind}")
-    if (rejected := _rejected(data)) is not None:
-        raise InputError(shown, f"{rejected[0]} of {sent} points were rejected: {rejected[1]}")
-    return sent
+        outcome = sender.post(body, sent)
+    finally:
+        sender.close()
+    if isinstance(outcome, Delivered):
+        return sent
+    lost = f"{outcome.count} of {sent} points were rejected" if isinstance(outcome, Rejected) else "nothing was taken"
+    raise InputError(sender.name, f"{lost}: {outcome.reason}")
 
 
 def request(gauges: Sequence[Gauge], *, service: str, at_ns: int) -> bytes:
@@ -116,17 +99,3 @@ def request(gauges: Sequence[Gauge], *, service: str, at_ns: int) -> bytes:
                 attribute = point.attributes.add()
                 attribute.key, attribute.value.string_value = key, value
     return message.SerializeToString()
-
-
-def _rejected(data: bytes) -> tuple[int, str] | None:
-    """Read what the receiver says it did not take; None where it took all."""
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
-
-    answer = ExportMetricsServiceResponse()
-    try:
-        answer.ParseFromString(data)
-    except DecodeError:
-        return None
-    partial = answer.partial_success
-    return (partial.rejected_data_points, partial.error_message) if partial.rejected_data_points else None

@@ -69,6 +69,10 @@ class OtlpHttpSender:
         body = to_request(spans).SerializeToString()
         if len(spans) > 1 and len(body) > self._target.max_bytes:
             return TooLarge(reason=f"{spelled(len(body))} is over our limit of {spelled(self._target.max_bytes)}")
+        return self.post(body, len(spans), within_s)
+
+    def post(self, body: bytes, count: int, within_s: float | None = None) -> Outcome:
+        """Send one request of `count` spans, or of any other signal's records, as its protobuf; judge the answer."""
         seconds = shortest(self._target.timeout_s, within_s)
         if not self._lock.acquire(timeout=seconds):
             return Retry(reason=f"the request before this one is still waiting after {seconds:.3g} s")
@@ -79,10 +83,10 @@ class OtlpHttpSender:
         except (OSError, http.client.HTTPException) as failure:
             return Retry(reason=f"the connection failed: {type(failure).__name__}: {failure}")
         except Exception as failure:  # such as a header that cannot be sent
-            return Rejected(count=len(spans), reason=f"the request cannot be made: {type(failure).__name__}: {failure}")
+            return Rejected(count=count, reason=f"the request cannot be made: {type(failure).__name__}: {failure}")
         finally:
             self._lock.release()
-        return judged(answer, len(spans))
+        return judged(answer, count)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""

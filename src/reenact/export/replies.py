@@ -33,6 +33,10 @@ _ADVICE = {
 _SETTINGS = frozenset({*_ADVICE, 402, 407, 421, 426, 511})
 """Statuses that say nothing of the spans: they were asked of the wrong place, or by the wrong one."""
 _EXCERPT = 200
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+"""What people are shown: no receiver's answer, an empty one neither."""
+_REJECTED = ("rejectedSpans", "rejected_spans", "rejectedDataPoints", "rejected_data_points")
+"""How JSON answers count what was not taken; in protobuf it is the same field of every signal's answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,7 @@ def said(answer: HttpAnswer) -> str:
 
 
 def _judged_success(answer: HttpAnswer, count: int) -> Outcome:
-    if not answer.body:
+    if not answer.body and answer.content_type not in _PAGES:
         return Delivered(count=count)  # an empty ExportTraceServiceResponse
     if answer.content_type == "application/json":
         told = _json(answer.body)
@@ -115,7 +119,8 @@ def _judged_success(answer: HttpAnswer, count: int) -> Outcome:
         else:
             return partial(part.rejected_spans, part.error_message, count)
     kind = answer.content_type or "no content type"
-    reason = f"answered {answer.status} with something that is no OTLP reply ({kind}): {said(answer)}"
+    told = said(answer)
+    reason = f"answered {answer.status} with something that is no OTLP reply ({kind})" + (f": {told}" if told else "")
     return Rejected(count=count, reason=reason, cure="setting")
 
 
@@ -126,7 +131,7 @@ def _judged_json(told: dict[str, Any], count: int) -> Outcome:
     known = cast("dict[str, Any]", part)
     message = str(known.get("errorMessage") or known.get("error_message") or "")
     try:
-        rejected = int(known.get("rejectedSpans") or known.get("rejected_spans") or 0)
+        rejected = int(next((known[name] for name in _REJECTED if known.get(name)), 0))
     except (TypeError, ValueError):
         return Rejected(count=count, reason="answered with a number of rejected spans that is no number")
     return partial(rejected, message, count)

@@ -143,7 +143,7 @@ def _part(part: Json) -> Part:
     if isinstance(part, str):
         return Text(part)
     said = as_object(part)
-    kind = said.get("type")
+    kind = as_text(said.get("type"))
     if kind in _TEXTS and isinstance(text := said.get("text"), str):
         return Text(text)
     if kind == "input_image" and (url := as_text(said.get("image_url"))):
@@ -382,7 +382,7 @@ def _items(message: Message, *, reply: bool) -> Iterator[Json]:
     """Spell one message as the items that say it."""
     if message.role == "tool" and not any(isinstance(part, ToolCall) for part in message.parts):
         match message.parts:
-            case (Opaque(json=dict(held)),) if _item(held) == message and held.get("type") not in _CONTENT:
+            case (Opaque(json=dict(held)),) if _item(held) == message and as_text(held.get("type")) not in _CONTENT:
                 yield held
             case parts:
                 output = _content(parts, "input_text", short=True)
@@ -403,7 +403,7 @@ def _items(message: Message, *, reply: bool) -> Iterator[Json]:
                 summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
                 sealed: dict[str, Json] = {} if part.encrypted is None else {"encrypted_content": part.encrypted}
                 yield {"type": "reasoning", "id": part.id, "summary": summary, **sealed}
-            case Opaque(json=dict(held)) if held.get("type") not in _CONTENT and _item(held).parts == (part,):
+            case Opaque(json=dict(held)) if as_text(held.get("type")) not in _CONTENT and _item(held).parts == (part,):
                 yield from _speech(message.role, pieces, reply=reply)
                 pieces = []
                 yield held

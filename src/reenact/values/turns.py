@@ -113,7 +113,7 @@ def _is_pair(value: list[Json]) -> bool:
 def _speaks(held: dict[str, Json]) -> bool:
     """Tell a message from a block: it names whose words it is, or is a message by its type."""
     named = "role" in held or "_role" in held or held.get("lc") == 1
-    kind = held.get("type")
+    kind = as_text(held.get("type"))
     return named or (kind in _LANGCHAIN and ("content" in held or "data" in held)) or kind == "message"
 
 
