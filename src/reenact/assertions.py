@@ -60,13 +60,13 @@ class Value:
     def _condition(self, op: Op, value: object = None) -> Condition:
         return Condition(part=self._part, path=self._path, op=op, value=_json(value))
 
-    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]  # a comparison makes a condition
         return self._condition(Op.EQUAL, other)
 
-    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]  # a comparison makes a condition
         return self._condition(Op.DIFFERENT, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # a condition in the making is in no set
 
     def __lt__(self, other: float | str) -> Condition:
         return self._condition(Op.LESS, other)
@@ -194,7 +194,7 @@ def optional(shape: Shape | str | float | bool) -> tuple[Shape]:  # noqa: FBT001
     return (_shape(shape),)
 
 
-def list_of(item: Shape | str | float | bool) -> a.ListOf:  # noqa: FBT001
+def list_of(item: Shape | str | float | bool) -> a.ListOf:  # noqa: FBT001 - a value to find, not a switch
     """A list of which every item fits."""
     return a.ListOf(item=_shape(item))
 
@@ -251,13 +251,13 @@ class Said:
     def _says(self, op: Op, value: object = None) -> a.Says:
         return a.Says(subject=self._subject, path=self._path, op=op, value=_json(value))
 
-    def __eq__(self, other: object) -> a.Says:  # type: ignore[override]
+    def __eq__(self, other: object) -> a.Says:  # type: ignore[override]  # a comparison makes a condition
         return self._says(Op.EQUAL, other)
 
-    def __ne__(self, other: object) -> a.Says:  # type: ignore[override]
+    def __ne__(self, other: object) -> a.Says:  # type: ignore[override]  # a comparison makes a condition
         return self._says(Op.DIFFERENT, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # a condition in the making is in no set
 
     def equals(self, value: object) -> a.Says:
         """`is`, for a linter that dislikes `== True`."""
@@ -386,7 +386,7 @@ def _path(mode: PathMode, steps: tuple[Named, ...]) -> a.PathIs:
     return a.PathIs(mode=mode, steps=tuple(map(_calls, steps)))
 
 
-def _shape(shape: Shape | str | float | bool) -> Shape:  # noqa: FBT001
+def _shape(shape: Shape | str | float | bool) -> Shape:  # noqa: FBT001 - a value to find, not a switch
     return a.Exactly(value=shape) if isinstance(shape, str | int | float) else shape
 
 

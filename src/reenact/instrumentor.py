@@ -8,7 +8,7 @@ from typing import Any
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
 
-class ReenactInstrumentor(BaseInstrumentor):  # type: ignore[misc]
+class ReenactInstrumentor(BaseInstrumentor):  # type: ignore[misc]  # the base is untyped
     """Records this process: spans on the application's provider, and the full recording in the local store.
 
     `instrument(tracer_provider=…)` projects to that provider, else to the global one. `uninstrument()` gives every

@@ -45,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--reenact-cold", action="store_true", help="start every replayed program in a new interpreter")
     for name, (kind, text) in _INI.items():
-        parser.addini(name, text, type=kind, default=[] if kind == "args" else "")  # type: ignore[arg-type]
+        parser.addini(name, text, type=kind, default=[] if kind == "args" else "")  # type: ignore[arg-type]  # the kinds are pytest's own words
 
 
 def pytest_configure(config: pytest.Config) -> None:

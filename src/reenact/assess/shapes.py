@@ -229,7 +229,7 @@ def _offered(tool: Json) -> Iterator[tuple[str, Json]]:
 
 def _validator(schema: Json) -> _Validator:
     try:
-        from jsonschema.validators import validator_for  # type: ignore[import-untyped, unused-ignore]
+        from jsonschema.validators import validator_for  # type: ignore[import-untyped, unused-ignore]  # an extra, and without types
     except ImportError:
         raise UsageError(
             "`arguments of … fit its schema` needs the package jsonschema", hint="pip install 'reenact[schema]'"

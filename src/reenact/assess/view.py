@@ -134,4 +134,4 @@ def none_of(calls: Calls, found: Matches) -> str:
 
 def value_text(value: object) -> str:
     """Spell a value that may be missing."""
-    return "absent" if isinstance(value, Absent) else value.why if isinstance(value, Lost) else shown(value)  # type: ignore[arg-type]
+    return "absent" if isinstance(value, Absent) else value.why if isinstance(value, Lost) else shown(value)  # type: ignore[arg-type]  # `Absent` and `Lost` are told before

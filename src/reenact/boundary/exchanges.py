@@ -405,7 +405,7 @@ def body_bytes(told: object) -> bytes:
 def spelled_json(value: object) -> bytes:
     """Spell parsed JSON as a body, as most clients do: compact, UTF-8."""
     try:
-        return compact(value).encode("utf-8", "surrogatepass")  # type: ignore[arg-type]
+        return compact(value).encode("utf-8", "surrogatepass")  # type: ignore[arg-type]  # whatever JSON spells, `compact` spells
     except (TypeError, ValueError, RecursionError):
         return b""
 

@@ -38,7 +38,7 @@ declared: weakref.WeakSet[Any] = weakref.WeakSet()
 """Functions that were made a boundary by hand. They are never cut a second time."""
 
 
-class _Proxy(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg]
+class _Proxy(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg]  # wrapt is untyped
     """Stands for a callable where a table names it, and is like it in all else."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -77,11 +77,11 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str) -> Touch | None:
 
 
 def _is_spared(event: str, touch: Touch) -> bool:
-    path = os.path.abspath(touch.path)  # noqa: PTH100
+    path = os.path.abspath(touch.path)  # noqa: PTH100 - in an audit hook, where pathlib costs too much
     if _is_temporary(path) or f"{path}{os.sep}".startswith(_cache()) or _is_ours_or_a_log():
         return True
     if event == "os.mkdir":
-        return os.path.isdir(path)  # noqa: PTH112
+        return os.path.isdir(path)  # noqa: PTH112 - as above
     return event in {"os.remove", "os.rmdir", "shutil.rmtree"} and not os.path.lexists(path)
 
 
@@ -92,8 +92,8 @@ def _is_temporary(path: str) -> bool:
 
 
 def _cache() -> str:
-    named = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
-    return os.path.join(named, "")  # noqa: PTH118
+    named = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - as above
+    return os.path.join(named, "")  # noqa: PTH118 - as above
 
 
 def _is_ours_or_a_log() -> bool:

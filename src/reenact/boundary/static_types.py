@@ -37,7 +37,7 @@ class OpenType:
         object.__setattr__(self, "_cls", cls)
 
     @property
-    def __dict__(self) -> Any:  # type: ignore[override]
+    def __dict__(self) -> Any:  # type: ignore[override]  # an attribute of `type`, given another way
         return vars(self._opened())
 
     def __getattr__(self, name: str) -> Any:

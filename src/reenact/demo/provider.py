@@ -134,7 +134,7 @@ class _Server(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
         """Leave out the traceback where a client went away in the middle of a reply: that is its good right."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
+            super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]  # handed on as it came
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -61,7 +61,7 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
     `served` is the application's own object, where `app` is only how it is called.
     """
     path, root_path = scope.get("path"), scope.get("root_path")  # a router may write to the scope
-    as_it_came = lambda: {**_facts(scope), "path": _text(path), "root_path": _text(root_path)}  # noqa: E731
+    as_it_came = lambda: {**_facts(scope), "path": _text(path), "root_path": _text(root_path)}  # noqa: E731 - asked for only if it is needed
     exchange = Exchange(served or app, "asgi", as_it_came, partial(_headers, scope))
     complete = False
 
@@ -118,7 +118,7 @@ def _run_asgi(original: Any) -> Any:
 
 def _call(original: Any) -> Any:
     @wraps(original)
-    async def __call__(self: Any, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: N807
+    async def __call__(self: Any, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: N807 - a method of the class that is patched
         if scope.get("type") != "http" or door.doorman() is None or inbound.under_way():
             await original(self, scope, receive, send)
             return

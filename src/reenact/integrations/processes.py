@@ -287,7 +287,7 @@ def _install_popen(patches: PatchSet, module: Any) -> None:
 
 def _install_executor(patches: PatchSet, module: Any) -> None:
     patches.replace(module.ProcessPoolExecutor, "submit", _submit)
-    patches.replace(module._WorkItem, "__init__", _work_item)  # noqa: SLF001
+    patches.replace(module._WorkItem, "__init__", _work_item)  # noqa: SLF001 - there is no public place to carry a context by
 
 
 def _install(patches: PatchSet) -> None:

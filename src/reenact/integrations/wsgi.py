@@ -187,10 +187,10 @@ class Served:
 
 def _call(original: Any) -> Any:
     @wraps(original)
-    def __call__(self: Any, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: N807
+    def __call__(self: Any, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:  # noqa: N807 - a method of the class that is patched
         if door.doorman() is None or inbound.under_way():
             return original(self, environ, start_response)
-        app: App = lambda environ, start_response: original(self, environ, start_response)  # noqa: E731
+        app: App = lambda environ, start_response: original(self, environ, start_response)  # noqa: E731 - asked for only if it is needed
         return serve(app, environ, start_response, self)
 
     return __call__
@@ -233,7 +233,7 @@ def _run_wsgi(original: Any) -> Any:
     """Cut werkzeug's development server, which asks its server for the application at each request."""
 
     @wraps(original)
-    def __init__(self: Any, host: Any, port: Any, app: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+    def __init__(self: Any, host: Any, port: Any, app: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - a method of the class that is patched
         original(self, host, port, Served(app), *args, **kwargs)
 
     return __init__

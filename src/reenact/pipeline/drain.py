@@ -238,7 +238,7 @@ class Drain:
         noted: list[SpanRecord] = []
         for span in spans:
             if (pid := last.get(span.span_id)) is not None:
-                span = self._roots[pid] = _ended(span, exit_codes[pid])  # noqa: PLW2901
+                span = self._roots[pid] = _ended(span, exit_codes[pid])  # noqa: PLW2901 - from here on the ended one is meant
             noted.append(span)
         return noted
 

@@ -236,7 +236,7 @@ def _opinion_json(said: Any) -> dict[str, Json]:
     if isinstance(said, Opinion):
         return {"holds": said.holds, "score": said.score, "reason": said.reason}
     if isinstance(said, Mapping):
-        return {str(name): value for name, value in said.items()}  # type: ignore[reportUnknownVariableType]
+        return {str(name): value for name, value in said.items()}  # type: ignore[reportUnknownVariableType]  # from TOML
     return {"reason": f"the judge gave {said!r}, which is no bool, score or mapping"}
 
 

@@ -183,7 +183,7 @@ def _become(order: Mapping[str, Any]) -> int:
     importlib.import_module("reenact.bootstrap.start").start()
     code = 0
     try:
-        runpy._run_module_as_main(argv[2]) if named else _run(argv[1])  # type: ignore[attr-defined]  # noqa: SLF001
+        runpy._run_module_as_main(argv[2]) if named else _run(argv[1])  # type: ignore[attr-defined]  # noqa: SLF001 - what `os._exit` leaves out
     except SystemExit as end:
         code = _exit_code(end)
     except BaseException as error:  # noqa: BLE001 - as the interpreter does at the top of a program
@@ -193,7 +193,7 @@ def _become(order: Mapping[str, Any]) -> int:
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         code = 1
     threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - what an interpreter does at its end
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - what `os._exit` leaves out
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()

@@ -424,7 +424,7 @@ class Search:
             values += bound
         order = f"{at}.started DESC, {'f.run' if at == 'f' else 'r.number'} DESC"
         where = " AND ".join(chosen)
-        return f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order}", values  # noqa: S608
+        return f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order}", values  # noqa: S608 - names are this module's, values are bound
 
     def _conditions(self, at: str, calls: list[int], start: int | None) -> Iterator[tuple[str, list[Any]]]:
         yield f"{at}.started BETWEEN ? AND ?", [self._first, _storable(self._last)]
@@ -445,23 +445,23 @@ class Search:
             yield f"EXISTS ({outer}{same})", rest
         if self._models is not None and start not in self._models:
             marks = ", ".join("?" for _ in self._models)
-            inner = f"SELECT 1 FROM facts m WHERE m.fact IN ({marks}) AND m.started = r.started AND m.run = r.number"  # noqa: S608
+            inner = f"SELECT 1 FROM facts m WHERE m.fact IN ({marks}) AND m.started = r.started AND m.run = r.number"  # noqa: S608 - names are this module's, values are bound
             yield f"EXISTS ({inner})", list(self._models)
 
     def _count(self, fact: int) -> int:
-        inner = f"SELECT 1 FROM facts WHERE fact = ? AND started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608
+        inner = f"SELECT 1 FROM facts WHERE fact = ? AND started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608 - names are this module's, values are bound
         return self._counted(inner, fact, self._first, _storable(self._last))
 
     def _count_named(self, name: str, value: str) -> int:
-        inner = f"SELECT 1 FROM runs INDEXED BY runs_{name} WHERE {name} = ? AND started BETWEEN ? AND ?"  # noqa: S608
+        inner = f"SELECT 1 FROM runs INDEXED BY runs_{name} WHERE {name} = ? AND started BETWEEN ? AND ?"  # noqa: S608 - names are this module's, values are bound
         return self._counted(f"{inner} LIMIT {self._COMMON}", _storable(value), self._first, _storable(self._last))
 
     def _count_window(self) -> int:
-        inner = f"SELECT 1 FROM runs WHERE started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608
+        inner = f"SELECT 1 FROM runs WHERE started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608 - names are this module's, values are bound
         return self._counted(inner, self._first, _storable(self._last))
 
     def _counted(self, inner: str, *values: Any) -> int:
-        (count,) = self._database.execute(f"SELECT count(*) FROM ({inner})", values).fetchone()  # noqa: S608
+        (count,) = self._database.execute(f"SELECT count(*) FROM ({inner})", values).fetchone()  # noqa: S608 - names are this module's, values are bound
         return int(count)
 
 
@@ -514,11 +514,11 @@ def _note_one(database: sqlite3.Connection, entry: Entry) -> None:
     if known is not None and known[1] == started:
         number = known[0]
         assigned = ", ".join(f"{name} = ?" for name in _COLUMNS)
-        database.execute(f"UPDATE runs SET {assigned} WHERE number = ?", [*row, number])  # noqa: S608
+        database.execute(f"UPDATE runs SET {assigned} WHERE number = ?", [*row, number])  # noqa: S608 - names are this module's, values are bound
     else:  # a new number, where an earlier span turned up: facts lie by the start, and those of no run are passed over
         database.execute("DELETE FROM runs WHERE id = ?", (entry.id,))
         marks = ", ".join("?" for _ in _COLUMNS)
-        sql = f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
+        sql = f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608 - names are this module's, values are bound
         number = database.execute(sql, row).lastrowid
     facts = {(_fact("model", _storable(name)), 0) for name in entry.models}
     for use in entry.uses:

@@ -56,7 +56,7 @@ def _calls(said: Said) -> Iterator[_Found]:
         yield _with(said, at, replace(call, name=other)), f"{path}.name", other, "a tool that nobody offered"
         arguments = parsed_or_none(call.arguments)
         for name in arguments if isinstance(arguments, dict) else ():
-            left: Json = {key: value for key, value in arguments.items() if key != name}  # type: ignore[union-attr]
+            left: Json = {key: value for key, value in arguments.items() if key != name}  # type: ignore[union-attr]  # told to be an object above
             words = f"{call.name} is called without {name}"
             yield _with(said, at, replace(call, arguments=compact(left))), f"{path}.arguments", compact(left), words
     if said.calls:
