@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import pytest
 
 from foreign import emitting, rosetta, scenario
+from foreign.replaying import replayed
 from reenact.boundary.kept import rebuilt_parts
 from reenact.boundary.reading import answered, asked
 from reenact.graph.verdict import judge
@@ -125,23 +124,7 @@ def test_the_verdict_says_what_is_not_there_and_no_more(path: Path) -> None:
 
 def replay(path: Path, folder: Path, program: str) -> tuple[dict[str, Any], str]:
     (folder / "scenario.py").write_text(program, encoding="utf-8")
-    environ = {**os.environ, "REENACT_STORE": str(folder / "store")}
-    environ.pop("OPENAI_API_KEY", None)
-    words = [
-        sys.executable,
-        "-m",
-        "reenact",
-        "replay",
-        "--json",
-        str(path),
-        "--",
-        sys.executable,
-        "scenario.py",
-        "plain",
-    ]
-    done = subprocess.run(words, check=False, cwd=folder, env=environ, capture_output=True, text=True, timeout=100)
-    assert done.returncode in (0, 1), done.stderr
-    return json.loads(done.stdout), done.stderr
+    return replayed(path, folder, "scenario.py", "plain")
 
 
 @pytest.mark.parametrize(

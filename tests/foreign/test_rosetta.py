@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foreign import rosetta
+from foreign.replaying import replayed
 from reenact.boundary.reading import asked
 from reenact.graph.verdict import judge
 from reenact.values.message import Text
@@ -88,25 +86,8 @@ def replay(path: Path, folder: Path, said: dict[str, Any]) -> tuple[dict[str, An
     """Run the agent against a file: what the command says, what the agent printed, whether its tool ran."""
     shutil.copy(AGENT, folder / "agent.py")
     (folder / "script.json").write_text(json.dumps(said))
-    environ = {**os.environ, "REENACT_STORE": str(folder / "store")}
-    environ.pop("OPENAI_API_KEY", None)
-    words = [
-        sys.executable,
-        "-m",
-        "reenact",
-        "replay",
-        "--json",
-        str(path),
-        "--",
-        sys.executable,
-        "agent.py",
-        "script.json",
-    ]
-    done = subprocess.run(words, check=False, cwd=folder, env=environ, capture_output=True, text=True, timeout=100)
-    assert done.returncode in (0, 1), done.stderr
-    result = json.loads(done.stdout)
-    assert done.returncode == (0 if result["result"] == "same" else 1)
-    return result, done.stderr.strip(), (folder / "executed").exists()
+    result, printed = replayed(path, folder, "agent.py", "script.json")
+    return result, printed.strip(), (folder / "executed").exists()
 
 
 @in_turn
