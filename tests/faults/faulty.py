@@ -20,7 +20,6 @@ import json
 import os
 import pkgutil
 import random
-import signal
 import sys
 import threading
 import time
@@ -29,6 +28,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from reaping import ended
 
 import reenact
 
@@ -314,18 +315,6 @@ def _note_calls(path: str) -> None:
     threading.setprofile(heard)
 
 
-def _ended(pid: int) -> int:
-    until = time.monotonic() + HANGS_S
-    while time.monotonic() < until:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 255
-
-
 def template(provider: int, store: str) -> None:
     """Fork an agent for every order."""
     from openai import OpenAI
@@ -341,7 +330,7 @@ def template(provider: int, store: str) -> None:
         if pid == 0:
             _live(order, provider, str(Path(store) / f"{order['number']}"))
             return
-        sys.stdout.write(f"{_ended(pid)}\n")
+        sys.stdout.write(f"{ended(pid, HANGS_S)}\n")
         sys.stdout.flush()
 
 

@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from reaping import ended
+
 import reenact
 
 Order = dict[str, Any]
@@ -174,19 +176,6 @@ def _warmed(provider: int) -> bool:
     return True
 
 
-def _ended(pid: int, hangs_s: float) -> int:
-    """Wait for an agent's end, and give its exit code; one that hangs is put out of its misery, with 255."""
-    until = time.monotonic() + hangs_s
-    while time.monotonic() < until:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 255
-
-
 def template(arm: str) -> None:
     """Fork an agent for every order. Whatever ends it goes through the interpreter as in any program."""
     for name in ("httpcore2", "reenact.pipeline.recording"):  # loaded before, so that an agent begins at once
@@ -207,7 +196,7 @@ def template(arm: str) -> None:
             return  # to the end of the program
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
-        sys.stdout.write(f"{_ended(pid, HANGS_S if arm == 'reenact' else STOCK_HANGS_S)}\n")
+        sys.stdout.write(f"{ended(pid, HANGS_S if arm == 'reenact' else STOCK_HANGS_S)}\n")
         sys.stdout.flush()
 
 
