@@ -42,7 +42,7 @@ def test_objects_are_read_by_what_they_show(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x y", "[1", "'a", "{'a': }", "__import__('os').system('x')[", "[" * 5000, "f(a=)"]
+    "text", ["", "0__", "[1_.5]", "x y", "[1", "'a", "{'a': }", "__import__('os').system('x')[", "[" * 5000, "f(a=)"]
 )
 def test_what_is_no_repr_is_none(text: str) -> None:
     assert python_repr.read(text) is None
