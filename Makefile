@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix lint slow slow-main bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix collector test-collector test-clickhouse lint slow slow-main bench clean
 
 # A Python environment of the caller's must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -21,6 +21,9 @@ help:
 	@echo 'make slow    the whole matrices'
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
+	@echo 'make collector     the OpenTelemetry Collector with what recordings need, from Go modules'
+	@echo 'make test-collector  recorder, Collector, file, replay; and OTLP clients of others'
+	@echo 'make test-clickhouse  recorder, Collector, ClickHouse (chdb), replay'
 	@echo 'make bench   figures, next to other instrumentations'
 	@echo 'make clean   remove everything that make made'
 
@@ -47,10 +50,22 @@ test-peers: .venv-peers/.test
 test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
-slow: slow-main test-peers test-phoenix
+collector:
+	@sh collector/build.sh
+
+# Where it cannot be built, the tests say so and skip.
+test-collector: .venv/.test
+	-@sh collector/build.sh clients
+	.venv/bin/python -m pytest -m slow tests/collector
+
+test-clickhouse: .venv/.test .venv-clickhouse/.test
+	-@sh collector/build.sh
+	.venv/bin/python -m pytest -m slow tests/clickhouse
+
+slow: slow-main test-peers test-phoenix test-collector test-clickhouse
 
 slow-main: .venv/.test
-	.venv/bin/python -m pytest -n 2 -m slow --ignore=tests/phoenix
+	.venv/bin/python -m pytest -n 2 -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse
 
 bench: .venv-bench/.test
 	@.venv-bench/bin/python tests/bench/run.py
@@ -90,7 +105,13 @@ bench: .venv-bench/.test
 	@.venv-peers/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
 	@.venv-peers/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'openai>=3' 'anthropic>=2' httpx httpx2 \
 	  pytest pytest-timeout pytest-xdist openinference-instrumentation-openai openinference-instrumentation-anthropic \
-	  opentelemetry-instrumentation-openai opentelemetry-instrumentation-anthropic opentelemetry-instrumentation-httpx logfire
+	  opentelemetry-instrumentation-openai opentelemetry-instrumentation-anthropic opentelemetry-instrumentation-httpx logfire langfuse
+	@touch $@
+
+.venv-clickhouse/.test: .ci/bootstrap.py
+	@echo 'preparing .venv-clickhouse' >&2
+	@$(BOOTSTRAP) .venv-clickhouse
+	@.venv-clickhouse/bin/python $(INSTALL) chdb==4.4.0
 	@touch $@
 
 .venv-phoenix/.test: .ci/bootstrap.py
@@ -100,6 +121,7 @@ bench: .venv-bench/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-clickhouse .venv-bench dist build
+	rm -rf collector/_build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -53,9 +53,16 @@ class Receiver:
     behave: Callable[[Receiver, ExportTraceServiceRequest], Answer | None] = lambda _self, _request: ACCEPTED
     """Gives the answer to a request; None closes the connection without one."""
     requests: list[ExportTraceServiceRequest] = field(default_factory=list)
+    bodies: list[tuple[str, bytes]] = field(default_factory=list)
+    """What came, decompressed, and where; log records too, which `requests` does not hold."""
+
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     connections: set[Any] = field(default_factory=set)
+
+    def wire(self, path: str = "") -> bytes:
+        """Every byte that came to paths that end so."""
+        return b"".join(body for at, body in list(self.bodies) if at.endswith(path))
 
     @property
     def names(self) -> list[str]:
@@ -80,7 +87,10 @@ def http_receiver() -> Generator[Receiver]:
                 body = gzip.decompress(body)
             elif self.headers.get("Content-Encoding") == "deflate":
                 body = zlib.decompress(body)
-            request = ExportTraceServiceRequest.FromString(body)
+            state.bodies.append((self.path, body))
+            request = ExportTraceServiceRequest()
+            if not self.path.endswith(("/logs", "/ingestion")):
+                request.ParseFromString(body)
             state.paths.append(self.path)
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             state.connections.add(self.client_address)

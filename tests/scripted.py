@@ -64,6 +64,9 @@ def spelled(call: Sequence[Any]) -> tuple[Call, Outcome]:
 class _Plain:
     """Redacts nothing."""
 
+    def attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(attributes)
+
     def text(self, text: str) -> str:
         return text
 

@@ -16,8 +16,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import reenact
 from reenact.boundary import door
+from reenact.instrumentor import RedactionInstrumentor
 from reenact.pipeline import recording
 from reenact.pipeline.drain import leftovers
+from reenact.redact import everything
 from reenact.stores.directory import DirectoryStore
 
 
@@ -104,3 +106,55 @@ def test_under_opentelemetry_instrument(tmp_path: Path) -> None:
     (entry,) = store.find()
     assert entry.name == "program.py"
     assert shutil.which("opentelemetry-instrument") is None or "Traceback" not in done.stderr
+
+
+UNCHANGED = """
+import sys
+from opentelemetry import trace
+from opentelemetry._logs import get_logger_provider
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import ConsoleLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.trace import ConcurrentMultiSpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+
+{begin}
+for multi in (None, ConcurrentMultiSpanProcessor()):
+    provider = TracerProvider(active_span_processor=multi)
+    provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter()))
+    provider.get_tracer("t").start_span("s", attributes={{"a": sys.argv[1]}}).end()
+logs = LoggerProvider()
+logs.add_log_record_processor(SimpleLogRecordProcessor(ConsoleLogRecordExporter()))
+logs.get_logger("t").emit(body=sys.argv[1])
+"""
+BEGIN = "from reenact.instrumentor import RedactionInstrumentor\nRedactionInstrumentor().instrument()"
+
+
+@pytest.mark.parametrize(("asked", "leaks"), [("1", 0), ("on", 0), ("", 3), ("off", 3)])
+def test_an_unchanged_program_is_redacted_where_its_environment_asks_for_it(
+    tmp_path: Path, asked: str, leaks: int
+) -> None:
+    secret = "ghp_" + "aB3d" * 9
+    done = subprocess.run(
+        [sys.executable, "-c", UNCHANGED.format(begin=BEGIN), secret],
+        env={**os.environ, "REENACT_REDACT": asked},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout.count(secret), done.stdout.count("REDACTED_")) == (leaks, 3 - leaks)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_provider_that_it_is_given_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REENACT_REDACT", "1")
+    monkeypatch.setattr(everything, "redact_process", lambda: None)  # it would stay for the tests to come
+    secret = "ghp_" + "aB3d" * 9
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    loaded = RedactionInstrumentor()
+    loaded.instrument(tracer_provider=provider)
+    provider.get_tracer("t").start_span("s", attributes={"a": secret}).end()
+    loaded.uninstrument()
+    (span,) = exporter.get_finished_spans()
+    assert secret not in span.to_json()

@@ -8,21 +8,35 @@
     with reenact.replay(run):                   answer this process from it
     reenact.check(run, 'never called pay')      hold assertions against a run (also `reenact.assertions`)
     reenact.compare(a, b)                       first divergence first
+    reenact.RedactionSpanProcessor(processor)   spans of any OpenTelemetry program, redacted before they leave
+    reenact.redact_everything(provider)         the same for all that a provider exports by, now and later
 
 Importing this module imports no SDK and no server.
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from reenact.facade import check, compare, load, record, replay, run
 from reenact.integrations.functions import agent, chain, llm, retriever, tool
 from reenact.integrations.units import unit
 from reenact.version import VERSION
 
+if TYPE_CHECKING:
+    from reenact.redact.everything import redact_everything
+    from reenact.redact.exporter import RedactingSpanExporter
+    from reenact.redact.logs import RedactingLogRecordExporter, RedactingLogRecordProcessor
+    from reenact.redact.processor import RedactionSpanProcessor
+
 __version__ = VERSION
 
 __all__ = [
+    "RedactingLogRecordExporter",
+    "RedactingLogRecordProcessor",
+    "RedactingSpanExporter",
+    "RedactionSpanProcessor",
     "__version__",
     "agent",
     "chain",
@@ -31,12 +45,28 @@ __all__ = [
     "llm",
     "load",
     "record",
+    "redact_everything",
     "replay",
     "retriever",
     "run",
     "tool",
     "unit",
 ]
+
+_LATER = {
+    "RedactingLogRecordExporter": "logs",
+    "RedactingLogRecordProcessor": "logs",
+    "RedactingSpanExporter": "exporter",
+    "RedactionSpanProcessor": "processor",
+    "redact_everything": "everything",
+}
+"""What is imported when it is asked for, and its module in `reenact.redact`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"reenact.redact.{_LATER[name]}"), name)
 
 
 class _Facade(ModuleType):

@@ -63,9 +63,17 @@ class Recorder:
 
 
 def record(
-    *, store: str | Path | None = None, user: str | None = None, session: str | None = None, tenant: str | None = None
+    *,
+    store: str | Path | None = None,
+    user: str | None = None,
+    session: str | None = None,
+    tenant: str | None = None,
+    policy: str | Path = "",
 ) -> Recorder:
     """Record this process from here on: every model call over httpx or httpx2, every decorated function.
+
+    `policy` is the file of a redaction policy (docs/policies.md); else the environment, the project or the store names
+    one. One that cannot be read costs the payloads, which are then not recorded.
 
     Under `reenact run` or in a replay this is the recording that is already in charge. Never raises: a recorder that
     cannot start says so on stderr and records nothing.
@@ -74,8 +82,10 @@ def record(
 
     try:
         if (current := recording.current()) is not None:
+            recording.keeps_policy(current, policy)
             return Recorder(current)
-        setup = recording.Setup(store=Path(store) if store else None, user=user, session=session, tenant=tenant)
+        folder = Path(store) if store else None
+        setup = recording.Setup(store=folder, user=user, session=session, tenant=tenant, policy=policy)
         return Recorder(embedded.begin(setup))
     except Exception as error:  # noqa: BLE001 - the host is sacred
         sys.stderr.write(f"reenact: the recorder did not start ({error!r}); the program runs unrecorded\n")

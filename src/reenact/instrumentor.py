@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from typing import Any
 
@@ -35,3 +36,27 @@ class ReenactInstrumentor(BaseInstrumentor):  # type: ignore[misc]  # the base i
             recording.stop(self._recording)
             embedded.carried(self._recording)
             self._recording = None
+
+
+class RedactionInstrumentor(BaseInstrumentor):  # type: ignore[misc]  # the base is untyped
+    """Redacts whatever the process exports, where REENACT_REDACT is set to anything but `0`, `off` or `false`.
+
+    For programs that are not to be changed: `REENACT_REDACT=1 opentelemetry-instrument python app.py`. It does what
+    `reenact.redact_everything` does, for every provider that the process has or will make, until it ends.
+    """
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """Name nothing, as above."""
+        return ()
+
+    def _instrument(self, **kwargs: Any) -> None:
+        if os.environ.get("REENACT_REDACT", "").lower() in {"", "0", "off", "false"}:
+            return
+        from reenact.redact.everything import redact_everything, redact_process
+
+        redact_process()
+        if (provider := kwargs.get("tracer_provider")) is not None:
+            redact_everything(provider)
+
+    def _uninstrument(self, **kwargs: Any) -> None:
+        """Leave it: what was asked to be redacted is not let through in the middle of a program."""

@@ -1,6 +1,6 @@
 """`make bench`: what recording and replaying cost, measured, next to other instrumentations.
 
-    python tests/bench/run.py [--rounds N] [--part recording|growing|replaying|suite] [--json PATH]
+    python tests/bench/run.py [--rounds N] [--part recording|growing|replaying|suite|collecting] [--json PATH]
 
 Recording: the real SDK calls a loopback provider that answers at once. Every arm of every round is a fresh process, the
 arms one after another. Inside, each call goes through an observed client and through one that is out of the observer's
@@ -9,6 +9,7 @@ default), with the attribute limits of OpenTelemetry's SDK off, and export in ba
 and carries the journal on a thread. Growing: the same by what is new in a call and what was said before, and the bytes
 that a conversation leaves. Replaying: each SDK call is answered by a replay and, next to it, by the client
 library's own mock transport, from the same bytes. Suite: `pytest` on recorded tests, beside other cassette libraries.
+Redaction: megabytes a second on one core, every text once and in conversations, beside other scanners.
 
 It measures and never judges: figures are printed with their quartiles, and a loaded machine is said to be one.
 """
@@ -24,10 +25,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import collecting
 import growing
+import redaction
 import suite
 from figures import Figure, table
 
@@ -167,7 +171,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure what recording and replaying cost.")
     parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
-    parser.add_argument("--part", choices=["recording", "growing", "replaying", "suite"], help="only one part")
+    parser.add_argument(
+        "--part",
+        choices=["recording", "growing", "replaying", "suite", "collecting", "redaction"],
+        help="only one part",
+    )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
     given = parser.parse_args()
     document: dict[str, Any] = {
@@ -196,6 +204,12 @@ def main() -> None:
     if given.part in {None, "suite"}:
         text, document["suite"] = suite.laid_out(suite.measured(given.rounds, lambda: serving("provider")))
         say(f"\nSuites of recorded tests\n\n{text}")
+    if given.part in {None, "collecting"} and find_spec("h2") is not None:
+        document["collecting"] = collecting.measured((given.rounds + 2) // 3)
+        say(f"\nSpans taken in, {collecting.SAID}\n\n{collecting.laid_out(document['collecting'])}")
+    if given.part in {None, "redaction"}:
+        text, document["redaction"] = redaction.laid_out(redaction.measured((given.rounds + 1) // 2, child))
+        say(f"\nRedaction, processor time\n\n{text}")
     if given.json:
         given.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 

@@ -21,7 +21,7 @@ def slight(number: int) -> int:
 
 @reenact.tool
 def pieces(number: int) -> Iterator[str]:
-    yield from (f"{number} {piece}" * 300 for piece in range(5))
+    yield from (f"{number} {piece}. " * 200 for piece in range(5))  # ends in nothing that a secret may begin with
 
 
 def main() -> None:

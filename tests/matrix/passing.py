@@ -80,9 +80,10 @@ def ran(coroutine: Coroutine[Any, Any, Any], *, asynchronous: bool) -> Any:
     return asyncio.run(coroutine) if asynchronous else drive(coroutine)
 
 
-def record(program: Program, folder: Path) -> tuple[Any, list[SpanRecord], Engine]:
-    """Run a program under a recorder; give its result, and the spans that were written down of it."""
-    made: Recording = recording.start(Setup(store=folder), environ={})
+def record(program: Program, folder: Path, policy: str = "") -> tuple[Any, list[SpanRecord], Engine]:
+    """Run a program under a recorder and a policy's file; give its result, and the spans that were written down."""
+    environ = {"REENACT_REDACTION_POLICY": policy} if policy else {}
+    made: Recording = recording.start(Setup(store=folder), environ=environ)
     try:
         result = program()
     finally:
@@ -111,11 +112,18 @@ def replay(program: Program, run: Run, folder: Path) -> tuple[Any, list[dict[str
 
 
 def there_and_back(
-    program: Program, provider: Provider, folder: Path, *, carrier: str = "otlp-json", again: Program | None = None
+    program: Program,
+    provider: Provider,
+    folder: Path,
+    *,
+    carrier: str = "otlp-json",
+    again: Program | None = None,
+    policy: str = "",
+    elsewhere: Path | None = None,
 ) -> Passed:
-    """Record `program`, close the provider, replay it (or `again`)."""
-    live, spans, engine = record(program, folder)
+    """Record `program` under a policy, close the provider, replay it (or `again`), in another store if given."""
+    live, spans, engine = record(program, folder, policy)
     provider.close()
     run = carried(spans, folder, carrier)
-    result, ledger, unconsumed = replay(again or program, run, folder)
+    result, ledger, unconsumed = replay(again or program, run, elsewhere or folder)
     return Passed(live=live, again=result, run=run, ledger=ledger, unconsumed=unconsumed, engine=engine)

@@ -47,7 +47,9 @@ class Whole:
     """The JSON that the provider was sent, by name of the exchange."""
 
 
-def every(exchanges: Sequence[Exchange], way: Way, folder: Path) -> Whole:
+def every(
+    exchanges: Sequence[Exchange], way: Way, folder: Path, *, policy: str = "", elsewhere: Path | None = None
+) -> Whole:
     """Ask for every exchange in every way that the SDK has."""
     with Provider() as provider:
         urls = {
@@ -66,7 +68,7 @@ def every(exchanges: Sequence[Exchange], way: Way, folder: Path) -> Whole:
         def run() -> Any:
             return ran(program(), asynchronous=way.asynchronous)
 
-        passed = there_and_back(run, provider, folder, carrier=way.carrier)
+        passed = there_and_back(run, provider, folder, carrier=way.carrier, policy=policy, elsewhere=elsewhere)
     names = {f"n{number}": exchange.name for number, exchange in enumerate(exchanges)}
     asked = {names[name]: [json.loads(body) for body in bodies] for name, bodies in provider.asked.items()}
     return Whole(way, passed, asked)

@@ -142,7 +142,7 @@ def _native() -> dict[str, Any]:
     """Turn the SDK's own spans on, in full, where they are the peer, and off elsewhere."""
     if sys.argv[2] != "native":
         return {"open_telemetry": False}
-    return {"open_telemetry": {"traces": {"record_content": True}}}
+    return {"open_telemetry": {"traces": {"content_mode": "content"}}}
 
 
 def told(spans: Iterable[ReadableSpan]) -> list[Any]:

@@ -267,3 +267,65 @@ def test_a_changed_agent_diverges_from_what_phoenix_gives_back(phoenix: Phoenix,
     replayed = recorded.desk.reenact(*words, "--guarded")
     assert replayed.returncode == 1
     assert "diverged: tool delete_accounts" in replayed.stderr
+
+
+def place(phoenix: Phoenix) -> str:
+    return f"phoenix+{phoenix.url}"
+
+
+def test_runs_are_found_in_a_running_phoenix(phoenix: Phoenix, recorded: Recorded) -> None:
+    desk = recorded.desk
+    phoenix.exported(recorded.id, "spans", desk.folder / "awaited.json", len(recorded.spans))
+
+    def ids(*words: str) -> list[str]:
+        done = desk.reenact("ls", place(phoenix), "--json", *words)
+        assert done.returncode == 0, done.stderr
+        return [run["id"] for run in json.loads(done.stdout)["runs"]]
+
+    assert recorded.id in ids()
+    assert recorded.id in ids("--user", "u-17", "--session", "s-1")
+    assert ids("--session", "nobody's") == ids("--until", "2020-01-01") == ids("--tool", "no-such-tool") == []
+    assert len(ids("-n", "1")) == 1
+    (told,) = [
+        run
+        for run in json.loads(desk.reenact("ls", place(phoenix), "--json").stdout)["runs"]
+        if run["id"] == recorded.id
+    ]
+    assert told["source"] == f"{place(phoenix)}/default"
+    assert told["calls"]["llm"] >= 3
+    for named in (recorded.id, recorded.id[:14], recorded.id[:14].upper()):
+        shown = desk.reenact("show", f"{place(phoenix)}#{named}", "--json")
+        assert shown.returncode == 0, shown.stderr
+        assert json.loads(shown.stdout)["run"]["id"] == recorded.id
+        assert {call["id"] for call in json.loads(shown.stdout)["calls"]} <= recorded.spans.keys()
+
+
+def test_a_run_is_replayed_and_exported_straight_from_a_running_phoenix(phoenix: Phoenix, recorded: Recorded) -> None:
+    desk, named = recorded.desk, f"{place(phoenix)}/default#{recorded.id}"
+    phoenix.exported(recorded.id, "spans", desk.folder / "awaited.json", len(recorded.spans))
+    replayed = desk.reenact("replay", named, "--store", "elsewhere", environ=desk.bare())
+    assert replayed.returncode == 0, replayed.stderr
+    assert replayed.stdout == recorded.stdout
+    assert ", 0 live" in replayed.stderr
+    assert desk.reenact("export", named, "-o", "from-phoenix.jsonl").returncode == 0
+    (back,) = runs_in(desk.folder / "from-phoenix.jsonl")
+    assert {node.id for node in back.nodes} == recorded.spans.keys()
+
+
+@pytest.mark.parametrize(
+    ("named", "code", "said"),
+    [
+        ("{}#ffffffffffff", 3, "holds no run 'ffffffffffff'"),
+        ("{}/nowhere", 3, "answered 404"),
+        ("{}/v1/projects/default", 3, "v1"),
+        ("{}?limit=3", 2, "names no Phoenix"),
+        ("phoenix+http://user:secret@127.0.0.1:1", 3, "cannot be asked"),
+        ("gopher://127.0.0.1:1", 2, "no backend is known by gopher://"),
+    ],
+)
+def test_what_phoenix_cannot_give_is_said(
+    phoenix: Phoenix, recorded: Recorded, named: str, code: int, said: str
+) -> None:
+    done = recorded.desk.reenact("show", named.format(place(phoenix)))
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "secret" not in done.stderr

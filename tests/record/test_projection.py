@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -165,14 +166,21 @@ def test_status_errors_and_secrets_of_what_is_shown(held: Held) -> None:
 
     @reenact.tool
     def fails() -> None:
+        with suppress(KeyError):
+            named()
         raise ValueError(f"no entry with {SECRET}")
+
+    @reenact.tool(name=f"look up {SECRET}")
+    def named() -> None:
+        raise KeyError(SECRET)
 
     did = held.record(fails, application=application.provider)
     assert isinstance(did.error, ValueError)
     status = application.spans["fails"].status
     assert not status.is_ok
     assert (status.description or "").startswith("ValueError: no entry with REDACTED_anthropic_key_")
-    assert SECRET not in str([dict(span.attributes or {}) for span in application.spans.values()])
+    assert len(application.spans) == 2
+    assert SECRET not in "".join(span.to_json() for span in application.spans.values())
 
 
 def test_a_refused_model_call_is_shown_as_an_error(held: Held) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from contextlib import suppress
 
 from reenact.boundary import door
@@ -35,7 +36,16 @@ def swallow(name: str) -> None:
     _counted[name] = _counted.get(name, 0) + 1
     if _counted[name] == 1:
         with suppress(Exception):  # a handler of the agent's
-            _log.warning("reenact: recording is incomplete, %s failed; the program goes on", name, exc_info=True)
+            _log.warning("reenact: recording is incomplete, %s failed; the program goes on\n%s", name, _where())
+
+
+def _where() -> str:
+    """Say where the error being handled comes from, without what it says: that may quote what the agent was told."""
+    error = sys.exception()
+    if error is None:
+        return ""
+    frames = "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    return f"{frames}\n{type(error).__module__}.{type(error).__qualname__}"
 
 
 def failures() -> dict[str, int]:

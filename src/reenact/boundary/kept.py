@@ -19,7 +19,10 @@ from reenact.values.call import HttpRequest
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, canonical, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text, at, without
+from reenact.values.masks import is_masked
+from reenact.values.masks import may_be as may_be_hidden
 from reenact.values.message import Asked, Media, Message, Opaque, Text, ToolCall
+from reenact.values.redacted import blinded
 from reenact.values.run import Node
 
 REBUILT: Final = "reenact.rebuilt"
@@ -156,7 +159,10 @@ def may_be(of: Kept, said: Sequence[Turn], shape: str) -> bool:
     """Tell cheaply, by length and last words, a question that may be the recorded one from one that is not."""
     if of.shape != shape or not (len(of.turns) == len(said) or "system" in of.lost):
         return False
-    return not said or not of.turns or _same_text(of.turns[-1].text, said[-1].text)
+    if not said or not of.turns:
+        return True
+    last, now = blinded(of.turns[-1].text), blinded(said[-1].text)
+    return _same_text(last, now) or (is_masked(last) and may_be_hidden(last, now))
 
 
 def compared(of: Kept, asked: Asked, shape: str) -> Compared:
@@ -266,8 +272,9 @@ def _of_turn(a: Turn, b: Turn, found: Compared) -> None:
     if a.answers and b.answers and a.answers != b.answers:
         found.differs.append(FieldDifference(path=f"{path}.tool_call_id", a=a.answers, b=b.answers))
     if not _same_text(a.text, b.text):
-        hidden = any(mark in a.text for mark in _REDACTED)
-        (found.ignored if hidden else found.differs).append(FieldDifference(path=f"{path}.content", a=a.text, b=b.text))
+        (found.ignored if _hidden(a.text, b.text) else found.differs).append(
+            FieldDifference(path=f"{path}.content", a=a.text, b=b.text)
+        )
     for number in range(max(len(a.calls), len(b.calls))):
         inner = f"{path}.tool_calls[{number}]"
         if number >= len(a.calls) or number >= len(b.calls):
@@ -280,6 +287,11 @@ def _of_turn(a: Turn, b: Turn, found: Compared) -> None:
         kind = "a field that this version does not know" if "type" not in as_object(json) else "content"
         piece = FieldDifference(path=f"{path}.{kind}", a=ABSENT, b=json)
         (found.differs if "type" in as_object(json) else found.ignored).append(piece)
+
+
+def _hidden(recorded: str, now: str) -> bool:
+    """Tell that a text differs where its emitter hid something, and nowhere else."""
+    return any(mark in recorded for mark in _REDACTED) or (is_masked(recorded) and may_be_hidden(recorded, now))
 
 
 def _same_text(a: str, b: str) -> bool:
@@ -310,7 +322,12 @@ def _read(arguments: str) -> Json:
 def _of_media(a: Turn, b: Turn, path: str, found: Compared) -> None:
     for number, media in enumerate(b.media):
         inner = f"{path}.{media.modality}"
-        if number >= len(a.media) or not a.media[number].url or a.media[number].url in _REDACTED:
+        if (
+            number >= len(a.media)
+            or not a.media[number].url
+            or a.media[number].url in _REDACTED
+            or is_masked(a.media[number].url)
+        ):
             found.ignored.append(FieldDifference(path=inner, a=ABSENT, b=media.modality))
         elif a.media[number].url != media.url:
             found.differs.append(FieldDifference(path=inner, a=a.media[number].url, b=media.url))

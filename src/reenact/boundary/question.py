@@ -16,7 +16,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.contracts.shape import Shape
 from reenact.discover import members
 from reenact.values.call import STRUCTURE, Body, Call, CallKind, FunctionCall, HttpRequest
-from reenact.values.json import Json, compact, digest, parse, parsed_or_none
+from reenact.values.json import Json, compact, digest, parsed_or_none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +61,10 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
     if text is None:
         asked: dict[str, Json] = {"body": request.body.data.hex()}
     else:
-        clean = redactor.text(text) if redactor else text
+        clean = _clean(text, call, redactor)
         body = parsed_or_none(clean)
         asked = {"body": clean if body is None else body}
-    noise: dict[str, Json] = {"url": redactor.text(request.url) if redactor else request.url}
+    noise: dict[str, Json] = {"url": _clean(request.url, call, redactor, "url.full")}
     body = asked["body"]
     if isinstance(body, dict) and shape is not None:
         for name in shape.noise & body.keys():
@@ -89,12 +89,24 @@ def _asked_plainly(call: Call, request: HttpRequest, redactor: Redactor | None) 
     if text is None:
         body: Json = data.hex()
     else:
-        clean = redactor.text(text) if redactor else text
+        clean = _clean(text, call, redactor)
         parsed = parsed_or_none(clean)
         body = clean if parsed is None else parsed
-    url = redactor.text(request.url) if redactor else request.url
+    url = _clean(request.url, call, redactor, "url.full")
     asked: dict[str, Json] = {"method": request.method, "url": url, "body": body}
     return Question(kind=call.kind, name=call.name, key=digest([request.shape, asked]), asked=asked, word=call.word)
+
+
+def _clean(text: str, call: Call, redactor: Redactor | None, name: str = "input.value") -> str:
+    """Redact a part of a live call as the recorder does: a policy may go by the kind of call and the tool."""
+    if redactor is None:
+        return text
+    over_http = isinstance(call.request, HttpRequest)
+    around = {"openinference.span.kind": call.kind.value, "reenact.boundary": "http" if over_http else "function"}
+    if call.kind is CallKind.TOOL:
+        around["tool.name"] = call.name
+    found = redactor.attributes({**around, name: text}).get(name)
+    return found if isinstance(found, str) else ""
 
 
 def _settled(data: bytes) -> bytes:
@@ -108,9 +120,10 @@ def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | N
     arguments = request.arguments
     if redactor is not None:
         text = compact(arguments)
-        clean = redactor.text(text)
+        clean = _clean(text, call, redactor)
         if clean != text:
-            arguments = parse(clean)
+            read = parsed_or_none(clean)
+            arguments = clean if read is None and clean != "null" else read
     asked: dict[str, Json] = {"arguments": arguments}
     noise: dict[str, Json] = {"function": request.function}
     # Structure is recognised by name: its arguments may change without the path changing.

@@ -11,6 +11,7 @@ from reenact.graph.verdict import judge
 from reenact.pipeline.sources import find
 from reenact.report.doctor import doctor
 from reenact.report.documents import doctor_document
+from reenact.values.protection import protection
 
 
 @click.command("doctor")
@@ -24,4 +25,4 @@ def doctor_command(selector: str, folder: Path | None, as_json: bool) -> None:
     if as_json:
         options.document(doctor_document(found.run, verdict))
         return
-    options.show(doctor(verdict))
+    options.show(doctor(verdict, protection(found.run)))

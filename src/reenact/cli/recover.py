@@ -10,6 +10,7 @@ from reenact.cli import options
 from reenact.graph.verdict import facts, judge
 from reenact.pipeline.recovering import Recovered, recover
 from reenact.pipeline.tails import Salvaged
+from reenact.report.doctor import said
 from reenact.values.json import Json
 from reenact.values.run import Run
 
@@ -40,7 +41,7 @@ def _lines(found: Recovered) -> list[str]:
     lines += [f"kept as {path}: it is damaged; what could be read was read" for path in found.damaged]
     for run in found.runs:
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items()) or "no calls"
-        lines.append(f"run {run.id[:12]} · {run.name} · {counts}; replayable: {judge(run).grade.value}")
+        lines.append(f"run {run.id[:12]} · {run.name} · {counts}; replayable: {said(judge(run))}")
     if found.living:
         lines.append(f"{found.living} journals are still written, or are somebody's to carry")
     return lines

@@ -16,6 +16,7 @@ from reenact.errors import CannotJudge, InputError, UsageError
 from reenact.pipeline.asserted import asserted
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
+from reenact.pipeline.redacting import policy_note
 from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Policy, Source, Writes
 from reenact.stores.directory import DirectoryStore
@@ -98,6 +99,8 @@ def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool
         raise UsageError("--app names the application for the recorded request of a service")
     if sys.stderr.isatty():
         options.say(f"reenact: replaying {found.run.name} {found.run.id[:12]} from {found.source}", dim=True)
+    if note := policy_note(found.run, store):
+        options.say(f"reenact: {note}")
     with tempfile.TemporaryFile() as captured:
         done = replay_and_judge(found, order, store, stdout=captured if as_json else None)
         if as_json:

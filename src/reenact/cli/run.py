@@ -11,6 +11,7 @@ from reenact.cli import options
 from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import program, record
 from reenact.pipeline.posting import undelivered
+from reenact.report.doctor import said
 from reenact.values.run import Grade, Run
 
 
@@ -19,6 +20,7 @@ from reenact.values.run import Grade, Run
 @click.option("--user", help="Who it is for; on every span as user.id.")
 @click.option("--session", help="Which conversation it belongs to; on every span as session.id.")
 @click.option("--tenant", help="Which customer it belongs to; on every span as reenact.tenant.")
+@click.option("--policy", metavar="FILE", default="", help="The redaction policy: a TOML file (docs/policies.md).")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing at the end.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run_command(
@@ -26,6 +28,7 @@ def run_command(
     user: str | None,
     session: str | None,
     tenant: str | None,
+    policy: str,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -35,7 +38,8 @@ def run_command(
     store, and to every backend that OTEL_EXPORTER_OTLP_ENDPOINT or REENACT_EXPORT names.
     """
     identity = {name: value for name, value in (("user", user), ("session", session), ("tenant", tenant)) if value}
-    result = record(program(command), options.store(folder), identity, lambda line: options.say(f"reenact: {line}"))
+    store = options.store(folder)
+    result = record(program(command), store, identity, lambda line: options.say(f"reenact: {line}"), policy)
     if not quiet:
         for line in _closing(result.runs, result.unfinished):
             options.say(line)
@@ -55,7 +59,7 @@ def _closing(runs: tuple[Run, ...], unfinished: int) -> list[str]:
     for run in runs[:20]:
         verdict = judge(run)
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items())
-        lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {verdict.grade.value}")
+        lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {said(verdict)}")
         if verdict.grade is not Grade.EXACT:
             lines += [f"reenact:   {reason.call}: {reason.field}: {reason.lost}" for reason in verdict.reasons[:3]]
     if len(runs) > 20:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import select
+import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import click
 
 from reenact.cli import options
 from reenact.errors import InputError, UsageError
+from reenact.pipeline.checking import looked_through
 from reenact.pipeline.clearing import GRACE_S, sweep, unused
 from reenact.pipeline.drain import leftovers
+from reenact.pipeline.keeping import IDLE_S, compacted, judged, keep
+from reenact.pipeline.retention import Flags, Pruned, erase, prune, rules
+from reenact.stores.directory import DirectoryStore
+from reenact.values.json import Json
 from reenact.values.limits import spelled
 
 
@@ -28,6 +38,12 @@ def rm_command(runs: tuple[str, ...], folder: Path | None) -> None:
     """
     store = options.store(folder)
     leftovers(store)
+    for trace_id in _chosen(store, runs):
+        store.delete(trace_id)
+        options.say(f"reenact: deleted {trace_id}")
+
+
+def _chosen(store: DirectoryStore, runs: tuple[str, ...]) -> list[str]:
     chosen: list[str] = []
     for each in runs:
         ids = store.resolve(each.lower())
@@ -36,9 +52,7 @@ def rm_command(runs: tuple[str, ...], folder: Path | None) -> None:
         if len(ids) > 1:
             raise UsageError(f"{each!r} fits {len(ids)} runs: {', '.join(found[:12] for found in ids[:5])}")
         chosen += ids
-    for trace_id in dict.fromkeys(chosen):
-        store.delete(trace_id)
-        options.say(f"reenact: deleted {trace_id}")
+    return list(dict.fromkeys(chosen))
 
 
 @store_command.command("sweep")
@@ -52,3 +66,127 @@ def sweep_command(grace: float, dry_run: bool, folder: Path | None) -> None:
     found = unused(store, grace) if dry_run else sweep(store, grace)
     done = "would be deleted" if dry_run else "deleted"
     options.say(f"reenact: {len(found)} blobs, {spelled(sum(found.values()))}, {done}")
+
+
+@store_command.command("compact")
+@click.option("--idle", default=0.0, show_default=True, metavar="SECONDS", help="Leave traces younger than this.")
+@options.store_folder
+def compact_command(idle: float, folder: Path | None) -> None:
+    """Put traces that a collector took in together, each in one frame, and judge those that are not judged yet."""
+    store = options.store(folder)
+    count = 0
+    while done := compacted(store, idle):
+        count += done
+    runs = 0
+    while done := judged(store):
+        runs += done
+    options.say(f"reenact: {count} traces put together, {runs} judged")
+
+
+@store_command.command("flag")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…")
+@click.option("--reason", default="flagged by hand", show_default=True)
+@click.option("--remove", is_flag=True, help="Take the flag away.")
+@options.store_folder
+def flag_command(runs: tuple[str, ...], reason: str, remove: bool, folder: Path | None) -> None:
+    """Keep runs for ever, whatever `reenact store prune` is told."""
+    store = options.store(folder)
+    leftovers(store)
+    for trace_id in _chosen(store, runs):
+        if remove:
+            Flags(store).remove(trace_id)
+        else:
+            Flags(store).add(trace_id, reason)
+        options.say(f"reenact: {'no flag on' if remove else 'flagged'} {trace_id}")
+
+
+@store_command.command("prune")
+@click.option("--keep-days", type=float, metavar="DAYS", help="Keep everything for so long.")
+@click.option("--max-size", type=float, metavar="MIB", help="Then delete the oldest until the traces are so large.")
+@click.option("--errors-too", is_flag=True, help="Treat runs that ended badly as any other; else they stay for ever.")
+@click.option("--flag-if", multiple=True, metavar="ASSERTION", help="Flag runs in which this holds instead.")
+@click.option(
+    "--flag-unless", multiple=True, metavar="ASSERTION", help="Flag runs in which this does not hold instead."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@options.store_folder
+@options.as_json
+def prune_command(folder: Path | None, as_json: bool, dry_run: bool, errors_too: bool, **given: object) -> None:
+    """Delete runs that nothing keeps. Flagged runs, and those that ended badly, are kept for ever."""
+    days, size = cast("float | None", given["keep_days"]), cast("float | None", given["max_size"])
+    if days is None and size is None:
+        raise UsageError("nothing would be deleted", hint="give --keep-days DAYS, --max-size MIB, or both")
+    store = options.store(folder)
+    leftovers(store)
+    chosen = rules(
+        days,
+        None if size is None else int(size * (1 << 20)),
+        errors=not errors_too,
+        flag_if=cast("tuple[str, ...]", given["flag_if"]),
+        flag_unless=cast("tuple[str, ...]", given["flag_unless"]),
+    )
+    _tell(prune(store, chosen, dry_run=dry_run), "would be deleted" if dry_run else "deleted", as_json=as_json)
+
+
+@store_command.command("erase")
+@click.option("--user", required=True, help="Whose runs.")
+@options.store_folder
+@options.as_json
+def erase_command(user: str, folder: Path | None, as_json: bool) -> None:
+    """Delete every run of a user, and write anew the files that held anything of them."""
+    store = options.store(folder)
+    leftovers(store)
+    _tell(erase(store, user), "erased", as_json=as_json)
+
+
+def _tell(done: Pruned, word: str, *, as_json: bool) -> None:
+    if as_json:
+        deleted: list[Json] = [*done.deleted]
+        flagged: dict[str, Json] = dict(done.flagged)
+        said: Json = {"deleted": deleted, "flagged": flagged, "kept": done.kept, "freed": done.freed, "size": done.size}
+        options.document(said)
+        return
+    for trace_id, why in done.flagged.items():
+        options.say(f"reenact: flagged {trace_id[:12]}: {why}")
+    kept = f", {done.kept} kept for ever" if done.kept else ""
+    options.say(
+        f"reenact: {len(done.deleted)} runs {word}{kept}; {spelled(done.freed)} freed, {spelled(done.size)} left"
+    )
+
+
+@store_command.command("check")
+@click.option("--repair", is_flag=True, help="Mend what can be mended; no collector may run meanwhile.")
+@options.store_folder
+@options.as_json
+def check_command(folder: Path | None, as_json: bool, repair: bool) -> int:
+    """Read every frame and every trace of the store, and say what is damaged. Exits with 1 where anything is."""
+    store = options.store(folder)
+    leftovers(store)
+    found = looked_through(store, repair=repair)
+    left = looked_through(store).damage if repair and found.damage else found.damage
+    if as_json:
+        damage, mended = cast("list[Json]", found.damage), cast("list[Json]", found.mended)
+        options.document(
+            {"traces": found.traces, "frames": found.frames, "damage": damage, "mended": mended, "left": len(left)}
+        )
+    else:
+        for line in (*found.damage, *found.mended):
+            options.say(f"reenact: {line}")
+        said = f"{len(left)} damaged places" if left else "whole"
+        options.say(f"reenact: {found.traces} traces, {found.frames} frames in {found.files} files: {said}")
+    return 1 if left else 0
+
+
+@store_command.command("keep", hidden=True)
+@click.option("--idle", default=IDLE_S)
+@options.store_folder
+def keep_command(idle: float, folder: Path | None) -> None:
+    """Do as `compact` does, again and again, until standard input ends: the collector's own child."""
+    with suppress(OSError):
+        os.nice(5)
+
+    def over(seconds: float) -> bool:
+        readable, _, _ = select.select([sys.stdin.fileno()], [], [], seconds)
+        return bool(readable)
+
+    keep(options.store(folder), idle, over, lambda line: options.say(f"reenact: {line}"))

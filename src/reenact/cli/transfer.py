@@ -71,15 +71,23 @@ def export_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--redact", is_flag=True, help="Apply the redaction policy that is in force. Default: as they are.")
+@click.option("--policy", metavar="FILE", default="", help="Apply this redaction policy.")
 @options.store_folder
 @options.as_json
-def import_command(files: tuple[Path, ...], folder: Path | None, as_json: bool) -> None:
+def import_command(files: tuple[Path, ...], redact: bool, policy: str, folder: Path | None, as_json: bool) -> None:
     """Take the runs of trace FILES (of any format that is read, packed or not; or folders) into the store.
 
-    A file is read to its end before anything is stored: a damaged one changes nothing.
+    A file is read to its end before anything is stored: a damaged one changes nothing. Nothing is redacted unless
+    --redact or --policy says so.
     """
     store = options.store(folder)
-    said = transfer.taken_in(files, store)
+    clean = None
+    if redact or policy:
+        from reenact.pipeline.redacting import cleaner
+
+        clean = cleaner(store, policy)
+    said = transfer.taken_in(files, store, clean)
     if as_json:
         options.document({"runs": list(said)})
         return

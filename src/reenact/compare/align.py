@@ -31,7 +31,7 @@ def compare(a: Run, b: Run) -> Comparison:
     where every call is the same.
     """
     left, right = _calls(a, _covered(a, b)), _calls(b, _covered(b, a))
-    found = paired(left, right, blind=a.salt != b.salt)
+    found = paired(left, right, blind=(a.salt, a.key_id) != (b.salt, b.key_id))
     placed: list[tuple[_Place, Divergence]] = []
     more: dict[str, tuple[Divergence, ...]] = {}
     for x, y in found.pairs:

@@ -16,6 +16,7 @@ from reenact.compare.content import gist
 from reenact.compare.ending import died_of, was_cut_off
 from reenact.compare.fields import is_structural
 from reenact.compare.owed import Recorded
+from reenact.compare.redaction import Renamings, redaction_of
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.json import Json
@@ -93,15 +94,13 @@ def judge_replay(
     named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
     answered = [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
     unasked = _unasked(of, ledger, answered, misses, stopped=_was_stopped(ledger), whole=exit_code is not None)
-    found = _divergences(of, ledger, misses, refused, unasked.passed)
+    renamings = Renamings(recorded, replay, ledger)
+    found = [*_divergences(of, ledger, misses, refused, unasked.passed), *map(_of_conflict, renamings.conflicts)]
     if not (found or misses or refused):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
-        found = [divergence_to_json(each) for each in ends]
-    result, why = "diverged" if found else "same", ""
-    if not found and (lost := next((miss for miss in misses if miss.means is _Stop.FAILED), None)):
-        result, why = "failed", as_text(lost.entry.get("reason"))
-    if unasked.nothing_owed and not (answered or said.ran_again or misses or refused or found):
-        result, why = "unjudged", "the recording holds no call that could be answered, and none was made"
+        found = [divergence_to_json(each) for each in ends if not renamings.are_one(each)]
+    made = bool(answered or said.ran_again or misses or refused)
+    result, why = _result(found, misses, nothing=unasked.nothing_owed and not made)
     return replace(
         said,
         result=result,
@@ -110,8 +109,20 @@ def judge_replay(
         unconsumed=[_shown(node) for node in unasked.passed],
         not_reached=unasked.not_reached,
         divergences=found,
+        redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
+
+
+def _result(found: Sequence[object], misses: Sequence[_Miss], *, nothing: bool) -> tuple[str, str]:
+    """Say what a replay came to, and why where nothing can be said of it."""
+    if found:
+        return "diverged", ""
+    if lost := next((miss for miss in misses if miss.means is _Stop.FAILED), None):
+        return "failed", as_text(lost.entry.get("reason"))
+    if nothing:
+        return "unjudged", "the recording holds no call that could be answered, and none was made"
+    return "same", ""
 
 
 def _told(ledger: Sequence[Entry]) -> ReplayResult:
@@ -280,6 +291,24 @@ def _of_repeated(node: Node, times: int) -> dict[str, Json]:
         )
     )
     said["reason"] = f"it was recorded once and asked for {times} times, by several processes"
+    return said
+
+
+def _of_conflict(entry: Entry) -> dict[str, Json]:
+    """Say that two processes took one redacted value for two."""
+    call, pairs = as_text(entry.get("call")), as_object(entry.get("pairs"))
+    said = divergence_to_json(
+        Divergence(
+            kind="changed",
+            call=call,
+            field="redaction key",
+            a=[*pairs.values()],
+            b=[*pairs],
+            structural=True,
+            node_a=as_text(entry.get("id")),
+        )
+    )
+    said["reason"] = "matched by renaming, but another process of the replay took these values for others"
     return said
 
 

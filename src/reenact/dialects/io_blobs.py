@@ -153,7 +153,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         return _model(span, said, given, told, model)
     if kind is CallKind.TOOL:
         if called := next((text for each in spelling.ids if (text := as_text(said.get(each)))), ""):
-            said[CALL_ID] = called
+            said.setdefault(CALL_ID, called)
         told = tool_io.result(told)[0]
     return function_call(span, kind, given, told, said=said, name=name, told="output" in sides)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.errors import InputError
+from reenact.export.hushed import hushed, secrets_of
 from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge
 from reenact.export.replies import partial, shortest
@@ -68,6 +69,7 @@ class OtlpGrpcSender:
             hint = "Run `pip install 'reenact[grpc]'`, or set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf."
             raise InputError(self._name, "sending over gRPC needs grpcio, which is not installed", hint=hint)
         self._files = [_read(name, self._name) for name in _files(target)]
+        self._secrets = secrets_of(target.headers)
         self._lock = threading.Lock()
         self._channel: Any = None
         self._owner = 0
@@ -79,6 +81,9 @@ class OtlpGrpcSender:
 
     def send(self, spans: Sequence[SpanRecord], within_s: float | None = None) -> Outcome:
         """Make one request and judge the answer; see `sender.Sender`."""
+        return hushed(self._sent(spans, within_s), self._secrets)
+
+    def _sent(self, spans: Sequence[SpanRecord], within_s: float | None) -> Outcome:
         import grpc
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 

@@ -17,6 +17,7 @@ from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from reenact.errors import InputError
+from reenact.export.hushed import hushed, secrets_of
 from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge
 from reenact.export.replies import HttpAnswer, judged, shortest
@@ -54,6 +55,7 @@ class OtlpHttpSender:
         self._url = _checked(target.url)
         self._name = self._url._replace(netloc=self._url.netloc.rpartition("@")[2], query="", fragment="").geturl()
         self._tls = _tls(target, self._name) if self._url.scheme == "https" else None
+        self._secrets = secrets_of(target.headers, self._url)
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
         self._path = self._url._replace(scheme="", netloc="", fragment="").geturl() or "/"
@@ -73,6 +75,9 @@ class OtlpHttpSender:
 
     def post(self, body: bytes, count: int, within_s: float | None = None) -> Outcome:
         """Send one request of `count` spans, or of any other signal's records, as its protobuf; judge the answer."""
+        return hushed(self._posted(body, count, within_s), self._secrets)
+
+    def _posted(self, body: bytes, count: int, within_s: float | None) -> Outcome:
         seconds = shortest(self._target.timeout_s, within_s)
         if not self._lock.acquire(timeout=seconds):
             return Retry(reason=f"the request before this one is still waiting after {seconds:.3g} s")

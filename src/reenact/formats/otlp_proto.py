@@ -27,7 +27,7 @@ from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink,
 if TYPE_CHECKING:
     from google.protobuf.message import Message
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope
     from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogMessage
     from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceMessage
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
@@ -245,7 +245,7 @@ def _read_logs(data: bytes, source: _Source) -> Iterator[LogRecord]:
 
 
 def _read_log(log: LogMessage, resource: Resource, scope: Scope) -> LogRecord:
-    attributes = _attributes(log.attributes)
+    attributes = attributes_of(log.attributes)
     named = attributes.get("event.name")
     return LogRecord(
         trace_id=log.trace_id.hex() if len(log.trace_id) == 16 and log.trace_id.strip(b"\0") else "",
@@ -264,9 +264,40 @@ def _read_log(log: LogMessage, resource: Resource, scope: Scope) -> LogRecord:
     )
 
 
+def spans_of(request: bytes, place: str) -> Iterator[SpanRecord]:
+    """Read the spans of one ExportTraceServiceRequest whose ids were checked. Raises `InputError` at `place`."""
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    for group in _message(ExportTraceServiceRequest, request, place).resource_spans:
+        resource = _read_resource(group.resource, group.schema_url)
+        for entry in group.scope_spans:
+            scope = _read_scope(entry.scope, entry.schema_url)
+            yield from (_read_span(span, resource, scope) for span in entry.spans)
+
+
+def logs_of(request: bytes, place: str) -> Iterator[LogRecord]:
+    """Read the records of one ExportLogsServiceRequest. Raises `InputError` at `place`."""
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+    for group in _message(ExportLogsServiceRequest, request, place).resource_logs:
+        resource = _read_resource(group.resource, group.schema_url)
+        for entry in group.scope_logs:
+            scope = _read_scope(entry.scope, entry.schema_url)
+            yield from (_read_log(log, resource, scope) for log in entry.log_records)
+
+
+def _message(kind: Any, data: bytes, place: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(data)
+    except DecodeError as refusal:
+        raise InputError(place, f"this is not an OTLP request ({refusal})") from None
+
+
 def _read_resource(resource: ResourceMessage, schema_url: str) -> Resource:
     return Resource(
-        attributes=_attributes(resource.attributes),
+        attributes=attributes_of(resource.attributes),
         schema_url=schema_url,
         dropped_attributes=resource.dropped_attributes_count,
     )
@@ -276,7 +307,7 @@ def _read_scope(scope: InstrumentationScope, schema_url: str) -> Scope:
     return Scope(
         name=scope.name,
         version=scope.version,
-        attributes=_attributes(scope.attributes),
+        attributes=attributes_of(scope.attributes),
         schema_url=schema_url,
         dropped_attributes=scope.dropped_attributes_count,
     )
@@ -293,7 +324,7 @@ def _read_span(span: Span, resource: Resource, scope: Scope) -> SpanRecord:
         kind=int(span.kind),
         status=int(span.status.code),
         status_message=span.status.message,
-        attributes=_attributes(span.attributes),
+        attributes=attributes_of(span.attributes),
         events=tuple(_read_event(event) for event in span.events),
         links=tuple(_read_link(link) for link in span.links),
         resource=resource,
@@ -310,7 +341,7 @@ def _read_event(event: Span.Event) -> SpanEvent:
     return SpanEvent(
         name=event.name,
         time_ns=event.time_unix_nano,
-        attributes=_attributes(event.attributes),
+        attributes=attributes_of(event.attributes),
         dropped_attributes=event.dropped_attributes_count,
     )
 
@@ -319,14 +350,15 @@ def _read_link(link: Span.Link) -> SpanLink:
     return SpanLink(
         trace_id=link.trace_id.hex(),
         span_id=link.span_id.hex(),
-        attributes=_attributes(link.attributes),
+        attributes=attributes_of(link.attributes),
         trace_state=link.trace_state,
         dropped_attributes=link.dropped_attributes_count,
         flags=link.flags,
     )
 
 
-def _attributes(pairs: Iterable[KeyValue]) -> dict[str, Attribute]:
+def attributes_of(pairs: Iterable[Any]) -> dict[str, Attribute]:
+    """Read KeyValue messages."""
     return {pair.key: _any(pair.value) for pair in pairs}
 
 
@@ -337,7 +369,7 @@ def _any(value: AnyValue) -> Attribute:
     if kind == "array_value":
         return [_any(item) for item in value.array_value.values]
     if kind == "kvlist_value":
-        return _attributes(value.kvlist_value.values)
+        return attributes_of(value.kvlist_value.values)
     return cast("Attribute", getattr(value, kind))
 
 
@@ -384,7 +416,7 @@ class _Same:
 
 
 def _write_entity(message: Any, entity: Resource | Scope) -> None:
-    _write_attributes(message.attributes, entity.attributes, _DEPTH)
+    write_attributes(message.attributes, entity.attributes, _DEPTH)
     message.dropped_attributes_count = _clamped(entity.dropped_attributes, 32)
 
 
@@ -401,7 +433,7 @@ def _write_span(message: Span, span: SpanRecord) -> None:
     message.dropped_attributes_count = _clamped(span.dropped_attributes, 32)
     message.dropped_events_count = _clamped(span.dropped_events, 32)
     message.dropped_links_count = _clamped(span.dropped_links, 32)
-    _write_attributes(message.attributes, span.attributes, _DEPTH)
+    write_attributes(message.attributes, span.attributes, _DEPTH)
     _write_events(message, span.events)
     _write_links(message, span.links)
 
@@ -410,7 +442,7 @@ def _write_events(message: Span, events: Sequence[SpanEvent]) -> None:
     for event in events:
         added = message.events.add(name=_utf8(event.name), time_unix_nano=_clamped(event.time_ns, 64))
         added.dropped_attributes_count = _clamped(event.dropped_attributes, 32)
-        _write_attributes(added.attributes, event.attributes, _DEPTH)
+        write_attributes(added.attributes, event.attributes, _DEPTH)
 
 
 def _write_links(message: Span, links: Sequence[SpanLink]) -> None:
@@ -418,7 +450,7 @@ def _write_links(message: Span, links: Sequence[SpanLink]) -> None:
         added = message.links.add(trace_id=bytes.fromhex(link.trace_id), span_id=bytes.fromhex(link.span_id))
         added.trace_state, added.flags = _utf8(link.trace_state), _clamped(link.flags, 32)
         added.dropped_attributes_count = _clamped(link.dropped_attributes, 32)
-        _write_attributes(added.attributes, link.attributes, _DEPTH)
+        write_attributes(added.attributes, link.attributes, _DEPTH)
 
 
 _DEPTH = 7
@@ -427,7 +459,8 @@ _DEEPEST = 96
 """Protobuf runtimes stop at 100 messages inside each other; a few are left to whoever wraps the request."""
 
 
-def _write_attributes(pairs: Any, attributes: Mapping[str, Attribute], depth: int) -> None:
+def write_attributes(pairs: Any, attributes: Mapping[str, Attribute], depth: int = _DEPTH) -> None:
+    """Add KeyValue messages to a repeated field of a span, log record, resource or scope, `depth` messages deep."""
     for key, value in attributes.items():
         pair = pairs.add()
         pair.key = _utf8(key)
@@ -459,7 +492,7 @@ def _write_nested(message: AnyValue, value: Any, depth: int) -> None:
         message.string_value = _folded(value)
     elif isinstance(value, Mapping):
         message.kvlist_value.SetInParent()
-        _write_attributes(message.kvlist_value.values, cast("Mapping[str, Attribute]", value), depth + 3)
+        write_attributes(message.kvlist_value.values, cast("Mapping[str, Attribute]", value), depth + 3)
     else:
         message.array_value.SetInParent()
         for item in value:

@@ -212,6 +212,7 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
     root = (marked or [node for node in tops if not node.orphan] or [None])[0]
     facts: Mapping[str, Any] = root.span.attributes if root else {}
     resource: Mapping[str, Any] = root.span.resource.attributes if root else {}
+    told = {**resource, **facts}  # a redaction processor tells on the resource what a recording tells on its root
 
     def first(*names: str) -> str | None:
         for node in ([root] if root else []) + nodes:  # a dialect spells its own names for these as ours
@@ -234,7 +235,9 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
         notes=tuple(notes),
         surroundings=_object(facts.get("reenact.surroundings")),
         entry=_object(facts.get("reenact.entry")),
-        salt=str(facts.get("reenact.redaction.salt") or ""),
+        salt=str(told.get("reenact.redaction.salt") or ""),
+        policy_digest=str(told.get("reenact.redaction.policy") or ""),
+        key_id=str(told.get("reenact.redaction.key") or ""),
     )
 
 

@@ -8,6 +8,7 @@ reply that calls tools which no request offers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,6 +17,7 @@ from reenact.boundary.reading import answered, asked, is_plain
 from reenact.values.call import CallKind, HttpRequest, Raised, Returned
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.masks import masks_in, names_a_credential, setting_of
 from reenact.values.message import Asked, ToolCall
 from reenact.values.run import Node, Reason, Run
 
@@ -28,6 +30,11 @@ _CUT: Final = re.compile(r'\s*(?:\{\s*"|\[\s*[\[{"])')
 _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|$)|[{}\[\]]', re.DOTALL)
 """A whole string, passed over, or a bracket outside of one. Possessive: no backtracking."""
 _LIMITS: Final = "raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT in the emitter"
+_OPENINFERENCE_MASK: Final = "__REDACTED__"
+_OF_THE_EMITTER: Final = ("reenact.", "logfire.", "telemetry.", "http.request.header.", "http.response.header.")
+"""Attributes that hold nothing of what was asked and answered."""
+_COLLECTOR: Final = ("redaction.masked.keys", "redaction.redacted.keys")
+"""Written by the Collector's redaction processor, with `summary: debug`."""
 _CHOICES: Final = frozenset({"tool_choice", "function_call"})
 _PARTS: Final = {
     "shape": ("api", "which API the provider was asked by; the words for it fit none, and OpenAI's chat is assumed"),
@@ -48,6 +55,7 @@ def foreign_reasons(node: Node) -> Iterator[Reason]:
         told += (reason for reason in _of_model(node) if reason.field not in fields)
     if _OURS not in node.span.attributes:
         told += (reason for reason in _of_span(node) if reason.field not in fields)
+        told += _masked(node)
     yield from dict.fromkeys(told)
 
 
@@ -155,6 +163,29 @@ def _of_span(node: Node) -> Iterator[Reason]:
     if span.dropped_events:
         fix = "raise OTEL_SPAN_EVENT_COUNT_LIMIT in the emitter"
         yield Reason(call=label, field="events", lost=f"{span.dropped_events} events were dropped by a limit", fix=fix)
+
+
+def _masked(node: Node) -> Iterator[Reason]:
+    """Name what the emitter hid behind constants: equal values cannot be told apart any more."""
+    found: Counter[str] = Counter()
+    for name, value in node.span.attributes.items():
+        if not isinstance(value, str) or name.startswith(_OF_THE_EMITTER) or names_a_credential(name):
+            continue
+        if _OPENINFERENCE_MASK not in value:  # told with its own settings
+            found.update(masks_in(value))
+    for each in _COLLECTOR:
+        names = node.span.attributes.get(each)
+        if isinstance(names, str) and names and not found:
+            lost = f"{names}: masked or removed by a collector on the way"
+            fix = "leave these attributes alone in the redaction processor of the collector's configuration"
+            yield Reason(call=node.label, field="content", lost=lost, fix=fix)
+    if found:
+        kinds = ", ".join(found)
+        many = found.total()
+        lost = f"{many} value{'' if many == 1 else 's'} hidden by the emitter ({kinds})"
+        yield Reason(
+            call=node.label, field="content", lost=lost, fix=setting_of(next(iter(found)), node.span.scope.name)
+        )
 
 
 def _is_cut_off(text: str) -> bool:

@@ -45,6 +45,11 @@ def joined(records: Iterable[Record]) -> list[SpanRecord]:
     return told + [_made_up(place, found) for place, found in about.items() if place not in there]
 
 
+def trace_of(log: LogRecord) -> str:
+    """Give the trace id under which a log record belongs: its own, else one made of the session or program it is of."""
+    return _place(log)[0]
+
+
 def _place(log: LogRecord) -> tuple[str, str]:
     """Give the trace and span id under which a log event belongs: its own, else ids made of what it belongs to."""
     if log.trace_id:

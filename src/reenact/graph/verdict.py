@@ -23,6 +23,8 @@ from reenact.values.found import CHANGED, acted, is_found, listed, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
+from reenact.values.protection import protection
+from reenact.values.redacted import given_by, given_to
 from reenact.values.run import UNDECLARED, Grade, KitItem, Node, Reason, Run, Verdict
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
@@ -46,7 +48,13 @@ def judge(run: Run) -> Verdict:
             )
     else:
         grade = Grade.PARTIAL if reasons else Grade.EXACT
-    return Verdict(grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls)), redacted=_redacted(run))
+    if failed := protection(run).failed:  # nothing else is worth mending before that
+        fix = "mend the policy (`reenact policy FILE` says what is wrong), and record again"
+        reasons = [Reason(call="run", field="payloads", lost=f"redaction left them out: {failed}", fix=fix)]
+    given = (*given_to(run), *(each for node in calls for each in given_by(node)))
+    return Verdict(
+        grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls)), redacted=_redacted(run), given=given
+    )
 
 
 def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:

@@ -160,12 +160,39 @@ def index(store: DirectoryStore, trace_ids: Iterable[str], say: Callable[[str], 
     return runs
 
 
+def note_taken_in(store: DirectoryStore, within_s: float) -> int:
+    """Note runs that a collector took in and nobody noted yet, for so long at most; say how many are seen to be left.
+
+    Raises `IndexUnusableError`. A trace that is damaged is told when it is asked for.
+    """
+    end, left = time.monotonic() + within_s, 0
+    for further in store.further():
+        while time.monotonic() < end and (found := further.unnoted(_AT_A_GLANCE)):
+            entries: list[Entry] = []
+            done: list[str] = []
+            at = time.time_ns()
+            for trace_id in found:
+                with suppress(InputError):
+                    entries += [entry(run) for run in runs_of(store, trace_id)]
+                done.append(trace_id)
+                if time.monotonic() > end:
+                    break
+            store.prepare()
+            store.index(entries)
+            further.noted(done, at)
+        left += len(further.unnoted(_AT_A_GLANCE))
+    return left
+
+
+_AT_A_GLANCE = 50
+
+
 def runs_of(store: DirectoryStore, trace_id: str) -> list[Run]:
     """Rebuild the runs of a trace, less those that hold processes and nothing that any of them did.
 
     The master of a service is one: it starts workers, and their units of work are runs of their own.
     """
-    runs = build(store.spans(trace_id), source="store")
+    runs = build(store.records(trace_id), source="store")
     return [run for run in runs if not all(node.span.attributes.get("reenact.process.root") for node in run.nodes)]
 
 

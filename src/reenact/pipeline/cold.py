@@ -46,7 +46,7 @@ def _in_store(store: DirectoryStore) -> Iterator[ColdCases]:
             counts = [each for word, each in calls.items() if word not in _STRUCTURE and isinstance(each, int)]
             yield ColdCases(runs_read=1, calls_read=sum(counts))
             continue
-        runs = build(store.spans(entry.id), source="store")
+        runs = build(store.records(entry.id), source="store")
         yield _of_runs(runs, str(store.folder))
 
 

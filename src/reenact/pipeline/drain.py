@@ -14,7 +14,7 @@ from reenact.errors import InputError
 from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
 from reenact.formats.journal import SUFFIX, segment_name
-from reenact.pipeline.catalog import index, index_anew, mended, runs_of
+from reenact.pipeline.catalog import index, index_anew, mended, note_taken_in, runs_of
 from reenact.pipeline.owning import owned
 from reenact.pipeline.posting import post_for, send_waiting
 from reenact.pipeline.stand_ins import Missing
@@ -370,6 +370,8 @@ def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
         if not store.indexed:
             index_anew(store)
         store.probe_index()
+        if left := note_taken_in(store, _QUICK_S):
+            say(f"{left} traces or more have come in that are not in the index yet: `reenact store compact`")
     except IndexDamagedError as error:
         mended(store, error, say)
     except InputError:

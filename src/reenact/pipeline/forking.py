@@ -18,7 +18,7 @@ from reenact.errors import CannotJudge, UsageError
 from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.replaying import Replayed, Start, printing, replay
 from reenact.pipeline.sources import Found
-from reenact.redact.engine import Engine, credentials_in
+from reenact.redact import in_force
 from reenact.replay.changes import Changed, asks, done, resolved
 from reenact.replay.forking import Fork
 from reenact.replay.named import call_named
@@ -159,8 +159,7 @@ def _sent(node: Node | None, changes: Sequence[Change], asked: frozenset[str], p
 
 
 def _redaction(run: Run, environ: Mapping[str, str]) -> Callable[[str, Json], Json]:
-    key = environ.get("REENACT_REDACTION_KEY", "").encode() or None
-    engine = Engine(key=key, salt=run.salt, known=credentials_in(environ))
+    engine = in_force.of_run(run, environ).engine(environ)
 
     def clean(path: str, value: Json) -> Json:
         """Scrub a value under the name that it gets: some names make a secret of anything."""

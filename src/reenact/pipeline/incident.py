@@ -22,7 +22,7 @@ from reenact.pipeline.judging import Judged
 from reenact.pipeline.retold import retold
 from reenact.pipeline.sources import Found, find
 from reenact.record.surroundings import commit
-from reenact.redact.engine import Engine, credentials_in
+from reenact.redact import in_force
 from reenact.report.incident.incident import Fix, Incident, Second
 from reenact.report.incident.page import page
 from reenact.report.incident.story import headline, lede
@@ -160,7 +160,7 @@ def shareable(run: Run) -> tuple[Run, Mapping[str, int]]:
     """
     if run.root is not None and run.root.span.attributes.get("reenact.redaction.policy"):
         return run, {}
-    engine = Engine(salt=run.salt, known=credentials_in(os.environ))
+    engine = in_force.of_run(run, os.environ).engine(os.environ)
     spans = [
         replace(
             node.span,

@@ -19,6 +19,7 @@ from reenact.export.post import Standing
 from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.family import injected
 from reenact.pipeline.owning import owning
+from reenact.redact import in_force
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 
@@ -37,17 +38,21 @@ class Recorded:
 
 
 def record(
-    argv: Sequence[str], store: DirectoryStore, identity: Mapping[str, str], say: Callable[[str], None]
+    argv: Sequence[str],
+    store: DirectoryStore,
+    identity: Mapping[str, str],
+    say: Callable[[str], None],
+    policy: str | Path = "",
 ) -> Recorded:
     """Run a program with the recorder in it, carrying its journals into the store and to backends meanwhile.
 
-    Standard streams, working directory and signals are the program's own. Raises `InputError` where it cannot be
-    started.
+    `policy` is the file of a redaction policy; one that cannot be read is told, and payloads are not recorded. Standard
+    streams, working directory and signals are the program's own. Raises `InputError` where it cannot be started.
     """
     store.prepare()
     recording = os.urandom(8).hex()
     with owning(store, recording):
-        return _recorded(argv, store, recording, identity, say)
+        return _recorded(argv, store, recording, identity, say, _redaction(store, policy, say))
 
 
 def _recorded(
@@ -56,14 +61,15 @@ def _recorded(
     recording: str,
     identity: Mapping[str, str],
     say: Callable[[str], None],
+    redaction: Mapping[str, str],
 ) -> Recorded:
     named = {f"REENACT_{name.upper()}": value for name, value in identity.items()}
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
-        REENACT_SALT=os.urandom(16).hex(),
         REENACT_STORE=str(store.folder),
+        **redaction,
         **named,
     )
     backends = backends_from_environment(os.environ)
@@ -85,6 +91,14 @@ def _recorded(
         unfinished=drain.done.unfinished,
         reports=tuple(drain.reports),
     )
+
+
+def _redaction(store: DirectoryStore, policy: str | Path, say: Callable[[str], None]) -> dict[str, str]:
+    """Find the policy and the key before the program starts, so that all its processes have the same."""
+    found = in_force.guard(store.folder, os.environ, chosen=policy)
+    if found.problem:
+        say(found.problem)
+    return {"REENACT_SALT": found.salt or os.urandom(16).hex(), **in_force.handed_on(found)}
 
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)

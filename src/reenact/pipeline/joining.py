@@ -20,6 +20,7 @@ from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bundles import whole
 from reenact.pipeline.recording import Recording, Setup
 from reenact.read.open import open_spans
+from reenact.redact import in_force
 from reenact.replay import guard
 from reenact.replay.draws import Draws
 from reenact.replay.forking import ForkReplayer
@@ -85,6 +86,7 @@ class InProcess:
         setup = Setup(
             store=store,
             salt=selected.salt,
+            recorded=in_force.told_by(selected),
             root={"reenact.replay.of": selected.id} if branch is None else dict(branch.root),
             links=_links(selected, "replay.of" if branch is None else "fork.of"),
             doorman=self._doorman(policy),

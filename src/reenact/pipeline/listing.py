@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from reenact.graph.build import build
-from reenact.pipeline import big_files
+from reenact.pipeline import big_files, remote
 from reenact.pipeline.catalog import fits, index_anew, mended, summary
 from reenact.pipeline.drain import leftovers, say
 from reenact.pipeline.sources import runs_in
@@ -36,6 +36,8 @@ def listed(
 
     An index that turns out to be damaged is made again, and said on stderr. Raises `InputError`.
     """
+    if source is not None and remote.is_backend(source):
+        return remote.listed(source, filters, limit, skip, lambda run: _says([run], filters.text))
     if source is not None:
         with ExitStack() as closing:
             big = big_files.opened(Path(source), closing)
@@ -83,7 +85,7 @@ def _told(entry: Entry) -> dict[str, Json]:
 
 
 def _says_in(store: DirectoryStore, entry: Entry, text: str) -> bool:
-    return store.may_hold(entry.id, text) and _says(build(store.spans(entry.id)), text)
+    return store.may_hold(entry.id, text) and _says(build(store.records(entry.id)), text)
 
 
 def _says(runs: Iterable[Run], text: str | None) -> bool:

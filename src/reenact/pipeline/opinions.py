@@ -138,10 +138,9 @@ class _Remembering:
     """Gives back what a judge said in a recorded judgement."""
 
     def __init__(self, earlier: Run, bench: Bench) -> None:
-        from reenact.redact.engine import Engine, credentials_in
+        from reenact.redact import in_force
 
-        key = os.environ.get("REENACT_REDACTION_KEY", "").encode() or None
-        self._redactor = Engine(key=key, salt=earlier.salt, known=credentials_in(os.environ))
+        self._redactor = in_force.of_run(earlier, os.environ).engine(os.environ)
         self._known = {question(node.call).key: node for node in _opinions(earlier)}
         self._bench, self._id = bench, earlier.id
 

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +25,17 @@ from reenact.dialects.openinference import WRITING
 from reenact.discover import members
 from reenact.errors import ReplayStopped
 from reenact.pipeline.family import Family
-from reenact.record import pipe, surroundings, undeclared
+from reenact.record import pipe, surroundings, undeclared, words
 from reenact.record.bounds import bounds_from
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projection, application_provider
 from reenact.record.recorder import Recorder, order_clock
 from reenact.record.runs import REPLACED, Run, Runs
 from reenact.record.span import CallSpans
-from reenact.redact.engine import KNOWN, Engine, credentials_in, names_a_secret
+from reenact.redact import in_force
+from reenact.redact.engine import KNOWN, Engine, names_a_secret
+from reenact.redact.in_force import Guard
+from reenact.redact.payloads import spoken
 from reenact.redact.processor import RedactionSpanProcessor
 from reenact.stores.directory import DirectoryStore, locate
 from reenact.values import typed
@@ -51,8 +54,12 @@ class Setup:
     user: str | None = None
     session: str | None = None
     tenant: str | None = None
+    policy: str | Path = ""
+    """The redaction policy: a file, or `default`; else the one that the environment names."""
     salt: str = ""
     """The token key of the recording that is replayed; empty to draw one."""
+    recorded: Mapping[str, Any] | None = None
+    """What the root of the recording that is replayed says of its redaction: the live side passes the same."""
     root: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further attributes of every root."""
     links: tuple[Link, ...] = ()
@@ -124,8 +131,8 @@ class Recording:
         self.store = DirectoryStore(setup.store or locate(_here(), dict(environ)))
         self.id = environ.get("REENACT_RECORDING") or os.urandom(8).hex()
         process = os.urandom(8).hex()
-        key = environ.get("REENACT_REDACTION_KEY", "").encode() or None
-        self.engine = Engine(key=key, salt=setup.salt or environ.get("REENACT_SALT", ""), known=credentials_in(environ))
+        self.guard = _guard(setup, self.store.folder, environ)
+        self.engine = self.guard.engine(environ)
         facts: dict[str, Json] = {
             "reenact.recording.id": self.id,
             "reenact.process.id": process,
@@ -143,7 +150,7 @@ class Recording:
             VERSION,
             bounds_from(environ),
         )
-        processor = RedactionSpanProcessor(self.journal, self.engine)
+        processor = RedactionSpanProcessor(self.journal, self.engine, own=True)
         self.provider = pipe.provider(described, processor)
         self._spans = CallSpans(self.journal, self.engine)
         self._setup, self._environ = setup, environ
@@ -160,7 +167,7 @@ class Recording:
         self._family = Family(
             self.runs,
             self._inherited(),
-            replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]
+            replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]  # a strict doorman is a replayer
             renew=self.engine.renew,
             died_of=self.died_of,
             close=lambda: self.runs.leave(self._error),
@@ -181,6 +188,7 @@ class Recording:
             identity=self._default_identity(setup, self._environ),
             links=setup.links,
             version=VERSION,
+            entry=self._entry,
         )
         self.runs.below = setup.root
         return Recorder(
@@ -201,24 +209,30 @@ class Recording:
                 self._shown = Projection(application, WRITING, self.engine, VERSION)
         return self._shown
 
+    def _entry(self) -> dict[str, Json]:
+        """Say how this program was started; a secret among its words is a token."""
+        token = self.engine.token
+        stands = self.guard.stands_for(self.engine)
+
+        def safe(said: Sequence[str]) -> list[str]:
+            return spoken(words.without_secrets(said, lambda _, value: token(KNOWN, value), names_a_secret), stands)
+
+        return surroundings.entry_point(safe)
+
     def _root_attributes(self) -> dict[str, Any]:
         engine = self.engine
         if not self._around:  # read once: a service opens many runs
             around = surroundings.surroundings(lambda _, value: engine.token(KNOWN, value), names_a_secret)
             self._around = {
-                "reenact.entry": compact(surroundings.entry_point()),
+                "reenact.entry": compact(self._entry()),
                 "reenact.surroundings": compact(around),
             }
-        return {
-            **self._around,
-            "reenact.redaction.policy": engine.policy_digest,
-            "reenact.redaction.salt": engine.salt,
-            **self._setup.root,
-        }
+        return {**self._around, **self.guard.facts(), **self._setup.root}
 
     def _inherited(self) -> dict[str, str]:
         """Give the variables by which child programs record themselves or join the replay."""
         told = {key: value for key, value in self._environ.items() if key.startswith("REENACT_")}
+        told |= self._redaction_told()
         if "REENACT_REPLAY" in told or "REENACT_RECORD" in told:
             return {key: value for key, value in told.items() if key != children.VARIABLE}
         if self.strict:
@@ -227,9 +241,14 @@ class Recording:
             "REENACT_RECORD": "1",
             "REENACT_RECORDING": self.id,
             "REENACT_STORE": str(self.store.folder.absolute()),
-            "REENACT_SALT": self.engine.salt,
+            "REENACT_SALT": self.guard.salt,
         }
         return {**told, **{key: value for key, value in own.items() if value}}
+
+    def _redaction_told(self) -> dict[str, str]:
+        """Give children the policy and key that are in force here, wherever they run."""
+        said = in_force.handed_on(self.guard)
+        return said if self._setup.recorded is None else {}
 
     def start(self) -> Recording:
         """Cut every boundary and take charge."""
@@ -281,12 +300,24 @@ class Recording:
         self.provider.shutdown()
 
     def _counts(self) -> dict[str, int]:
+        replaced = dict(self.engine.replaced)
         return {
-            REPLACED: sum(self.engine.replaced.values()),
+            REPLACED: sum(replaced.values()),
+            **{f"{in_force.REPLACED}{name}": count for name, count in sorted(replaced.items())},
             "reenact.suppressed": door.suppressed() - self._suppressed,
             "reenact.unrecorded": door.unrecorded() - self._unrecorded,
             "reenact.dropped": self.journal.dropped,
         }
+
+
+def _guard(setup: Setup, store: Path, environ: Mapping[str, str]) -> Guard:
+    """Find what redaction is in force. A policy that cannot be read is told once, by whoever comes first."""
+    if setup.recorded is not None:
+        return in_force.as_recorded({in_force.SALT: setup.salt, **setup.recorded}, store, environ)
+    found = in_force.guard(store, environ, chosen=setup.policy, salt=setup.salt or environ.get("REENACT_SALT", ""))
+    if found.problem and in_force.TOLD not in environ:
+        sys.stderr.write(f"reenact: {found.problem}\n")
+    return found
 
 
 _boundaries = _Boundaries()
@@ -330,6 +361,13 @@ def _take_charge() -> None:
         tape.install(on=False)
     else:
         tape.install(on=innermost.taped, answers=innermost.answers, modes=innermost.modes)
+
+
+def keeps_policy(recording: Recording, policy: str | Path) -> None:
+    """Say so where a program asks for a policy after its recording began: it stays under the one that it has."""
+    if policy and str(Path(policy).absolute()) != recording.guard.chosen and not recording.strict:
+        name = recording.guard.plan.name
+        sys.stderr.write(f"reenact: this process is recorded already, under the policy {name!r}, and stays so\n")
 
 
 def start(setup: Setup, environ: Mapping[str, str] | None = None) -> Recording:

@@ -10,7 +10,7 @@ from pathlib import Path
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
 from reenact.graph.whole import go_on, together
-from reenact.pipeline import big_files
+from reenact.pipeline import big_files, remote
 from reenact.pipeline.altering import Altered
 from reenact.pipeline.bundles import whole
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
@@ -39,6 +39,9 @@ class Found:
 
 def find(selector: str, store: DirectoryStore) -> Found:
     """Find one run. Raises `InputError` where there is none, `UsageError` where several fit."""
+    if remote.is_backend(selector):
+        run, others, source = remote.found(selector)
+        return Found(run=run, siblings=_around(run, others) if unit.inbound(run) is not None else others, source=source)
     if _is_path(selector):
         path, _, wanted = selector.partition("#")
         return _in_file(Path(path), wanted)
@@ -66,20 +69,20 @@ def _is_path(selector: str) -> bool:
 
 
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:
-    run = _only(build(store.spans(trace_id), source="store"), trace_id)
+    run = _only(build(store.records(trace_id), source="store"), trace_id)
     others: list[Run] = []
     if unit.inbound(run) is not None:  # what came in is replayed alone
         return Found(run=run, siblings=_around(run, _process_in(store, run)), source=str(store.folder))
     if run.recording and replay_of(run) is None:
         entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
-        others = [_only(build(store.spans(entry.id), source="store"), entry.id) for entry in entries]
+        others = [_only(build(store.records(entry.id), source="store"), entry.id) for entry in entries]
     return Found(run=run, siblings=tuple(others), source=str(store.folder))
 
 
 def _process_in(store: DirectoryStore, run: Run) -> list[Run]:
     trace_id = unit.around(run)
     try:
-        return build(store.spans(trace_id), source="store") if trace_id else []
+        return build(store.records(trace_id), source="store") if trace_id else []
     except InputError:  # it has been deleted
         return []
 

@@ -110,9 +110,18 @@ def _ours(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name == "REENACT_EXPORT_HEADERS"}
 
 
-def taken_in(files: Iterable[Path], store: DirectoryStore) -> list[dict[str, Json]]:
-    """Store the spans of files and give the summaries of their runs. Raises `InputError` before anything is stored."""
-    read = [joined(whole(open_spans(path), path, keep_lost=True)) for path in files]
+def taken_in(
+    files: Iterable[Path],
+    store: DirectoryStore,
+    redact: Callable[[Sequence[SpanRecord]], Sequence[SpanRecord]] | None = None,
+) -> list[dict[str, Json]]:
+    """Store the spans of files and give the summaries of their runs. Raises `InputError` before anything is stored.
+
+    `redact` is what each file's spans pass first.
+    """
+    read: list[Sequence[SpanRecord]] = [joined(whole(open_spans(path), path, keep_lost=True)) for path in files]
+    if redact is not None:
+        read = [redact(spans) for spans in read]
     store.prepare()
     traces = [*dict.fromkeys(trace for spans in read for trace in store.append(spans))]  # a trace may fill many files
     batches = [traces[at : at + _AT_ONCE] for at in range(0, len(traces), _AT_ONCE)]

@@ -269,7 +269,11 @@ class JournalProcessor(SpanProcessor):
         elif payload["t"] == "end":
             self._partly.pop(span, None)
         if left is not None and room:
-            self._write_out(journal.frame(left), None)
+            try:
+                self._write_out(journal.frame(left), None)
+            except OSError:
+                self.dropped += not counted and whole  # counted already, where more than its payload was lost
+                raise
 
     def _failed(self, error: OSError, payload: Mapping[str, Any]) -> bool:
         """Make the best of a failure: structure may fit where a payload does not; a root is written by and by."""
@@ -291,9 +295,11 @@ class JournalProcessor(SpanProcessor):
                 self._begin(self._files.path)
             if self._rest:
                 self._give_up(why)
+        except OSError:  # nothing of this one is anywhere
+            self.dropped += 1
+            return False
+        with suppress(OSError):  # as the file is, readers find their way
             self._write_structure(payload, why)
-        except OSError:
-            pass  # as the file is, readers find their way
         return False
 
     def _again(self, payload: Mapping[str, Any]) -> bool:

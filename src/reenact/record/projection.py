@@ -87,7 +87,7 @@ class Projection:
         self._tracer = provider.get_tracer("reenact", version)
         if type(getattr(self._tracer, "id_generator", None)) is RandomIdGenerator:
             # it would draw from the application's `random`; a generator of the application's own making stays
-            self._tracer.id_generator = UrandomIds()  # type: ignore[attr-defined]
+            self._tracer.id_generator = UrandomIds()  # type: ignore[attr-defined]  # the SDK's tracer, not the API's
         self.dialect, self.redactor = dialect, redactor
 
     @shielded
@@ -97,7 +97,7 @@ class Projection:
             return None
         kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
         shown = {"openinference.span.kind": call.kind.value, "reenact.projection.of": format(span_id, "016x")}
-        span = self._tracer.start_span(call.name, kind=kind, attributes=shown)
+        span = self._tracer.start_span(self.redactor.text(call.name), kind=kind, attributes=shown)
         declared = isinstance(call.request, FunctionCall) and FOUND not in call.attributes
         return Projected(self, span, {**attributes, **shown}, declared=declared)
 

@@ -6,12 +6,10 @@ handed over and not when it came off the network: that is the order in which a r
 
 from __future__ import annotations
 
-import base64
 import itertools
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -20,17 +18,20 @@ from opentelemetry.trace.status import StatusCode
 from reenact.boundary import door, lanes, place
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
+from reenact.contracts.redactor import Place as Where
 from reenact.contracts.redactor import Redactor
-from reenact.record import draws, touches
+from reenact.record import draws, touches, unwritten
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
 from reenact.record.shield import shielded, swallow
 from reenact.record.span import CallSpan, CallSpans
+from reenact.record.unwritten import Unwritten
 from reenact.values import typed
 from reenact.values.call import (
     Body,
     Call,
+    CallKind,
     Chunk,
     HttpReply,
     HttpRequest,
@@ -41,7 +42,7 @@ from reenact.values.call import (
     StreamEnd,
 )
 from reenact.values.found import FOUND, TOUCHED
-from reenact.values.json import Json, compact, parse
+from reenact.values.json import Json, compact
 
 _FIRST_ERROR_STATUS = 400
 _NOWHERE: AbstractContextManager[None] = nullcontext()
@@ -55,7 +56,7 @@ def order_clock() -> Callable[[], int]:
 class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
-    __slots__ = ("_chunks", "_head", "_open", "_recorder", "_started", "call", "place", "projected", "span")
+    __slots__ = ("_chunks", "_head", "_open", "_recorder", "_started", "_waiting", "call", "place", "projected", "span")
     answer: Outcome | None = None
     head_order: int | None = None
     end_order: int | None = None
@@ -66,6 +67,7 @@ class SpanPassage:
         self.place = Place(parent.trace_id, span.span_id, None, parent.root, whole)
         self._started = time.perf_counter_ns()
         self._chunks: list[Chunk] = []
+        self._waiting: Unwritten | None = None
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
         self._open = True
         self.projected: Projected | None = None
@@ -122,7 +124,9 @@ class SpanPassage:
         offset = (time.perf_counter_ns() - self._started) // 1000
         chunk = Chunk(offset_us=offset, order=self._recorder.next_order(), data=data, value=value)
         self._chunks.append(chunk)
-        self._recorder.write_chunk(self.place.span_id, chunk)
+        if self._waiting is None:
+            self._waiting = Unwritten()
+        self._recorder.write_chunk(self.place.span_id, chunk, self._waiting)
 
     def closed(self, outcome: Outcome) -> None:
         """Write down a whole outcome."""
@@ -155,7 +159,7 @@ class SpanPassage:
         outcome = Streamed(
             status=status,
             headers=headers,
-            chunks=self._recorder.scrubbed(self._chunks),
+            chunks=self._recorder.scrubbed(self._chunks, self.call),
             end=end,
             exception=typed.encode_exception(error) if error is not None else None,
             result=result,
@@ -243,6 +247,9 @@ class Recorder:
     ) -> None:
         self._spans, self._journal, self._redactor, self.dialect = spans, journal, redactor, dialect
         self._runs, self.next_order, self._projection = runs, next_order, projection
+        plan: Any = getattr(redactor, "plan", None)
+        self._placed = plan is not None and not plan.uniform
+        self._takes_whole = plan is not None and bool(plan.takes_whole)
 
     holds = False
     """Ends of pool jobs are numbered as they come."""
@@ -287,35 +294,26 @@ class Recorder:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage
 
-    def scrubbed(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    def scrubbed(self, chunks: Sequence[Chunk], call: Call) -> tuple[Chunk, ...]:
         """Scrub a whole stream, whose pieces may each hold a part of a secret."""
-        pieces = [chunk.data or b"" for chunk in chunks]
-        clean = self._redactor.pieces(pieces)
-        if clean == pieces:
-            return tuple(chunks)
-        changed = zip(chunks, clean, strict=True)
-        return tuple(replace(chunk, data=data) if chunk.data is not None else chunk for chunk, data in changed)
+        if not self._placed:
+            return unwritten.scrubbed(chunks, self._redactor)
+        tool = call.name if call.kind is CallKind.TOOL else ""
+        boundary = "http" if isinstance(call.request, HttpRequest) else "function"
+        place = Where(attribute="reenact.stream.chunks", kind=call.kind.value, tool=tool, boundary=boundary)
+        return unwritten.scrubbed(chunks, self._redactor, place)
 
     def write_head(self, span_id: int, status: int, headers: tuple[tuple[str, str], ...], order: int) -> None:
         """Write to the journal that a stream opened, for the case that it is never seen to end."""
         if self._journal is not None:
-            spelled = self._redactor.text(compact([[name, value] for name, value in headers]))
             facts: dict[str, Any] = {"http.response.status_code": status, "reenact.order.head": order}
             if headers:
-                facts["reenact.http.response.headers"] = spelled
-            self._journal.head(span_id, facts)
+                facts["reenact.http.response.headers"] = compact([[name, value] for name, value in headers])
+            self._journal.head(span_id, self._redactor.attributes(facts))
 
-    def write_chunk(self, span_id: int, chunk: Chunk) -> None:
-        """Write a piece of a stream to the journal, scrubbed."""
+    def write_chunk(self, span_id: int, chunk: Chunk, waiting: Unwritten) -> None:
+        """Write a piece of a stream to the journal, scrubbed, with those that waited for it; or let it wait."""
         if self._journal is None:
             return
-        if chunk.data is None:
-            piece: Json = {"json": chunk.value}
-            if (text := compact(piece)) != (clean := self._redactor.text(text)):
-                piece = parse(clean)
-        else:
-            try:
-                piece = self._redactor.text(chunk.data.decode())
-            except UnicodeDecodeError:
-                piece = {"b64": base64.b64encode(chunk.data).decode()}
-        self._journal.chunk(span_id, [chunk.offset_us, chunk.order, piece])
+        for each in waiting.settle(chunk, self._redactor, whole=self._takes_whole):
+            self._journal.chunk(span_id, [each.offset_us, each.order, unwritten.spelled(each)])

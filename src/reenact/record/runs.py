@@ -102,7 +102,7 @@ _JOB: ContextVar[_Job | None] = ContextVar("reenact_job", default=None)
 class Runs:
     """Opens and closes the runs of one process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a recording and a process say of themselves
         self,
         provider: TracerProvider,
         root_attributes: Callable[[], Mapping[str, Any]],
@@ -112,7 +112,9 @@ class Runs:
         identity: Mapping[str, Any] | None = None,
         links: tuple[Link, ...] = (),
         version: str = "",
+        entry: Callable[[], Mapping[str, Json]] = entry_point,
     ) -> None:
+        self._entry = entry
         self.below: Mapping[str, Any] = {}
         """Further attributes of what stands for a child process."""
         self._tracer = provider.get_tracer("reenact", version)
@@ -185,7 +187,7 @@ class Runs:
 
     def _begin_process(self) -> Run:
         if self._descent is not None:
-            return self._begin_below(self._descent, {"reenact.entry": compact(entry_point())})
+            return self._begin_below(self._descent, {"reenact.entry": compact(dict(self._entry()))})
         name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in {"", "-c"} else "python"
         return self._begin(name, "CHAIN", self._identity, further={"reenact.process.root": True})
 
@@ -231,7 +233,7 @@ class Runs:
         context = set_span_in_context(NonRecordingSpan(above), otel_context.Context())
         said = {key: value for key, value in attributes.items() if value is not None}
         span = self._tracer.start_span(descent.name, context, SpanKind.INTERNAL, said)
-        run = Run(span, descent.identity)  # type: ignore[arg-type]
+        run = Run(span, descent.identity)  # type: ignore[arg-type]  # the SDK's span, not the API's
         run.facts = counts
         self._open[run.place.root] = run
         return run
@@ -293,7 +295,7 @@ class Runs:
             attributes |= {"input.value": compact(value), "input.mime_type": "application/json"}
         context, links = self._within_the_application(alone=facts is not None)
         span = self._tracer.start_span(name, context, SpanKind.INTERNAL, attributes, links)
-        run = Run(span, identity)  # type: ignore[arg-type]
+        run = Run(span, identity)  # type: ignore[arg-type]  # the SDK's span, not the API's
         run.facts, run.came_in = counts, facts is not None
         self._open[run.place.root] = run
         return run

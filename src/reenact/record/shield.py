@@ -27,4 +27,4 @@ def shielded(fn: F) -> F:
             swallow(fn.__qualname__)
             return None
 
-    return guarded  # type: ignore[return-value]
+    return guarded  # type: ignore[return-value]  # it has the signature of what it guards

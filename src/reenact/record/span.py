@@ -31,16 +31,19 @@ _AT_ONCE = 512
 """Span ids that are drawn from the system at once: each draw is a system call."""
 _FAILED = {"reenact.redaction.failed": True}
 """What is written where redaction fails: it fails closed."""
+_AROUND = ("openinference.span.kind", "tool.name", "reenact.boundary")
+"""What a policy may go by: said at the start of a span, and said once more to the redactor at its end."""
+_NOTHING: Mapping[str, Any] = {}
 _time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 
 
 class CallSpan:
     """A span that is open until `end`. `span_id` is 64 random bits of the system's."""
 
-    __slots__ = ("_attributes", "_events", "_name", "_spans", "span_id")
+    __slots__ = ("_around", "_attributes", "_events", "_name", "_spans", "span_id")
 
-    def __init__(self, spans: CallSpans, span_id: int, name: str) -> None:
-        self._spans, self.span_id, self._name = spans, span_id, name
+    def __init__(self, spans: CallSpans, span_id: int, name: str, around: Mapping[str, Any] = _NOTHING) -> None:
+        self._spans, self.span_id, self._name, self._around = spans, span_id, name, around
         self._attributes: dict[str, Any] = {}
         self._events: list[tuple[str, int, Mapping[str, Any]]] = []
 
@@ -58,7 +61,10 @@ class CallSpan:
             attributes = {**self._attributes, **attributes}
         spans = self._spans
         try:
-            redacted = spans.redactor.attributes(attributes)
+            around = self._around
+            redacted = spans.redactor.attributes({**around, **attributes} if around else attributes)
+            for name in around:
+                redacted.pop(name, None)
         except Exception:
             alarms.pass_on()
             redacted = _FAILED
@@ -71,9 +77,10 @@ class CallSpan:
             "status": STATUS_OK if code is StatusCode.OK else STATUS_ERROR,  # `.value` of an enumeration is slow
         }
         if message:
-            frame["message"] = spans.text(message)
+            frame["message"] = spans.text(message, "status")
         if self._events:
-            frame["events"] = [[spans.text(event), ns, spans.redacted(facts)] for event, ns, facts in self._events]
+            told = ((spans.text(event, "event"), ns, spans.redacted(facts)) for event, ns, facts in self._events)
+            frame["events"] = [list(each) for each in told]
         spans.journal.write(frame)
 
 
@@ -82,6 +89,9 @@ class CallSpans:
 
     def __init__(self, journal: JournalProcessor, redactor: Redactor) -> None:
         self.journal, self.redactor = journal, redactor
+        plan: Any = getattr(redactor, "plan", None)
+        self._placed = plan is not None and not plan.uniform
+        """What becomes of a value depends on where it stands."""
         self._names: dict[str, str] = {}
         self._shared: dict[int, tuple[Mapping[str, Any], dict[str, Any]]] = {}
         self._last: tuple[Mapping[str, Any] | None, dict[str, Any]] = (None, {})
@@ -114,13 +124,14 @@ class CallSpans:
         if held is not parent:
             trace, above = format(parent.trace_id, "032x"), format(parent.span_id, "016x")
             self._parent = parent, trace, above
+        given = {**shared, **attributes} if self._placed else attributes
         try:  # one call of ours less for every call of the agent's: they cost more than what they do
-            redacted = self.redactor.attributes(attributes)
+            redacted = self.redactor.attributes(given)
         except Exception:
             alarms.pass_on()
             redacted = _FAILED
         last = self._last
-        known = last[1] if last[0] is shared else self._redacted_once(shared)
+        known = _NOTHING if self._placed else last[1] if last[0] is shared else self._redacted_once(shared)
         frame: dict[str, Any] = {
             "t": "start",
             "trace": trace,
@@ -136,13 +147,15 @@ class CallSpans:
             self.journal.write_turn(frame, text)
         else:
             self.journal.write(frame)
+        if self._placed:
+            return CallSpan(self, span_id, name, {key: given[key] for key in _AROUND if key in given})
         return CallSpan(self, span_id, name)
 
     def _named(self, name: str) -> str:
         """Redact the name of a span, once for all spans that bear it: they are few."""
         if len(self._names) > _NAMES:
             self._names.clear()
-        self._names[name] = named = self.text(name)
+        self._names[name] = named = self.text(name, "name")
         return named
 
     def _redacted_once(self, shared: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,9 +179,11 @@ class CallSpans:
             alarms.pass_on()
             return _FAILED
 
-    def text(self, text: str) -> str:
-        """Redact a text; one that cannot be is left out."""
+    def text(self, text: str, part: str) -> str:
+        """Redact the text of a part of a span (`name`, `status`, `event`); one that cannot be is left out."""
         try:
+            if self._placed:
+                return str(self.redactor.attributes({part: text}).get(part, ""))
             return self.redactor.text(text) if text else text
         except Exception:
             alarms.pass_on()

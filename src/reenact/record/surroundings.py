@@ -19,12 +19,12 @@ _KEPT_PREFIXES = ("OPENAI_", "ANTHROPIC_", "AZURE_OPENAI_")
 _KEPT_SUFFIXES = ("_MODEL", "_BASE_URL", "_ENDPOINT", "_URL")
 
 
-def entry_point() -> dict[str, Json]:
-    """Say how this program was started, so that it can be started again."""
+def entry_point(words: Callable[[list[str]], list[str]] = list) -> dict[str, Json]:
+    """Say how this program was started, so that it can be started again. `words` gives those that may be written."""
     main = sys.modules.get("__main__")
     source = getattr(main, "__file__", None)
     entry: dict[str, Json] = {
-        "argv": list(sys.orig_argv),
+        "argv": [*words(sys.orig_argv)],
         "executable": sys.executable,
         "cwd": _cwd(),
         "main": str(source) if source else None,

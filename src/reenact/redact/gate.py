@@ -1,95 +1,162 @@
-"""The gate: whether any of many literals occurs in a text.
+"""The gate: where in a text anything may stand that a detector looks for, told by automata.
 
-Each literal is told by a seldom character of its own, then by what follows, then by what stands before. Most of these
-characters are not in a text at all, which the processor's own search for one byte says in no time; for those that are,
-a pass runs from one to the next. A literal of common characters alone gets a pass to itself.
+Three passes in compiled code tell all places: an automaton over the text for literals (anchors of detectors, exact
+secrets, the beginnings of escapes, characters that hide others), one over its *shape* (every digit a `0`, every letter
+an `A`) for what is made of digits, and a search for long runs of letters and digits, which may be base64.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-_SELDOM = "_-=/KEASIzJxk\\"
-"""Characters that prose and JSON hold seldom, those first by which many literals can be told."""
-_KELVIN = "\N{KELVIN SIGN}"
-"""The one character outside ASCII whose lower case is in it; Python's `İ` becomes two."""
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+
+from reenact.contracts.detector import Detector
+
+ESCAPE: Final = -1
+KNOWN: Final = -2
+KEY: Final = -3
+HIDING: Final = -4
+_ESCAPES: Final = (
+    *("\\u", "\\U000", "\\N{", "\\/", "\\\n", "\\\r\n", "&#", "=\n", "=\r\n"),
+    *(f"\\x{digit}" for digit in "234567"),
+    *("%20", "%22", "%25", "%27", "%2B", "%2D", "%2E", "%3", "%4", "%5", "%6", "%7", "%E2%80", "%EF%B", "%C2%A"),
+    *("&commat", "&period", "&lowbar", "&colon", "&equals", "&quot", "&amp", "&sol", "&dash", "&hyphen", "&plus"),
+    *("&num", "&nbsp", "&lt", "&gt", "&apos", "&tab", "&newline"),
+    *("=40", "=3D", "=2E", "=2D", "=5F", "=3A", "=20", "=E2=80", *(f"={c:02X}=" for c in range(0x21, 0x7F))),
+)
+"""Spellings behind which what a detector looks for may hide."""
+_SHAPES: Final = bytes(48 if 48 <= c <= 57 else 65 if 65 <= c <= 90 or 97 <= c <= 122 else c for c in range(256))
+_ENDLESS: Final = b"0" * 32
+_NUMBERLESS: Final = b"x" * 32
+_RUNS: Final = bytes(98 if chr(c).isascii() and chr(c).isalnum() else 120 for c in range(256))
+_LONG: Final = 16
+"""The shortest run of letters and digits that may be a text encoded."""
+_RUN: Final = b"b" * _LONG
+_LETTER: Final = re.compile(rb"[A-Za-z]")
+_APART: Final = (
+    *("(?<![A-Za-z0-9]", "(?<![0-9A-Za-z]", "(?:(?<![A-Za-z0-9])|", r"(?<![\w", r"\b", "(?i:(?<![a-z])"),
+    *("(?i:(?<![A-Za-z0-9]", "(?i:(?<![a-z0-9]"),
+)
+"""How patterns begin that match at no place behind a letter (some: or digit)."""
+
+_ALONE: Final = ("(?<![A-Za-z0-9", "(?<![0-9A-Za-z", r"(?<![\w")
+_LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_OF_WORDS: Final = frozenset(b"0A")
+
+Entry = tuple[int, bytes, int, bool]
+"""What a literal in the automaton says: a detector's number or one of `ESCAPE`, `KNOWN`, `KEY`, `HIDING`; how it is
+spelled, empty where it is meant in any case; its length; whether it counts only where no letter stands before it."""
 
 
 class Gate:
-    """Tells whether a text holds any of `words`, or of `folded` in whatever case."""
+    """Finds the places of anchors. Immutable, and shared by threads."""
 
-    __slots__ = ("_alone", "_anchored", "_folded")
+    __slots__ = ("_entries", "_shape_entries", "_shapes", "_words")
 
-    def __init__(self, words: Collection[str], folded: Collection[str] = ()) -> None:
-        begun = {word.lower() for word in words if any(word.lower() in other for other in folded)}
-        any_case = _least({*folded, *begun})
-        given = {word for word in words if not any(other in word.lower() for other in any_case)}
-        exact = _least(given | ({_KELVIN} if folded else set()))
-        patterns: defaultdict[str, list[str]] = defaultdict(list)
-        for anchor, told in _by_anchor(exact).items():
-            patterns[anchor].append(_around(anchor, told))
-        for anchor, told in _by_anchor(any_case).items():
-            for each in {anchor, anchor.upper()}:
-                patterns[each].append(_around(each, told, "(?i:{})"))
-        self._alone = tuple(word for word in exact if _anchor(word) is None)
-        self._folded = tuple(word for word in any_case if _anchor(word) is None)
-        self._anchored = tuple(
-            (anchor, re.compile(f"{re.escape(anchor)}(?:{'|'.join(each)})").search)
-            for anchor, each in sorted(patterns.items())
-        )
+    def __init__(
+        self,
+        detectors: Sequence[Detector],
+        keys: Iterable[str] = (),
+        known: Iterable[str] = (),
+        hiding: Iterable[bytes] = (),
+    ) -> None:
+        words: defaultdict[bytes, dict[Entry, None]] = defaultdict(dict)
+        shapes: defaultdict[bytes, dict[Entry, None]] = defaultdict(dict)
 
-    def holds(self, text: str) -> bool:
-        """Tell whether at least one word occurs in `text`."""
-        for anchor, search in self._anchored:
-            if anchor in text and search(text) is not None:
-                return True
-        for word in self._alone:
-            if word in text:
-                return True
-        if self._folded:
-            lowered = text.lower()
-            for word in self._folded:
-                if word in lowered:
-                    return True
-        return False
+        def put(row: int, anchor: str, *, any_case: bool = False, apart: bool = False) -> None:
+            spelled = anchor.encode()
+            lowered = spelled.lower()
+            exact = b"" if any_case or (spelled == lowered and not _LETTER.search(spelled)) else spelled
+            words[lowered][row, exact, len(anchor), apart] = None
+
+        for row, detector in enumerate(detectors):
+            apart = detector.pattern.startswith(_APART)
+            for anchor in detector.anchors:
+                if detector.run:
+                    shapes[anchor.encode()][row, b"", len(anchor), not detector.before and _alone(detector)] = None
+                else:
+                    put(row, anchor, any_case=detector.any_case, apart=apart and not detector.before)
+        for row, anchors in ((KEY, keys), (ESCAPE, _ESCAPES)):
+            for anchor in anchors:
+                put(row, anchor, any_case=True)
+        for literal in hiding:
+            words[literal][HIDING, b"", 1, False] = None
+        for secret in known:
+            put(KNOWN, secret)
+        self._words, self._entries = _automaton(words)
+        self._shapes, self._shape_entries = _automaton(shapes) if shapes else (None, ())
+
+    def anchors(self, data: bytes) -> list[tuple[int, Entry]]:
+        """Give the starts of all anchors in a text in UTF-8, those of literals in order, then those of shapes in order.
+
+        Of an anchor that begins at one character after another only the first counts.
+        """
+        found: list[tuple[int, Entry]] = []
+        put = found.append
+        entries = self._entries
+        before, ended = -1, -2
+        for index, start, end in self._words.find_matches_as_indexes(data.lower(), overlapping=True):
+            if index == before and start == ended + 1:
+                ended = start
+                continue
+            before = -1
+            for entry in entries[index]:
+                spelled = entry[1]
+                if (not spelled or data[start:end] == spelled) and not (
+                    entry[3] and start and data[start - 1] in _LETTERS and _inside(data, start)
+                ):
+                    put((start, entry))
+                    before, ended = index, start
+        if self._shapes is not None:
+            shape = data.translate(_SHAPES)
+            if _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
+                shape = shape.replace(_ENDLESS, _NUMBERLESS)
+            entries = self._shape_entries
+            for index, start, _ in self._shapes.find_matches_as_indexes(shape, overlapping=True):
+                inside = start and shape[start - 1] in _OF_WORDS
+                for entry in entries[index]:
+                    if not (inside and entry[3]):
+                        put((start, entry))
+        return found
 
 
-def _least(words: Collection[str]) -> list[str]:
-    """Leave out what cannot occur without another of them."""
-    return sorted(word for word in words if not any(other in word for other in words if other != word))
+def _alone(detector: Detector) -> bool:
+    """Tell whether a pattern matches at no place behind a letter or a digit."""
+    return detector.pattern.startswith(_ALONE)
 
 
-def _anchor(word: str) -> str | None:
-    return next((seldom for seldom in _SELDOM if seldom in word), None)
+def _inside(data: bytes, start: int) -> bool:
+    """Tell whether a place behind a letter is inside of a word, and no escape ends there."""
+    before = data[max(0, start - 6) : start]
+    return b"\\" not in before and b"%" not in before
 
 
-def _by_anchor(words: list[str]) -> dict[str, list[str]]:
-    anchored: defaultdict[str, list[str]] = defaultdict(list)
-    for word in words:
-        if (anchor := _anchor(word)) is not None:
-            anchored[anchor].append(word)
-    return anchored
+def runs(data: bytes) -> list[tuple[int, int]]:
+    """Give the runs of letters and digits that are long enough for an encoded text."""
+    classes = data.translate(_RUNS)
+    start = classes.find(_RUN)
+    if start < 0:
+        return []
+    found: list[tuple[int, int]] = []
+    while start >= 0:
+        end = classes.find(b"x", start)
+        end = len(classes) if end < 0 else end
+        found.append((start, end))
+        start = classes.find(_RUN, end)
+    return found
 
 
-def _around(anchor: str, words: list[str], spelled: str = "{}") -> str:
-    """Make the pattern of what stands around `anchor` in all words that are told by it."""
-    ends: defaultdict[str, list[str]] = defaultdict(list)
-    for word in words:
-        before, _, after = re.split(f"({re.escape(anchor)})", word, maxsplit=1, flags=re.IGNORECASE)
-        ends[after].append(before)
-    patterns = [re.escape(after) + _preceded(anchor + after, befores) for after, befores in ends.items()]
-    return spelled.format(f"(?:{'|'.join(patterns)})")
+def latin(text: str) -> bytes:
+    """Give one byte for each character; what is not Latin-1 becomes `?`."""
+    return text.encode("latin-1", "replace")
 
 
-def _preceded(tail: str, befores: list[str]) -> str:
-    """Ask for any of `befores` in front of `tail`, which was just matched; those of one length at once."""
-    lengths: defaultdict[int, list[str]] = defaultdict(list)
-    for before in befores:
-        lengths[len(before)].append(re.escape(before))
-    if 0 in lengths:
-        return ""
-    looks = [f"(?<=(?:{'|'.join(each)}){re.escape(tail)})" for each in lengths.values()]
-    nearest = "".join(sorted({re.escape(before[-1]) for before in befores}))  # most places are told by one character
-    return f"(?<=[{nearest}]{re.escape(tail)})(?:{'|'.join(looks)})"
+def _automaton(
+    words: dict[bytes, dict[Entry, None]],
+) -> tuple[BytesAhoCorasick, tuple[tuple[Entry, ...], ...]]:
+    made = BytesAhoCorasick(list(words), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
+    return made, tuple(tuple(entries) for entries in words.values())

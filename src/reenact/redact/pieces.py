@@ -1,105 +1,278 @@
 """Secrets that a stream hands over in pieces: `sk-pro` in one event, `j-4f…` in the next.
 
-The texts of a stream's events are put together field by field, as a reader will, and scanned whole; a secret's token
-goes where the secret began, the rest of it is cut out, and every piece keeps its place.
+The texts of a stream's events are put together field by field, as a reader will: by their path in the event's JSON
+and by the indexes that say which choice, block or call they belong to. They are searched whole; what stands for a value
+goes where the value began, the rest of it is cut out, and every piece keeps its place. Spellings are read before they
+are joined, so that a value may be parted anywhere, inside an escape or a character too.
 """
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, cast
 
-_FIELD = re.compile(r'"(content|arguments|delta|text|refusal|reasoning[a-z_]*|partial_json)"\s*:\s*"((?:[^"\\]|\\.)*)"')
-"""The fields in which providers stream text (OpenAI chat and responses, and those who speak alike)."""
+import orjson
+
+from reenact.redact.documents import Edit, Looks, Path, applied, walk
+from reenact.redact.fields import OPAQUE_KEYS
+
+_LINE: Final = re.compile(r"(?:[^\S\r\n]*data:[^\S\r\n]?)?([^\r\n]*)(?:\r\n|\n|\r|\Z)")
+_INDEXES: Final = frozenset({"index", "output_index", "content_index", "summary_index", "item_id"})
+"""Members that say which of several texts an event goes on with."""
+_IDENTITIES: Final = ("id", "Id", "model", "object", "created", "fingerprint", "role", "type", "name")
+"""How members end that are the same in every event, and no part of a text."""
+_ARGUMENTS: Final = frozenset({"arguments", "partial_json", "input"})
+"""Members that hold a piece of the JSON of a call's arguments."""
+_CUT_OFF: Final = '{"redacted": "'
+_DEEPEST: Final = 40
+_DATA: Final = re.compile(r"(?m)^(?:data|event|id|retry):|^:")
+_DECODER: Final = json.JSONDecoder(strict=False)
+
+Field = tuple[Any, ...]
 
 
-class Found(NamedTuple):
-    """A secret in a text, and what is to stand for it."""
+class Value(NamedTuple):
+    """A value found in a joined text, as `scan.Found` is one."""
 
     start: int
     end: int
-    token: str
 
 
-class _Edit(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What is done to the texts of a stream."""
+
+    find: Callable[[str], Sequence[Any]]
+    """Give what must go of a text, in order."""
+    stand: Callable[[Any], str]
+    """Give what stands for a finding."""
+    is_clean: Callable[[str], bool]
+    """Tell cheaply that nothing can be found."""
+    looks: Looks
+    """What is done to what is no part of a joined text."""
+    joined: Callable[[str, Path], str] | None = None
+    """Redact a joined text that is taken whole; None where nothing is."""
+    whole: Callable[[Path], bool] | None = None
+
+
+class _Event(NamedTuple):
     start: int
     end: int
+    value: Any
+
+
+class _Part(NamedTuple):
+    event: int
+    path: Path
     text: str
 
 
-def scrubbed(pieces: Sequence[bytes], find: Callable[[str], list[Found]], passes: Callable[[str], bool]) -> list[bytes]:
-    """Scrub a stream's pieces. Without a finding they are given back as they are, to the byte.
+def is_stream(text: str) -> bool:
+    """Tell the text of server-sent events."""
+    return _DATA.match(text) is not None
 
-    `find` gives the secrets of a text, `passes` tells cheaply that it can hold none.
-    """
+
+def scrubbed(pieces: Sequence[bytes], means: Means) -> list[bytes]:
+    """Scrub a stream's pieces. Without a finding they are given back as they are, to the byte."""
     whole = b"".join(pieces)
     try:
-        text = whole.decode()
+        text, encoding = whole.decode(), "utf-8"
     except UnicodeDecodeError:
-        return list(pieces)
-    streamed = _streamed(text)
-    if passes(text) and all(passes("".join(text[a:b] for a, b in spans)) for spans in streamed):
-        return list(pieces)
-    edits = _edits(text, streamed, find)
-    return _applied(pieces, edits) if edits else list(pieces)
+        text, encoding = whole.decode("latin-1"), "latin-1"
+    edits = edits_of(text, means)
+    return _applied(pieces, edits, encoding) if edits else list(pieces)
 
 
-def _streamed(text: str) -> list[list[tuple[int, int]]]:
-    """Find where in the stream each field's text lies, in order."""
-    fields: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for found in _FIELD.finditer(text):
-        fields[found[1]].append(found.span(2))
-    return list(fields.values())
+def edits_of(text: str, means: Means) -> list[Edit]:
+    """Give what is to be changed in the text of a stream, in order."""
+    events, plain = _events(text)
+    fields = _fields(events)
+    if plain:
+        fields[("data",)] = plain
+    joined = {field: "".join(part.text for part in parts) for field, parts in fields.items()}
+    if means.whole is None and means.is_clean(text) and all(map(means.is_clean, joined.values())):
+        return []
+    changed: dict[tuple[int, Path], str] = {}
+    for field, parts in fields.items():
+        changed |= {place: new for place, new in _parted(joined[field], parts, means) if place not in changed}
+    return _edits(text, events, changed, means)
 
 
-def _edits(text: str, streamed: list[list[tuple[int, int]]], find: Callable[[str], list[Found]]) -> list[_Edit]:
-    edits: list[_Edit] = []
-    for spans in streamed:
-        for found in find("".join(text[a:b] for a, b in spans)):
-            edits += _spread(found, spans)
-    # What the text holds as it stands comes second: it may see only the beginning of a secret that goes on elsewhere.
-    for found in find(text):
-        if all(found.end <= edit.start or found.start >= edit.end for edit in edits):
-            edits.append(_Edit(*found))
+def _events(text: str) -> tuple[list[_Event], list[_Part]]:
+    """Find the JSON of each event, and what the others say."""
+    events: list[_Event] = []
+    plain: list[_Part] = []
+    at, size = 0, len(text)
+    if text.lstrip()[:1] in {"{", "["} and (whole := _parsed(text)) is not None:
+        return [_Event(0, size, whole)], plain  # no stream of events, but one document in pieces
+    while at < size:
+        match = cast("re.Match[str]", _LINE.match(text, at))  # it matches any line
+        start, end = match.span(1)
+        if text[start : start + 1] in {"{", "["}:
+            events += _values(text, start, end)
+        elif start > match.start() and start < end and not text.startswith("[DONE]", start):
+            events.append(_Event(start, end, None))
+            plain.append(_Part(len(events) - 1, (), text[start:end]))
+        at = max(match.end(), at + 1)
+    return events, plain
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
+
+
+def _values(text: str, start: int, end: int) -> Iterator[_Event]:
+    """Read the JSON of a line, of which there may be several in a row."""
+    try:
+        yield _Event(start, end, orjson.loads(text[start:end]))
+    except ValueError:
+        at, line = start, text if end == len(text) else text[:end]
+        while at < end:
+            try:
+                value, after = _DECODER.raw_decode(line, at)
+            except (ValueError, RecursionError):
+                return
+            yield _Event(at, after, value)
+            at = after
+            while at < end and text[at] in " \t,":
+                at += 1
+
+
+def _fields(events: list[_Event]) -> dict[Field, list[_Part]]:
+    """Put the texts of events together by what they belong to; what is the same in all of them is no text."""
+    fields: defaultdict[Field, list[_Part]] = defaultdict(list)
+    for number, event in enumerate(events):
+        if isinstance(event.value, dict | list):
+            _collect(event.value, (), (), (), number, fields)
+    return {
+        field: parts for field, parts in fields.items() if len(parts) > 1 and len({part.text for part in parts}) > 1
+    }
+
+
+def _collect(  # noqa: C901 - three kinds of values
+    value: Any, path: Path, named: Path, told: Field, number: int, fields: dict[Field, list[_Part]]
+) -> None:
+    """Collect texts. `named` is the path by which a text goes on: an item that says its index stands at that one."""
+    if len(path) > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        indexes = tuple(
+            (name, item) for name, item in members.items() if name in _INDEXES and isinstance(item, int | str)
+        )
+        kind = members.get("type") if not (path and "index" in members) else ""  # only the first piece of a call has it
+        below = (*told, indexes, kind if isinstance(kind, str) else "")
+        for name, item in members.items():
+            if isinstance(item, str):
+                if item and not name.endswith(_IDENTITIES) and name not in OPAQUE_KEYS:
+                    fields[*named, name, below].append(_Part(number, (*path, name), item))
+            elif isinstance(item, dict | list):
+                _collect(item, (*path, name), (*named, name), below, number, fields)
+        return
+    for at, item in enumerate(cast("list[Any]", value)):
+        if isinstance(item, str):
+            if item:
+                fields[*named, at, told].append(_Part(number, (*path, at), item))
+        elif isinstance(item, dict | list):
+            place = "*" if isinstance(item, dict) and "index" in item else at
+            _collect(item, (*path, at), (*named, place), told, number, fields)
+
+
+def _parted(text: str, parts: list[_Part], means: Means) -> Iterator[tuple[tuple[int, Path], str]]:
+    """Say what becomes of each part of a joined text, as far as it changes."""
+    path = parts[0].path
+    if means.whole is not None and means.joined is not None and path and means.whole(path):
+        new = means.joined(text, path)
+        if path[-1] in _ARGUMENTS and text.lstrip()[:1] == "{" and new[:1] != "{":
+            new = _CUT_OFF + new + '"'  # arguments that were cut off stay arguments that are cut off
+        for part in parts:
+            if new != text:
+                yield (part.event, part.path), new
+                new = ""
+                text = "\0"
+        return
+    if means.is_clean(text):
+        return
+    edits = [Edit(found.start, found.end, means.stand(found)) for found in means.find(text)]
+    at = 0
+    for part in parts:
+        end = at + len(part.text)
+        new = _edited(part.text, at, edits)
+        if new != part.text:
+            yield (part.event, part.path), new
+        at = end
+
+
+def _edits(text: str, events: list[_Event], changed: dict[tuple[int, Path], str], means: Means) -> list[Edit]:
+    """Give the edits of the whole: of the events, and of what stands between them."""
+    edits: list[Edit] = []
+    at = 0
+    between: list[tuple[int, int]] = []
+    for number, event in enumerate(events):
+        between.append((at, event.start))
+        at = event.end
+        if event.value is None:
+            if (new := changed.get((number, ()))) is not None:
+                edits.append(Edit(event.start, event.end, new))
+            continue
+        held = text[event.start : event.end]
+        if means.whole is None and means.is_clean(held) and not any(place[0] == number for place in changed):
+            continue
+        made = walk(held, _looks_of(number, changed, means))
+        if made is None:  # deeper or stranger than what is walked
+            made = [Edit(found.start, found.end, means.stand(found)) for found in means.find(held)]
+        edits += [Edit(event.start + start, event.start + end, new) for start, end, new in made]
+    between.append((at, len(text)))
+    for start, end in between:
+        if end > start and not means.is_clean(held := text[start:end]):
+            edits += [Edit(start + f.start, start + f.end, means.stand(f)) for f in means.find(held)]
     return sorted(edits)
 
 
-def _spread(found: Found, spans: list[tuple[int, int]]) -> list[_Edit]:
-    """Say what a finding in the joined text means in the stream: a token where it begins, nothing where it goes on."""
-    edits: list[_Edit] = []
-    at = 0
-    for start, end in spans:
-        low, high = max(found.start, at), min(found.end, at + end - start)
-        if low < high:
-            edits.append(_Edit(start + low - at, start + high - at, "" if edits else found.token))
-        at += end - start
-    return edits
+def _looks_of(number: int, changed: dict[tuple[int, Path], str], means: Means) -> Looks:
+    looks = means.looks
+
+    def leaf(value: str, key: str, path: Path) -> str | None:
+        new = changed.get((number, path))
+        return looks.leaf(value, key, path) if new is None else new
+
+    return Looks(leaf=leaf, number=looks.number, key=looks.key, whole=looks.whole, mask=looks.mask)
 
 
-def _applied(pieces: Sequence[bytes], edits: list[_Edit]) -> list[bytes]:
+def _applied(pieces: Sequence[bytes], edits: list[Edit], encoding: str) -> list[bytes]:
     """Make the edits, each piece keeping what is left of it. A character cut in two goes to the later piece."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder = codecs.getincrementaldecoder(encoding)()
     result: list[bytes] = []
     at = 0
     for piece in pieces:
         text = decoder.decode(piece)
-        result.append(_edited(text, at, edits).encode())
+        result.append(_edited(text, at, edits).encode(encoding, "surrogatepass" if encoding == "utf-8" else "replace"))
         at += len(text)
     return result
 
 
-def _edited(text: str, at: int, edits: list[_Edit]) -> str:
-    """Give the piece of the stream that begins at `at`, with the edits that touch it made."""
+def _edited(text: str, at: int, edits: Sequence[Edit]) -> str:
+    """Give the part of a text that begins at `at`, with the edits that touch it made."""
     out: list[str] = []
     done = 0
     for start, end, token in edits:
         low, high = start - at, end - at
-        if high <= 0 or low >= len(text):
+        if low >= len(text):
+            break
+        if high <= 0 and end > start:
             continue
         if low >= 0:
             out += (text[done:low], token)
         done = max(done, min(high, len(text)))
     return "".join((*out, text[done:]))
+
+
+__all__ = ["Means", "applied", "edits_of", "is_stream", "scrubbed"]

@@ -1,144 +1,202 @@
 """`RedactionSpanProcessor`: the engine around any OpenTelemetry span processor, ours or not.
 
 A processor that rewrites a span in `on_end` only helps the processors registered after it, and `_on_ending` may not
-change a span in today's SDK; so this one *wraps* the processor that it protects and hands it redacted copies only
-(opentelemetry-sdk 1.45). It covers the span's name, status text, attributes, events, links, resource and scope
-attributes.
+change a span in today's SDK; so this one *wraps* what it protects and hands it redacted copies only (opentelemetry-sdk
+1.45). Nothing of a span is left out: `copies` says what there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, cast
 
 import wrapt
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import Event, ReadableSpan, Span, SpanProcessor
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link
-from opentelemetry.trace.status import Status
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from reenact.contracts.redactor import Redactor
+from reenact.redact import siblings
+from reenact.redact.copies import Copies
+from reenact.redact.standing import copies
 from reenact.values import alarms
 
+_log = logging.getLogger("reenact")
 _NOTHING: tuple[Mapping[str, Any], Mapping[str, Any]] = {}, {}
+_EXPORT = "opentelemetry.sdk.trace.export"
+"""Named and not imported: the recorder, which is a guest in whatever it starts with, has no use for it."""
+_STOCK = {(_EXPORT, "BatchSpanProcessor"), (_EXPORT, "SimpleSpanProcessor")}
+"""These pass a span on as it is, if it is sampled, and do nothing else."""
+_DEAF = {("opentelemetry.sdk.trace", "SpanProcessor.on_start"), *((at, f"{name}.on_start") for at, name in _STOCK)}
+"""These do nothing when a span begins."""
+_CARRIED = ("_name", "_attributes", "_events", "_links", "_status", "_resource", "_instrumentation_scope")
 
 
-class _Begun(wrapt.ObjectProxy):  # type: ignore[misc]
-    """A started span as the protected processor may see it: writable, with redacted name, attributes and links."""
+def _part(name: str, clean: Callable[[Copies, Any, Mapping[str, str]], Any]) -> property:
+    """Make a part of a span that is read redacted, and written to the span itself."""
 
-    def __init__(
-        self, span: Span, name: str, attributes: Mapping[str, Any], links: tuple[Link, ...], resource: Resource
-    ) -> None:
+    def read(begun: Any) -> Any:
+        span, copies = begun.__wrapped__, begun._self_copies  # noqa: SLF001 - wrapt's own names begin so
+        return clean(copies, getattr(span, name), copies.about(span.attributes or {}))
+
+    def write(begun: Any, value: Any) -> None:
+        setattr(begun.__wrapped__, name, value)
+
+    return property(read, write)
+
+
+class _Begun(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt is untyped
+    """A started span as the protected processor may see it: writable, and redacted wherever it is read."""
+
+    def __init__(self, span: Span, copies: Copies, attributes: Callable[[Span], Mapping[str, Any]]) -> None:
         super().__init__(span)
-        self._self_name, self._self_attributes, self._self_links = name, attributes, links
-        self._self_resource = resource
+        self._self_copies, self._self_attributes = copies, attributes
 
-    @property
-    def name(self) -> str:
-        return self._self_name
+    name = _name = _part("_name", lambda copies, name, about: copies.text(name, "name", about))
+    events = _events = _part("_events", lambda copies, events, about: tuple(copies.events(events, about)))
+    links = _links = _part("_links", Copies.links)
+    status = _status = _part("_status", Copies.status)
+    resource = _resource = _part("_resource", lambda copies, resource, _: copies.resource(resource))
+    instrumentation_scope = _instrumentation_scope = _part(
+        "_instrumentation_scope", lambda copies, scope, _: copies.scope(scope)
+    )
+    context = _context = _part("_context", lambda copies, context, _: copies.context(context))
+    parent = _parent = _part("_parent", lambda copies, parent, _: copies.context(parent))
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        return self._self_attributes
+        return self._self_attributes(cast("Span", self.__wrapped__))
 
-    @property
-    def links(self) -> tuple[Link, ...]:
-        return self._self_links
+    _attributes = attributes
 
-    @property
-    def resource(self) -> Resource:
-        return self._self_resource
+    def get_span_context(self) -> Any:
+        return self.context
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r}, context={self.context!r})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def _readable_span(self) -> ReadableSpan:
+        return self._self_copies.safely(cast("Any", self.__wrapped__)._readable_span())  # noqa: SLF001 - wrapt's own names begin so
+
+    def to_json(self, indent: int | None = 4) -> str:
+        return self._readable_span().to_json(indent)
+
+
+def _named(thing: object) -> tuple[str, str]:
+    return getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
 
 
 class RedactionSpanProcessor(SpanProcessor):
     """Hands `inner` redacted copies of spans and nothing else.
 
-    What cannot be redacted is dropped from the span, never let through: a failing redactor costs the payload, and the
-    span keeps its structure with `reenact.redaction.failed` set.
+        provider.add_span_processor(reenact.RedactionSpanProcessor(BatchSpanProcessor(OTLPSpanExporter())))
+
+    What cannot be redacted is left out of the span, never let through: a failing redactor costs the payload, and the
+    span keeps its structure with `reenact.redaction.failed` set. Neither a failing redactor nor a failing `inner`
+    reaches the program that is traced. Exporters that are registered beside this one are named in a warning.
+    `policy` is a file, else what is configured holds; `redactor` is what does it instead. `own` says that the recorder
+    protects its own pipe: it marks the run instead of its spans, and forgives what fails in `inner` itself.
     """
 
-    def __init__(self, inner: SpanProcessor, redactor: Redactor) -> None:
-        self._inner, self._redactor = inner, redactor
-        self._begun: dict[int, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
-        self._resources: dict[int, tuple[Resource, Resource]] = {}
+    def __init__(
+        self,
+        inner: SpanProcessor,
+        redactor: Redactor | None = None,
+        *,
+        policy: str | Path = "",
+        own: bool = False,
+    ) -> None:
+        self._inner, self._own = inner, own
+        self._copies = copies(redactor, policy, marked=not own)
+        self._begun: dict[int, tuple[Any, Mapping[str, Any], Mapping[str, Any]]] = {}
+        own_way = {"on_start", "_on_ending", "on_end"} & vars(inner).keys()  # vendors replace methods of an object
+        self._hears = _named(getattr(type(inner), "on_start", None)) not in _DEAF or bool(own_way)
+        self._stock = _named(type(inner)) in _STOCK and not own_way
+        self._writes = not siblings.exporters(inner)
+        self._seen: object = None
+        self._warned = False
+
+    @property
+    def inner(self) -> SpanProcessor:
+        """The processor that is protected."""
+        return self._inner
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Hand on the start, redacted."""
-        given = dict(span.attributes or {})
-        clean = self._attributes(given)
-        self._begun[span.get_span_context().span_id] = given, clean  # the SDK ends a span with a copy of it
-        begun = _Begun(span, self._text(span.name), clean, self._links(span), self._resource(span.resource))
-        self._inner.on_start(cast("Span", begun), parent_context)
+        self._look_beside(span)
+        if self._hears:
+            begun = cast("Span", _Begun(span, self._copies, self._attributes))
+            self._hand(self._inner.on_start, begun, parent_context)
+
+    def _on_ending(self, span: Span) -> None:
+        """Hand on that a span is about to end; what `inner` writes to it then is the span's."""
+        ending = None if self._stock else getattr(self._inner, "_on_ending", None)
+        if ending is not None:
+            self._hand(ending, cast("Span", _Begun(span, self._copies, self._attributes)))
 
     def on_end(self, span: ReadableSpan) -> None:
         """Hand on the end, redacted."""
-        self._inner.on_end(self.redacted(span))
+        context = span.get_span_context()
+        if self._stock and not (context and context.trace_flags.sampled):
+            return
+        clean = self.redacted(span)
+        if not self._writes:
+            self._hand(self._inner.on_end, clean)
+            return
+        before = [getattr(clean, name) for name in _CARRIED]
+        self._hand(self._inner.on_end, clean)
+        for name, value in zip(_CARRIED, before, strict=True):
+            if getattr(clean, name) is not value:  # it rewrites spans for the processors that come after it
+                setattr(span, name, getattr(clean, name))
 
     def redacted(self, span: ReadableSpan) -> ReadableSpan:
         """Make the redacted copy of a finished span."""
-        context, status = span.get_span_context(), span.status
-        given, begun = self._begun.pop(context.span_id, _NOTHING) if context is not None else _NOTHING
-        return ReadableSpan(
-            name=self._text(span.name),
-            context=context,
-            parent=span.parent,
-            resource=self._resource(span.resource),
-            attributes=self._ended(span.attributes or {}, given, begun),
-            events=[self._event(event) for event in span.events],
-            links=self._links(span),
-            kind=span.kind,
-            status=Status(status.status_code, self._text(status.description)) if status.description else status,
-            start_time=span.start_time,
-            end_time=span.end_time,
-            instrumentation_scope=self._scope(span.instrumentation_scope),
-        )
+        context = span.get_span_context()
+        _, given, begun = self._begun.pop(context.span_id if context else 0, (None, *_NOTHING))
+        return self._copies.safely(span, given, begun)
 
-    def _links(self, span: ReadableSpan) -> tuple[Link, ...]:
-        return tuple(Link(link.context, self._attributes(link.attributes or {})) for link in span.links)
+    def _attributes(self, span: Span) -> Mapping[str, Any]:
+        """Redact what a span began with, once: it is not looked at again when the span ends."""
+        key = span.get_span_context().span_id
+        given = dict(span.attributes or {})
+        _, before, begun = self._begun.get(key, (None, *_NOTHING))
+        known = given if self._copies.uniform else _NOTHING[0]  # elsewhere it depends on all of them
+        clean = {name: begun[name] for name in known if name in begun and before[name] is given[name]}
+        fresh = {name: value for name, value in given.items() if name not in clean}
+        clean |= self._copies.attributes(fresh, self._copies.about(given))
+        if span.is_recording():
+            # A span that never ends takes its entry along when it goes.
+            with suppress(TypeError):
+                self._begun[key] = weakref.ref(span, lambda _: self._begun.pop(key, None)), given, clean
+        return clean
 
-    def _event(self, event: Event) -> Event:
-        return Event(self._text(event.name), self._attributes(event.attributes or {}), event.timestamp)
-
-    def _text(self, text: str) -> str:
+    def _hand(self, method: Callable[..., None], *given: Any) -> None:
         try:
-            return self._redactor.text(text)
-        except Exception:  # noqa: BLE001 - fail closed
+            method(*given)
+        except Exception as error:
+            if self._own:
+                raise
             alarms.pass_on()
-            return "reenact: could not be redacted"
+            if not self._warned:
+                self._warned = True
+                name, kind = siblings.named(self._inner), type(error).__name__  # its text may hold anything
+                _log.warning("reenact: %s failed on a span (%s); the program goes on", name, kind)
 
-    def _attributes(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            return self._redactor.attributes(attributes)
-        except Exception:  # noqa: BLE001 - fail closed
-            alarms.pass_on()
-            return {"reenact.redaction.failed": True}
-
-    def _ended(
-        self, attributes: Mapping[str, Any], given: Mapping[str, Any], begun: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Redact, without looking again at values that were redacted when the span began."""
-        clean: dict[str, Any] = {}
-        fresh: dict[str, Any] = {}
-        for key, value in attributes.items():
-            if key in begun and given.get(key) is value:
-                clean[key] = begun[key]
-            else:
-                fresh[key] = value
-        return clean | self._attributes(fresh)
-
-    def _resource(self, resource: Resource) -> Resource:
-        known = self._resources.get(id(resource))
-        if known is None or known[0] is not resource:
-            clean = Resource(self._attributes(resource.attributes), resource.schema_url)
-            known = self._resources[id(resource)] = (resource, clean)
-        return known[1]
-
-    def _scope(self, scope: InstrumentationScope | None) -> InstrumentationScope | None:
-        if scope is None or not scope.attributes:
-            return scope
-        return InstrumentationScope(scope.name, scope.version, scope.schema_url, self._attributes(scope.attributes))
+    def _look_beside(self, span: Span) -> None:
+        """Warn of exporters beside this one, each time that processors were registered since."""
+        registered = getattr(getattr(span, "_span_processor", None), "_span_processors", None)
+        if registered is not self._seen:
+            self._seen = registered
+            if registered is not None and not self._own:
+                siblings.warn(registered)
 
     def shutdown(self) -> None:
         """Shut the protected processor down."""
@@ -146,4 +204,4 @@ class RedactionSpanProcessor(SpanProcessor):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Flush the protected processor and give its answer."""
-        return self._inner.force_flush(timeout_millis)
+        return self._inner.force_flush(timeout_millis) is not False

@@ -251,7 +251,7 @@ class Draws:
             found = scope.next(scope.where(lane.path, call), site.key, lane.reel.units)
             if found is not _NOTHING:
                 try:
-                    value = site.source.read(found)  # type: ignore[arg-type]
+                    value = site.source.read(found)  # type: ignore[arg-type]  # a site's source reads what it wrote
                 except Exception as error:  # noqa: BLE001 - a value that redaction replaced, or that was damaged
                     why = f"draw cannot be read back ({type(error).__name__})"
                 else:

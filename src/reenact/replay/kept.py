@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from reenact.boundary.kept import (
     Compared,
@@ -38,6 +38,7 @@ from reenact.values.run import Node
 
 _OURS: Final = "reenact.schema_version"
 _UNRESOLVED: Final = object()
+_Pairs = TypeVar("_Pairs")
 
 
 class Held(Protocol):
@@ -102,6 +103,24 @@ class KeptCalls:
         node, held = near[0]
         among = len({_came(each) for each, _ in near})
         return Agreed(node=node, ignored=held.ignored, among=len(near) if among > 1 else 1)
+
+    def find_renamed(
+        self,
+        question: Question,
+        free: Callable[[Node], bool],
+        redactor: Redactor | None,
+        fits: Callable[[Sequence[FieldDifference]], _Pairs | None],
+    ) -> tuple[Node, _Pairs] | None:
+        """Find the only recorded call that differs from a live one by what redacted values are called."""
+        asked = live(question) if self._models and question.shape else None
+        said = turns(asked.messages) if asked is not None else ()
+        found: list[tuple[Node, _Pairs]] = []
+        for node in self._models if question.shape else self._functions:
+            if node.kind is question.kind and free(node) and self._may_be(node, said, question, redactor):
+                held = self._held(node, question, asked, redactor)
+                if held is not None and held.differs and (pairs := fits(held.differs)) is not None:
+                    found.append((node, pairs))
+        return found[0] if len(found) == 1 else None
 
     def holds(self, node: Node) -> bool:
         """Tell whether a call is one of another emitter, which is found by what was kept and never by its key."""

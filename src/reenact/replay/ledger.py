@@ -12,7 +12,11 @@ from typing import Any
 
 import orjson
 
+from reenact.contracts.redactor import Redactor
 from reenact.errors import InputError
+
+_OF_TODAY = frozenset(("refused", "miss", "ignored", "live", "killed", "undelivered", "volatile"))
+"""Entries that say something that no recording has passed through redaction."""
 
 
 class Ledger:
@@ -20,11 +24,15 @@ class Ledger:
 
     def __init__(self, path: Path | None = None) -> None:
         self.entries: list[dict[str, Any]] = []
+        self.redactor: Redactor | None = None
+        """Scrubs what an entry says of the program as it runs now: the name of a file, a header of today's."""
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) if path else None
 
     def note(self, what: str, /, **facts: Any) -> None:
         """Take one entry down; it is on disk when this returns."""
         entry = {"t": what, **facts}
+        if self.redactor is not None and what in _OF_TODAY:
+            entry = orjson.loads(self.redactor.text(orjson.dumps(entry, default=repr).decode()))
         if self._fd is None:
             self.entries.append(entry)
         else:

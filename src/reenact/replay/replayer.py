@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
@@ -30,7 +31,8 @@ from reenact.replay.ledger import Ledger
 from reenact.replay.onward import EVIDENCE, Going, answers, going
 from reenact.replay.policy import After, Policy, Source
 from reenact.replay.release import Gate
-from reenact.replay.stubs import Stub, Stubs, orders, sequence_of
+from reenact.replay.renaming import Renamed, Renaming
+from reenact.replay.stubs import Stub, Stubs, as_asked, orders, sequence_of
 from reenact.values.call import (
     Body,
     Call,
@@ -223,7 +225,9 @@ class Replayer:
         process: str = "",
     ) -> None:
         self.stubs, self._recorder, self._redactor, self.ledger = stubs, recorder, redactor, ledger
+        ledger.redactor = redactor
         self._policy = policy
+        self._renaming = Renaming(stubs.runs, redactor, as_asked)
         live = {kind for kind in CallKind if policy.source(kind) is Source.LIVE}
         self._gates = {process: Gate(found, self._skipped) for process, found in stubs.expected(live).items()}
         self._no_gate = Gate(())
@@ -326,7 +330,7 @@ class Replayer:
                 above = parent if isinstance(parent, str) else None
                 stub = self.stubs.take(asked, above, lane, self._process)
                 if stub is None and not call.is_structure:
-                    stub = self._kept(call, asked, above)
+                    stub = self._kept(call, asked, above) or self._renamed(call, asked, above, lane)
         if stub is not None and self.crossed is not None:
             self.crossed(lane, stub.node)
         if call.is_structure:
@@ -351,6 +355,30 @@ class Replayer:
             why = f"{found.among} recorded calls agree in all that was kept; this one comes first"
             self.ledger.note("ignored", **about, field="place", recorded=found.among, replay=1, reason=why)
         return self.stubs.stubs[node.id]
+
+    def _renamed(self, call: Call, asked: Question, parent: str | None, lane: str) -> Stub | None:
+        """Take the call whose question only redaction spells otherwise, and say so."""
+        own = (
+            stub for stub in self.stubs.stubs.values() if not stub.is_structure and not self.stubs.kept.holds(stub.node)
+        )
+        found = self._renaming.find(call, asked, own, self.stubs.is_free, (parent, lane, self._process))
+        if isinstance(found, int):
+            kept = self.stubs.kept.find_renamed(asked, self.stubs.is_free, self._redactor, self._renaming.fits)
+            if kept is None:
+                return None
+            node, renamed = kept[0], self._renaming.keep(kept[1])
+        else:
+            node, renamed = found[0].node, found[1]
+        self.stubs.taken.add(node.id)
+        self._note_renamed(node, renamed)
+        return self.stubs.stubs[node.id]
+
+    def _note_renamed(self, node: Node, renamed: Renamed) -> None:
+        field, recorded, replay, reason = self._renaming.why(renamed)
+        about = {"id": node.id, "call": node.label, "field": field, "recorded": recorded, "replay": replay}
+        self.ledger.note("ignored", **about, reason=reason)
+        if renamed.pairs:
+            self.ledger.note("renamed", id=node.id, call=node.label, pairs=dict(renamed.pairs))
 
     def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node = stub.node
@@ -392,8 +420,16 @@ class Replayer:
             gate.running(node.end_order)
         inner = self._recorder.open(call)
         inner.annotate({"reenact.replay.ran_again": node.id, **self._marks()})
-        again = Again(node, self._redactor, self.ledger)
+        again = Again(node, self._redactor, self.ledger, self._comes_again)
         return ReplayPassage(self, call, inner, stub, None, lane, again)
+
+    def _comes_again(self, node: Node, recorded: Json, live: Json, raw: Json) -> bool:
+        """Tell that a result is the recorded one, redacted otherwise, and say so."""
+        with self._lock:
+            renamed = self._renaming.same(recorded, live, raw)
+        if renamed is not None:
+            self._note_renamed(node, renamed)
+        return renamed is not None
 
     def _note_noise(self, asked: Question, stub: Stub) -> None:
         node = stub.node
@@ -481,6 +517,7 @@ class Replayer:
 
     def _nearest(self, asked: Question, lane: str, onward: Stub | Going) -> dict[str, Any]:
         with self._lock:
+            asked = replace(asked, asked=self._renaming.renamed(asked.asked))
             if isinstance(onward, Stub):
                 found = onward, self.stubs.differences(onward, asked)
             else:
@@ -490,6 +527,8 @@ class Replayer:
             return {"field": "call", "recorded": None, "replay": label, "reason": f"no {label} was recorded"}
         stub, fields = found
         entry: dict[str, Any] = {"call": stub.node.label, "nearest": stub.node.id}
+        if hint := self._renaming.hint(asked, stub.question):
+            entry["hint"] = hint
         if not fields:
             times = sum(each.question.key == asked.key for each in self.stubs.stubs.values())
             about = _about(asked.asked)

@@ -43,13 +43,14 @@ class Stubs:
     """The recorded calls of one or more runs, each to be taken once. Not thread-safe: its owner holds a lock."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
+        self.runs = runs = tuple(runs)
         self.nodes: dict[str, Node] = {node.id: node for run in runs for node in run.nodes}
         self._children: dict[str, list[str]] = defaultdict(list)
         for node in self.nodes.values():
             if node.parent is not None:
                 self._children[node.parent].append(node.id)
         self.stubs: dict[str, Stub] = {
-            node.id: Stub(node=node, question=question(_as_asked(node)))
+            node.id: Stub(node=node, question=question(as_asked(node)))
             for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
             if not node.span.attributes.get("reenact.run.root")
         }
@@ -92,7 +93,7 @@ class Stubs:
 
     def take_kept(self, asked: Question, parent: str | None, redactor: Redactor | None) -> Agreed | None:
         """Take the call of another emitter that agrees with a live one in all that was kept."""
-        found = self.kept.find(asked, parent, self._is_free, redactor)
+        found = self.kept.find(asked, parent, self.is_free, redactor)
         if found is not None:
             self.taken.add(found.node.id)
         return found
@@ -102,7 +103,8 @@ class Stubs:
         found = self.kept.find(asked, None, lambda node: node.id in self.taken and failed_for_good(node), redactor)
         return None if found is None else self.stubs[found.node.id]
 
-    def _is_free(self, node: Node) -> bool:
+    def is_free(self, node: Node) -> bool:
+        """Tell whether a recorded call can still be taken."""
         return node.id not in self.taken and node.id not in self.covered
 
     def cover(self, stub: Stub) -> list[Node]:
@@ -211,7 +213,7 @@ class Stubs:
         return found
 
 
-def _as_asked(node: Node) -> Call:
+def as_asked(node: Node) -> Call:
     """Give a call as the program made it: a fork may have let another request go out."""
     body, request = node.span.attributes.get(FORK_ASKED), node.call.request
     if not isinstance(body, str) or not isinstance(request, HttpRequest):

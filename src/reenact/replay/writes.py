@@ -19,9 +19,9 @@ def logs_to_nowhere() -> Generator[None]:
     def _open(self: logging.FileHandler) -> TextIOWrapper:
         return cast("TextIOWrapper", Path(os.devnull).open(self.mode, encoding=self.encoding))
 
-    logging.FileHandler._open = _open  # noqa: SLF001
+    logging.FileHandler._open = _open  # noqa: SLF001 - the one place where the standard library opens a log
     try:
         yield
     finally:
-        if logging.FileHandler._open is _open:  # noqa: SLF001
-            logging.FileHandler._open = original  # noqa: SLF001
+        if logging.FileHandler._open is _open:  # noqa: SLF001 - the one place where the standard library opens a log
+            logging.FileHandler._open = original  # noqa: SLF001 - the one place where the standard library opens a log

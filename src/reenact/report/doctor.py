@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from reenact.report import safe
-from reenact.values.run import Grade, KitItem, Reason, Verdict
+from reenact.values.protection import Protection, in_words
+from reenact.values.redacted import spelled
+from reenact.values.run import Given, Grade, KitItem, Reason, Verdict
 
 MEANS = {
     Grade.EXACT: "everything that a replay needs was recorded",
@@ -15,6 +17,7 @@ MEANS = {
 """What each grade says, in half a sentence."""
 _SIGNS = {"present": "+", "missing": "-", "partial": "~", "not applicable": " "}
 _NAMED = 3
+_GIVEN = 10
 
 
 def verdict_line(verdict: Verdict) -> str:
@@ -23,9 +26,17 @@ def verdict_line(verdict: Verdict) -> str:
     return f"{verdict.grade.value}{redaction}: {MEANS[verdict.grade]}"
 
 
-def doctor(verdict: Verdict) -> list[str]:
-    """Say a verdict, what was lost with the line that would keep it, and the replay kit item by item."""
-    lines = [verdict_line(verdict)]
+def said(verdict: Verdict) -> str:
+    """Say a verdict in two words, for a line that says other things."""
+    return f"{verdict.grade.value}{', up to redaction' if verdict.given else ''}"
+
+
+def doctor(verdict: Verdict, redaction: Protection | None = None) -> list[str]:
+    """Say a verdict, what was lost with the line that would keep it, the replay kit item by item, and the redaction."""
+    lines = [verdict_line(verdict), *given_lines(verdict.given)]
+    protected = in_words(redaction) if redaction is not None else ""
+    if redaction is not None and redaction.failed:
+        lines.append(f"  {protected}")
     for reason, calls in grouped(verdict.reasons):
         lines.append(f"  {listed(calls)}: {reason.field}: {reason.lost}")
         if reason.fix:
@@ -34,7 +45,27 @@ def doctor(verdict: Verdict) -> list[str]:
         lines.append("replay kit")
         wide = max(len(item.name) for item in verdict.kit)
         lines += [_item(item, wide) for item in verdict.kit]
+    if redaction is not None and protected and not redaction.failed:
+        lines.append(protected)
+        if redaction.unscanned:
+            lines.append(f"  {redaction.unscanned} texts could not be scanned in time, and were replaced whole")
     return [safe.clean(line).replace("\n", " ").rstrip() for line in lines]
+
+
+def given_lines(given: Iterable[Given]) -> list[str]:
+    """Say call by call which replaced values the program was given, and how to keep them."""
+    told = [f"{each.call}: {each.field}: {_values(each.classes)}, given to the program as tokens" for each in given]
+    lines = [f"  {line}" for line in told[:_GIVEN]]
+    if (more := len(told) - _GIVEN) > 0:
+        lines.append(f"  … and so in {more} more places")
+    if told:
+        lines.append("      what the program reads out of a token (a domain, last digits, a number) is not as recorded")
+    return lines
+
+
+def _values(classes: Mapping[str, int]) -> str:
+    count = sum(classes.values())
+    return f"{spelled(classes)} {'was' if count == 1 else 'were'} replaced"
 
 
 def grouped(reasons: Iterable[Reason]) -> list[tuple[Reason, list[str]]]:

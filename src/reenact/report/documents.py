@@ -12,6 +12,7 @@ from reenact.values.call import Body, Chunk, HttpReply, HttpRequest, Raised, Ret
 from reenact.values.difference import Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.judgement import Comparison, ReplayResult
+from reenact.values.protection import protection
 from reenact.values.raised import exception_to_json
 from reenact.values.run import Node, Run, Verdict
 
@@ -30,6 +31,7 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
         **summary,
         "verdict": verdict_document(verdict),
         "notes": [*run.notes],
+        "redaction": protection(run).to_json(),
         "entry": run.entry,
         "surroundings": run.surroundings,
     }
@@ -151,6 +153,9 @@ def verdict_document(verdict: Verdict) -> dict[str, Json]:
     return {
         "grade": verdict.grade.value,
         "redacted": verdict.redacted,
+        "given": [
+            {"call": each.call, "field": each.field, "classes": dict[str, Json](each.classes)} for each in verdict.given
+        ],
         "reasons": [
             {"call": reason.call, "field": reason.field, "lost": reason.lost, "fix": reason.fix}
             for reason in verdict.reasons
@@ -163,7 +168,14 @@ def doctor_document(run: Run, verdict: Verdict) -> dict[str, Json]:
     kit: list[Json] = [
         {"name": item.name, "state": item.state, "detail": item.detail, "fix": item.fix} for item in verdict.kit
     ]
-    return {"run": run.id, "name": run.name, "verdict": verdict_document(verdict), "kit": kit, "notes": [*run.notes]}
+    return {
+        "run": run.id,
+        "name": run.name,
+        "verdict": verdict_document(verdict),
+        "kit": kit,
+        "redaction": protection(run).to_json(),
+        "notes": [*run.notes],
+    }
 
 
 def diff_document(comparison: Comparison) -> dict[str, Json]:
@@ -203,6 +215,7 @@ def replay_document(
         "not_reached": result.not_reached,
         "refused": [*result.refused],
         "ignored": [*result.ignored],
+        "redaction": result.redaction,
         "volatile": [*result.volatile],
         "divergences": [*result.divergences],
         "released_out_of_order": [*result.released_out_of_order],

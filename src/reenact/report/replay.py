@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from reenact.report import safe
 from reenact.values.difference import one_line, shown
+from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.redacted import spelled
 
 _MOST = 20
 
@@ -38,6 +40,7 @@ def replayed(
     if result.result != "same" or result.ended_with:
         lines.append(f"  {_answered(result)}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
+    lines += [f"  {line}" for line in _redaction(result)]
     lines += [f"  {line}" for line in _world(result)]
     if any(commits):
         lines.append(f"  {commits_line(*commits)}")
@@ -74,6 +77,45 @@ def _divergences(result: ReplayResult) -> Iterator[str]:
             yield f"also {as_text(miss.get('call'))}: {as_text(each.get('field'))}: {sides}"
     if result.not_reached:
         yield f"{result.not_reached} recorded calls lie behind the place where the replay stopped"
+
+
+def _redaction(result: ReplayResult) -> Iterator[str]:
+    """Say what the program was given that redaction had replaced, and whether that is why it diverged."""
+    told = result.redaction
+    if told is not None:
+        given = [as_object(each) for each in as_list(told.get("given"))]
+        if as_text(told.get("cause")):
+            sure = "is likely why" if told.get("cause") == "likely" else "may be why"
+            yield f"redaction {sure}: {as_text(told.get('why'))}"
+            if keep := as_text(told.get("keep")):
+                yield "    to keep such values next time, in the policy (docs/policies.md):"
+                yield from (f"      {line}" for line in keep.splitlines())
+        elif given:
+            yield f"up to redaction: {_given(given)}"
+    renamed = [each for each in result.ignored if "by renaming" in as_text(each.get("reason"))]
+    for reason, count in Counter(f"{_renamed(each)}" for each in renamed).most_common(3):
+        yield f"{count} call{'' if count == 1 else 's'} {reason}"
+    for miss in result.misses[:_MOST]:
+        if hint := as_text(miss.get("hint")):
+            yield hint
+
+
+def _given(given: list[dict[str, Json]]) -> str:
+    named = [f"{as_text(each.get('call'))} ({_classes(each)})" for each in given[:3]]
+    more = f" and {len(given) - 3} more" if len(given) > 3 else ""
+    return f"the program was given tokens by {', '.join(named)}{more}"
+
+
+def _classes(given: dict[str, Json]) -> str:
+    counts = {name: as_count(count) or 0 for name, count in as_object(given.get("classes")).items()}
+    return spelled(counts)
+
+
+def _renamed(entry: dict[str, Json]) -> str:
+    key = as_text(entry.get("recorded"))
+    if entry.get("field") != "redaction key":
+        return "matched by renaming: the program had made texts of replaced values"
+    return f"matched by renaming, without the recording's key{f' {key}' if key else ''}"
 
 
 def _world(result: ReplayResult) -> Iterator[str]:

@@ -3,6 +3,7 @@
 .reenact/traces/ab/ab12….jsonl    spans, appended; a span written twice is folded by its id when read
 .reenact/blobs/ab/ab12…           values too large for a line of their trace (stores.blobs)
 .reenact/outbox/                  what is still owed to backends (stores.outbox)
+.reenact/frames/                  traces that a collector took in (stores.frames), read as if they were here
 .reenact/journal/*.rnj            what recording processes write (formats.journal)
 .reenact/index-2*.sqlite          facts of runs, for `reenact ls`; 2 is the version of its tables. One that was made
                                   again has a name of its own, and the newest name counts: whoever still writes to
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.contracts.blobs import BlobKeeping, Blobs
+from reenact.contracts.further import Further, FurtherKeeping
 from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.discover import members
 from reenact.errors import InputError
@@ -32,6 +34,7 @@ from reenact.formats import otlp_json
 from reenact.values.blob import cut, is_cut, restored
 from reenact.values.finding import Filters, ToolUse, sought
 from reenact.values.lines import WholeLines, append_lines
+from reenact.values.log import Record
 from reenact.values.span import SpanRecord
 
 FOLDER = ".reenact"
@@ -132,6 +135,7 @@ class DirectoryStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         self._blobs: Blobs | None = None
+        self._further: tuple[Further, ...] = ()
 
     @property
     def journals(self) -> Path:
@@ -173,6 +177,9 @@ class DirectoryStore:
 
     def parcel(self, parcel: Parcel) -> list[SpanRecord]:
         """Read a parcel again, references to blobs as they are. Raises `ParcelGoneError`, or another `InputError`."""
+        for keeping in members("stores", FurtherKeeping):
+            if keeping.owns(parcel.trace_id) and (further := keeping.open(self.folder)) is not None:
+                return further.parcel(parcel)
         path = self._path(parcel.trace_id)
         try:
             with path.open("rb") as file:
@@ -204,11 +211,32 @@ class DirectoryStore:
         A last line that a crash cut short, or that is being written at this moment, is left out. Raises `InputError`
         where there is no such trace or its file is damaged.
         """
-        for span in self.bare_spans(trace_id):
-            yield restored(span, self.blobs.get) if is_cut(span) else span
+        return (record for record in self.records(trace_id) if isinstance(record, SpanRecord))
+
+    def records(self, trace_id: str) -> Iterator[Record]:
+        """Read the spans of one trace, whole, and the log events that a collector took in; otherwise as `spans`."""
+        for one in self._bare(trace_id):
+            yield restored(one, self.blobs.get) if isinstance(one, SpanRecord) and is_cut(one) else one
 
     def bare_spans(self, trace_id: str) -> Iterator[SpanRecord]:
         """Read the spans of one trace as they lie there, with references to blobs; otherwise as `spans`."""
+        return (record for record in self._bare(trace_id) if isinstance(record, SpanRecord))
+
+    def _bare(self, trace_id: str) -> Iterator[Record]:
+        known = [found for each in self.further() if (found := each.records(trace_id)) is not None]
+        if not known or self._path(trace_id).exists():
+            yield from self._lines(trace_id)
+        for found in known:
+            yield from found
+
+    def further(self) -> tuple[Further, ...]:
+        """Give what else keeps traces in this folder."""
+        if not self._further:
+            opened = (keeping.open(self.folder) for keeping in members("stores", FurtherKeeping))
+            self._further = tuple(each for each in opened if each is not None)
+        return self._further
+
+    def _lines(self, trace_id: str) -> Iterator[SpanRecord]:
         path = self._path(trace_id)
         try:
             with path.open("rb", buffering=0) as file, io.BufferedReader(WholeLines(file), 1 << 20) as stream:
@@ -223,8 +251,9 @@ class DirectoryStore:
     def delete(self, trace_id: str) -> None:
         """Delete a trace and its entry in the index; its blobs stay, others may use them. Raises `InputError`."""
         path = self._path(trace_id)
+        deleted = [each.delete(trace_id) for each in self.further()]
         try:
-            path.unlink()
+            path.unlink(missing_ok=any(deleted))
         except FileNotFoundError as error:
             raise InputError(str(self.folder), f"holds no trace {trace_id}") from error
         except OSError as error:
@@ -314,7 +343,8 @@ class DirectoryStore:
         """Give the ids of the traces that begin with `prefix`."""
         if not _PREFIX.fullmatch(prefix):
             return []
-        return sorted(path.stem for path in (self.folder / "traces").glob(f"{prefix[:2]}*/{prefix}*.jsonl"))
+        found = {path.stem for path in (self.folder / "traces").glob(f"{prefix[:2]}*/{prefix}*.jsonl")}
+        return sorted(found.union(*(each.resolve(prefix) for each in self.further())))
 
     def _path(self, trace_id: str) -> Path:
         if not _TRACE_ID.fullmatch(trace_id):
@@ -339,8 +369,8 @@ class DirectoryStore:
 
     def trace_ids(self) -> list[str]:
         """List every trace, in no order."""
-        found = (path.stem for path in (self.folder / "traces").glob("??/*.jsonl"))
-        return [trace_id for trace_id in found if _TRACE_ID.fullmatch(trace_id)]
+        found = {path.stem for path in (self.folder / "traces").glob("??/*.jsonl") if _TRACE_ID.fullmatch(path.stem)}
+        return list(found.union(*(each.trace_ids() for each in self.further())))
 
     def changed_since(self, ns: int) -> list[str]:
         """List the traces that were written to at or after an instant, in nanoseconds since the epoch."""
@@ -349,7 +379,7 @@ class DirectoryStore:
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime_ns >= ns and _TRACE_ID.fullmatch(path.stem):
                     found.append(path.stem)
-        return found
+        return list(dict.fromkeys(found + [more for each in self.further() for more in each.changed_since(ns)]))
 
     def may_hold(self, trace_id: str, text: str) -> bool:
         """Tell at the cost of reading alone whether a trace can hold `text`, letter case aside; True where in doubt.
@@ -358,11 +388,18 @@ class DirectoryStore:
         """
         if not text.isascii() or not text.replace(" ", "").isalnum():
             return True
+        wanted = text.lower().encode()
         try:
-            raw = self._path(trace_id).read_bytes()
-        except OSError:
+            told = [raw for each in self.further() if (raw := each.raw(trace_id)) is not None]
+            if any(wanted in raw.lower() or any(letter in raw for letter in _LOWER_IN_ASCII) for raw in told):
+                return True
+            raw = self._path(trace_id).read_bytes() if not told or self._path(trace_id).exists() else b""
+        except (OSError, InputError):
             return True  # reading it in earnest names the error
-        return not raw.isascii() or text.lower().encode() in raw.lower()
+        return not raw.isascii() or wanted in raw.lower()
+
+
+_LOWER_IN_ASCII = ("\u212a".encode(), "\u0130".encode())  # the Kelvin sign, and I with a dot
 
 
 class Search:

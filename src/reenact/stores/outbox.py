@@ -163,7 +163,7 @@ class Outbox:
         found: list[Owed] = []
         with self._opened() as database:
             columns = "number, trace, at, size, spans, done"
-            rows = database.execute(f"SELECT {columns} FROM owed WHERE backend = ? ORDER BY number", (backend,))  # noqa: S608
+            rows = database.execute(f"SELECT {columns} FROM owed WHERE backend = ? ORDER BY number", (backend,))  # noqa: S608 - the columns are this module's
             for number, trace, at, length, count, done in rows:
                 if found and (count - done > spans or length > size):
                     break
@@ -173,6 +173,13 @@ class Outbox:
                 if spans <= 0 or size <= 0:
                     break
         return found
+
+    def first_owed(self, traces: str) -> str | None:
+        """Give the trace of what is owed first to any backend, of those like `traces` (`%` stands for any text)."""
+        with self._opened() as database:
+            row = database.execute("SELECT trace FROM owed WHERE trace LIKE ? ORDER BY number LIMIT 1", (traces,))
+            found = row.fetchone()
+        return str(found[0]) if found else None
 
     def settle(self, backend: int, settlement: Settlement) -> None:
         """Count what became of the first spans that were owed, and owe them no longer."""
@@ -361,7 +368,7 @@ def _take_off(database: sqlite3.Connection, backend: int, spans: int) -> None:
 
 def _account(database: sqlite3.Connection, number: int) -> Account:
     columns = "name, created, exported, referred, error, failed, delivered, tries, next_try"
-    row = database.execute(f"SELECT {columns} FROM backends WHERE number = ?", (number,)).fetchone()  # noqa: S608
+    row = database.execute(f"SELECT {columns} FROM backends WHERE number = ?", (number,)).fetchone()  # noqa: S608 - the columns are this module's
     oldest = database.execute("SELECT min(since) FROM owed WHERE backend = ?", (number,)).fetchone()[0]
     dropped = database.execute("SELECT reason, spans FROM dropped WHERE backend = ? ORDER BY reason", (number,))
     recordings = database.execute("SELECT recording FROM recordings WHERE backend = ?", (number,))

@@ -21,6 +21,7 @@ from reenact.testing.project import root_of
 from reenact.testing.verdicts import About, named
 from reenact.values.call import Unfinished
 from reenact.values.judgement import ReplayResult
+from reenact.values.lenient import as_text
 from reenact.values.run import Run
 
 if TYPE_CHECKING:
@@ -136,6 +137,9 @@ class Case:
             self.facts["first"] = judged.first
         if result is not None:
             self.facts["answered"] = str(sum(result.answered.values()))
+            renamed = sum("by renaming" in as_text(each.get("reason")) for each in result.ignored)
+            if renamed:
+                self.facts["renamed"] = str(renamed)
             unused = len(result.unconsumed) + result.not_reached
             if unused and judged.word != "fixed":  # whoever mends something leaves what was recorded behind
                 self.facts["unused"] = str(unused)

@@ -18,7 +18,8 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from reenact.pipeline.sources import Found
-from reenact.redact.engine import Engine, credentials_in
+from reenact.redact import in_force
+from reenact.redact.engine import Engine
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node, Run
@@ -49,13 +50,13 @@ class Portable:
 def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None) -> Portable:
     """Make the spans of a run, and of the other runs of its recording, fit to be kept in the project at `root`."""
     environ = os.environ if environ is None else environ
-    key = environ.get("REENACT_REDACTION_KEY", "").encode() or None
     cwd = Path(as_text(found.run.entry.get("cwd")) or root)
     spans: list[SpanRecord] = []
     replaced: dict[str, int] = {}
     paths: list[str] = []
     for run in (found.run, *found.siblings):
-        engine = Engine(key=key, salt=_salt(run, found.run), known=credentials_in(environ))
+        first = replace(run, salt=run.salt or found.run.salt, root=run.root or found.run.root)
+        engine = in_force.of_run(first, environ).engine(environ)
         for node in run.nodes:
             span = _redacted(_unplaced(node.span, root, cwd), engine)
             spans.append(span)
@@ -63,11 +64,6 @@ def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None)
         for rule, count in engine.replaced.items():
             replaced[rule] = replaced.get(rule, 0) + count
     return Portable(spans=tuple(spans), replaced=replaced, paths=tuple(paths))
-
-
-def _salt(run: Run, first: Run) -> str:
-    salt = run.salt or first.salt
-    return salt if re.fullmatch(r"(?:[0-9a-f]{2})+", salt) else ""
 
 
 def entered_by(spans: Sequence[SpanRecord], test: str) -> tuple[SpanRecord, ...]:

@@ -64,7 +64,8 @@ class Report:
         stale = self.stale()
         unused = [(facts["fixture"], facts["unused"]) for report, facts in told if "unused" in facts and report.passed]
         made = [facts for _, facts in told if "recorded" in facts or "added" in facts]
-        if not (stale or unused or made):
+        renamed = [(facts["fixture"], facts["renamed"]) for _, facts in told if "renamed" in facts]
+        if not (stale or unused or made or renamed):
             self._summarise(told, stale)
             return
         terminal.section("reenact")
@@ -73,6 +74,9 @@ class Report:
             terminal.line(f"{what} {facts['fixture']}")
         for fixture, count in unused[:_MOST]:
             terminal.line(f"{fixture}: {count} recorded calls were not asked for")
+        for fixture, count in renamed[:_MOST]:
+            calls = "1 call was" if count == "1" else f"{count} calls were"
+            terminal.line(f"{fixture}: {calls} matched by renaming redacted values, without the recording's key")
         for path in stale[:_MOST]:
             terminal.line(f"{named(path)}: no test uses it; delete it, or name it in a test")
         if (more := len(stale) - _MOST) > 0:

@@ -75,6 +75,10 @@ class ReplayResult:
     far: there the recording ends, and nothing after it can be judged."""
     killed: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Child processes that a signal ended in the middle of a call, as recorded: `call`, `id`, `signal`."""
+    redaction: dict[str, Json] | None = None
+    """What the program was given that redaction had replaced: `given`, each with `call`, `field`, `classes`; where it
+    diverged, whether that is the `cause` (`likely` or `possible`), `why`, and `keep`, the rules of a policy, in TOML,
+    that would keep them. None where nothing was given."""
     why: str = ""
     """Where it is `failed` or `unjudged`: why."""
     exit_code: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -90,6 +90,23 @@ class KitItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """Replaced values that a program was given in one place."""
+
+    node: str
+    """Id of the call."""
+    call: str
+    """Label of the call, or `run`."""
+    field: str
+    """`reply` of a model or over HTTP, `result` of a function, `stream`, `exception`; of the run `command line` or
+    `input`."""
+    classes: Mapping[str, int]
+    """How many, by class."""
+    tokens: frozenset[str] = frozenset()
+    """The tokens themselves, less masks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """How far a recording can be replayed, and why not further."""
 
@@ -98,6 +115,8 @@ class Verdict:
     kit: tuple[KitItem, ...] = ()
     redacted: int = 0
     """How many values redaction replaced. Where any is consumed, `exact` is up to redaction."""
+    given: tuple[Given, ...] = ()
+    """The replaced values that the program was given, by call and field: what it reads out of them is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +141,10 @@ class Run:
     surroundings: dict[str, Json] = field(default_factory=dict[str, Json])
     entry: dict[str, Json] = field(default_factory=dict[str, Json])
     salt: str = ""
+    policy_digest: str = ""
+    """Names the redaction policy that was in force; empty where none of ours was."""
+    key_id: str = ""
+    """Names the secret key of its tokens of guessable values; empty where the trace names none."""
 
     @property
     def started_ns(self) -> int:

@@ -8,6 +8,7 @@ from reenact.report.doctor import MEANS, grouped, listed
 from reenact.report.incident.incident import Incident
 from reenact.report.incident.markup import Child, Html, el, joined
 from reenact.report.incident.redaction import redaction
+from reenact.values.protection import Protection, protection
 from reenact.values.run import KitItem, Reason
 
 GRADES = {"exact": "good", "partial": "fair", "none": "bad"}
@@ -15,8 +16,10 @@ GRADES = {"exact": "good", "partial": "fair", "none": "bad"}
 _REASONS = 40
 _NOT_PROMISED = (
     (
-        "Only credentials are looked for: by published formats, by names such as api_key or password, and by the "
-        "values of variables such as *_API_KEY. Names, addresses and other personal data stand as they were said."
+        "What the policy names is looked for: by default credentials, by published formats, by names such as api_key "
+        "or password and by the values of variables such as *_API_KEY, and personal data that has a form (e-mail "
+        "addresses, phone numbers, cards, bank accounts, identity numbers, network addresses). Names of people, postal "
+        "addresses and whatever else is said in free text stand as they were said."
     ),
     "A secret in a format that nobody published may still stand here. Read the page before you send it on.",
     (
@@ -64,13 +67,24 @@ def redacted(incident: Incident) -> Html:
     return joined([*_redacted(incident), el("h3", "What this does not promise"), _list(_NOT_PROMISED)])
 
 
+def _before(said: Protection) -> str:
+    """Say what was done before the trace was written."""
+    if said.failed:
+        return f"No payloads were recorded, since the redaction policy could not be read: {said.failed}."
+    if said.name and said.name != "default":
+        return f"The redaction policy {said.name!r} was applied before the trace was written."
+    if said.name:
+        return "Credentials and structured personal data were replaced before the trace was written."
+    return "Credentials were replaced before the trace was written."
+
+
 def _redacted(incident: Incident) -> Iterator[Html]:
     found = redaction(incident.run)
     if found.policy:
         said = f" {found.counted:,} were replaced in its calls." if found.counted is not None else ""
         yield el(
             "p",
-            f"Credentials were replaced before the trace was written.{said} Policy digest ",
+            f"{_before(protection(incident.run))}{said} Policy digest ",
             el("code", found.policy),
             ".",
         )

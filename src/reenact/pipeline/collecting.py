@@ -1,0 +1,111 @@
+"""The embedded collector at work on a store: what comes in is kept, found by `ls`, and replayed as any recording."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from reenact.collect.intake import Decoding, Redact
+from reenact.collect.settings import Settings
+from reenact.export.sender import Sender
+from reenact.formats.otlp_proto import logs_of
+from reenact.graph.logs import trace_of
+from reenact.pipeline.forwarding import Forwarding
+from reenact.pipeline.posting import undelivered
+from reenact.stores.directory import DirectoryStore
+from reenact.stores.frames import FrameStore, Placed
+from reenact.values import frames as framing
+from reenact.values.appender import Appender
+
+if TYPE_CHECKING:
+    from reenact.collect.server import Server
+
+_AGAIN_S = 5.0
+"""So long after it died the keeper is started again."""
+
+
+def decoding(redact: Redact | None = None) -> Decoding:
+    """Say how requests are read, and what redacts them before they are written."""
+    return Decoding(trace_of=trace_of, logs_of=logs_of, redact=redact)
+
+
+def collect(
+    store: DirectoryStore,
+    settings: Settings,
+    *,
+    idle_s: float,
+    backends: Sequence[Sender] = (),
+    say: Callable[[str], None],
+    ready: Callable[[Server], None] = lambda _: None,
+) -> None:
+    """Collect until SIGTERM or SIGINT. Raises `InputError` where the store cannot be written, `OSError` for ports."""
+    store.prepare()
+    frames = FrameStore(store.folder)
+    appender = frames.appender()
+    forwarding: Forwarding | None = None
+    try:
+        forwarding = Forwarding(store, backends, say) if backends else None
+        asyncio.run(_collect(store, frames, appender, settings, idle_s, say, ready))
+    finally:
+        appender.close()
+        frames.close()
+        for standing in forwarding.close() if forwarding is not None else ():
+            say(undelivered(standing))
+
+
+async def _collect(
+    store: DirectoryStore,
+    frames: FrameStore,
+    appender: Appender,
+    settings: Settings,
+    idle_s: float,
+    say: Callable[[str], None],
+    ready: Callable[[Server], None],
+) -> None:
+    def note(written: Sequence[tuple[int, int, bytes]]) -> None:
+        frames.note(
+            Placed(segment=segment, at=at, size=len(frame), frame=framing.head(frame)) for segment, at, frame in written
+        )
+
+    from reenact.collect.server import Server
+
+    over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, over.set)
+    server = Server(settings, appender, note, say)
+    keeper = asyncio.create_task(_kept(store, idle_s, say))
+    try:
+        await server.start()
+        ready(server)
+        await over.wait()
+    finally:
+        await server.close()
+        keeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeper
+
+
+async def _kept(store: DirectoryStore, idle_s: float, say: Callable[[str], None]) -> None:
+    """Have a process of its own keep the store, at a lower priority, as long as this one lives."""
+    command = [sys.executable, "-m", "reenact", "store", "keep", "--store", str(store.folder), "--idle", str(idle_s)]
+    while True:
+        child = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
+        try:
+            code = await child.wait()
+            say(f"the keeper of the store ended with {code}; it is started again")
+            await asyncio.sleep(_AGAIN_S)
+        except asyncio.CancelledError:
+            if child.stdin is not None:
+                child.stdin.close()  # its sign to end
+            with suppress(TimeoutError, ProcessLookupError):
+                async with asyncio.timeout(10):
+                    await child.wait()
+            if child.returncode is None:
+                child.kill()
+            raise

@@ -1,0 +1,391 @@
+"""The search: which secrets and personal data are in a text, and where; each place once.
+
+The gate tells the places of anchors. Each detector's pattern is tried there and nowhere else, at every beginning once,
+and the tries are counted: a text made to be slow is given up (`TooHard`) before it is. What is spelled otherwise, or
+encoded, is opened round its marks and searched again; a finding in it is one in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote, quote_plus
+
+from reenact.contracts.detector import Detector
+from reenact.redact import decode
+from reenact.redact.fields import BYTES_KEYS, SENSITIVE_KEYS, TOKEN, TOKEN_MARK
+from reenact.redact.gate import ESCAPE, HIDING, KEY, KNOWN, Entry, Gate, runs
+from reenact.redact.names import CLASSES, Finder
+from reenact.redact.plan import KNOWN as KNOWN_SECRET
+
+_OF_NAMES: Final = 95_000
+"""The order of what a model holds for a name: behind all that has a form."""
+_DEEPEST: Final = 8
+"""Spellings inside of spellings are undone so often."""
+_TRIES: Final = 20_000
+_TRIES_PER_CHARACTER: Final = 2
+"""What a search may cost, in tries of a short pattern."""
+_SECONDS: Final = 10.0
+_SECONDS_PER_MEGABYTE: Final = 10.0
+"""A ceiling for what cannot be foreseen; ordinary texts stay a thousand times below."""
+_SLACK: Final = 2
+_WORD: Final = re.compile(r"[A-Za-z0-9_\-]{1,4096}")
+_IN_A_WORD: Final = re.compile(r"[A-Za-z0-9_\-]{2}")
+_PLAIN: Final = re.compile(r"[ !#-.0-\[\]-~]+")
+"""Characters that JSON spells in one way only."""
+_OF_PACKED: Final = 90
+_CONTINUED: Final = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 with which no character begins."""
+_OTHER_LETTERS: Final = tuple(bytes([c]) for c in (0xCE, 0xCF, *range(0xD0, 0xD5), 0xC9, 0xC4, 0xC5, 0xC7))
+"""How letters begin, in UTF-8, of which some look like those of ASCII."""
+
+
+class TooHard(Exception):
+    """A text takes too long to search."""
+
+
+class Inner(NamedTuple):
+    """What was found in a text that is encoded in another."""
+
+    text: str
+    found: list[Found]
+    encode: Callable[[str], str] | None
+
+
+class Found(NamedTuple):
+    """A value in a text that must go."""
+
+    start: int
+    end: int
+    name: str
+    secret: str
+    order: int
+    inner: Inner | None = None
+
+
+class Budget:
+    """What the search of one text may still cost, whatever is opened in it."""
+
+    __slots__ = ("_left", "_until", "_when")
+
+    def __init__(self, size: int) -> None:
+        self._left = self._when = _TRIES + _TRIES_PER_CHARACTER * size
+        self._until = 0.0 if size < 0 else time.monotonic() + _SECONDS + _SECONDS_PER_MEGABYTE * size / 1e6
+
+    def spend(self, tries: int) -> None:
+        """Pay for something. Raises `TooHard`."""
+        self._left -= tries
+        if self._left < self._when - _TRIES or self._left < 0:
+            self._when = self._left
+            if self._left < 0 or time.monotonic() > self._until:
+                raise TooHard
+
+
+class _Row(NamedTuple):
+    name: str
+    credential: bool
+    match: Callable[[str, int, int], re.Match[str] | None]
+    before: int
+    after: int
+    check: Callable[[str], bool] | None
+    order: int
+    grouped: bool
+    cost: int
+    needs: str
+
+
+def _row(number: int, detector: Detector) -> _Row:
+    pattern = re.compile(detector.pattern, re.ASCII)
+    if detector.before:  # the search is left to `re`, and still begins nowhere behind the anchor
+        pattern = re.compile(f"(?s:.{{0,{detector.before}}}?)(?P<whole_>{detector.pattern})", re.ASCII)
+    return _Row(
+        name=detector.name,
+        credential=detector.group == "credentials",
+        match=pattern.match,
+        before=detector.before,
+        after=detector.after + _SLACK,
+        check=detector.check,
+        order=detector.order * 1000 + number,
+        grouped="secret" in pattern.groupindex,
+        cost=1 + (detector.before + detector.after) // 256,
+        needs=detector.needs,
+    )
+
+
+class Scanner:
+    """Searches texts for what some detectors know, and for exact secrets. Immutable, and shared by threads."""
+
+    def __init__(self, detectors: Sequence[Detector], known: Iterable[str] = (), named: Finder | None = None) -> None:
+        self._named = named
+        self._rows = tuple(_row(number, each) for number, each in enumerate(detectors))
+        self._groups: Mapping[str, bool] = {
+            **dict.fromkeys(CLASSES.values(), False),
+            **{row.name: row.credential for row in self._rows},
+        }
+        self._spellings = _spellings(known)
+        self._everywhere = [
+            (row, re.compile(each.pattern, re.ASCII))
+            for row, each in zip(self._rows, detectors, strict=True)
+            if each.run == "text"
+        ]
+        words = {marks: None for spelled in self._spellings if (marks := _marks(spelled))}
+        self._unmarked = [secret for spelled, secret in self._spellings.items() if not _marks(spelled)]
+        self._marked: dict[str, list[tuple[str, str]]] = {word: [] for word in words}
+        for spelled, secret in self._spellings.items():
+            if marks := _marks(spelled):
+                self._marked[marks].append((spelled, secret))
+        self._gate = Gate(detectors, SENSITIVE_KEYS | BYTES_KEYS, words, decode.hiding())
+
+    def places(self, text: str) -> list[int] | None:
+        """Give, in order, the places in a text of JSON where a leaf, a key or a number is to be looked at.
+
+        None where a known secret cannot be told from the text as it stands.
+        """
+        if self._unmarked or self._everywhere or self._named is not None:
+            return None
+        data = text.encode("utf-8", "surrogatepass")
+        anchors = self._gate.anchors(data)
+        found = [at for at, _ in anchors]
+        found += decode.looks_packed(data, runs(data))
+        if len(data) != len(text):
+            found.sort()
+            found = list(map(_Characters(data).before, found))
+            if _has_other_letters(data):
+                found += decode.before_ascii(text)
+        found.sort()
+        return found
+
+    def is_clean(self, text: str) -> bool:
+        """Tell at a glance that nothing can be found in a text; False says nothing."""
+        return self.places(text) == []
+
+    def all_in(self, joined: str, budget: Budget) -> list[Found]:
+        """Give all that any detector finds in texts that are put together with `glance.BETWEEN`, in no order.
+
+        Some of it may read over what stands between two texts. Raises `TooHard`.
+        """
+        return self._found(joined, budget, None, 0)
+
+    def is_context(self, key: str) -> bool:
+        """Tell whether a key holds an anchor of any detector."""
+        text = f"{key}: "
+        return any(entry[0] >= 0 for _, entry in self._gate.anchors(text.encode("utf-8", "surrogatepass")))
+
+    def find(
+        self,
+        text: str,
+        budget: Budget | None = None,
+        *,
+        keep: Callable[[str], bool] | None = None,
+        depth: int = 0,
+    ) -> list[Found]:
+        """Find what must go, in order and each place once. Raises `TooHard`.
+
+        `keep` tells classes that stay.
+        """
+        spent = Budget(len(text)) if budget is None else budget
+        found = self._found(text, spent, keep, depth)
+        if found and keep is not None:
+            found = [each for each in found if not keep(each.name)]
+        return self.resolved(text, found) if found else []
+
+    def _found(self, text: str, budget: Budget, keep: Callable[[str], bool] | None, depth: int) -> list[Found]:  # noqa: C901, PLR0912 - the inner loop
+        data = text.encode("utf-8", "surrogatepass")
+        found: list[Found] = []
+        hidden: list[int] = []
+        tried: dict[int, int] = {}
+        rows, size = self._rows, len(text)
+        anchors = self._gate.anchors(data)
+        if len(data) != size:
+            anchors = _in_characters(data, anchors)
+        for at, (number, _, long, _) in anchors:
+            if number >= 0:
+                done = tried.get(number, 0)
+                if at < done:
+                    continue
+                row = rows[number]
+                low = max(done, at - row.before)
+                tried[number] = at + 1
+                high = at + long + row.after
+                if row.needs and text.find(row.needs, at, high) < 0:
+                    continue
+                match = row.match(text, low, high)
+                if match is None:
+                    budget.spend(row.cost)
+                elif (end := self._matched(text, row, match, low, high, found, budget)) > at:
+                    tried[number] = end
+            elif number == ESCAPE or (number == HIDING and decode.hides(text, at)):
+                hidden.append(at)
+            elif number == KNOWN:
+                self._known(text, at, text[at : at + long], found)
+        for secret in self._unmarked:
+            found += [Found(*m.span(), KNOWN_SECRET, secret, -1) for m in re.finditer(re.escape(secret), text)]
+        for row, pattern in self._everywhere:
+            for match in pattern.finditer(text):
+                self._matched(text, row._replace(before=0), match, 0, -1, found, budget)
+        if self._named is not None and depth == 0:
+            found += [Found(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._named(text)]
+        if depth < _DEEPEST:
+            if len(data) != size and _has_other_letters(data):
+                hidden += decode.before_ascii(text)
+            if hidden:
+                self._open(text, hidden, found, lambda inner: self._found(inner, budget, keep, depth + 1))
+            if depth == 0 and (form := decode.of_form(text)) is not None:  # of the same length: every place is the same
+                found += self._found(form, budget, keep, depth + 1)
+            self._unpack(text, data, found, budget, lambda inner: self.find(inner, budget, keep=keep, depth=depth + 1))
+        return found
+
+    def _matched(
+        self, text: str, row: _Row, match: re.Match[str], low: int, high: int, found: list[Found], budget: Budget
+    ) -> int:
+        """Take a match, and give where it ends; -1 where it is none."""
+        if match.end() == high < len(text):  # it may go on
+            match = row.match(text, low, high + 4 * row.after) or match
+        start, end = match.span("secret") if row.grouped else match.span("whole_") if row.before else match.span()
+        secret = text[start:end]
+        if not secret or (
+            row.check is not None and not row.check(secret) and "\x1f" not in match["whole_" if row.before else 0]
+        ):
+            budget.spend(row.cost)
+            return -1
+        after = end
+        if row.credential and _IN_A_WORD.match(text, end - 1, end + 1):  # a repeat has its end, a secret may go on
+            rest = _WORD.match(text, end)
+            end = rest.end() if rest else end
+            secret = text[start:end]
+        found.append(Found(start, end, row.name, secret, row.order))
+        return after
+
+    def _known(self, text: str, at: int, marks: str, found: list[Found]) -> None:
+        for spelled, secret in self._marked.get(marks, ()):
+            start = at - spelled.index(marks)
+            if start >= 0 and text.startswith(spelled, start):
+                found.append(Found(start, start + len(spelled), KNOWN_SECRET, secret, -len(spelled)))
+
+    def _open(self, text: str, places: list[int], found: list[Found], find: Callable[[str], list[Found]]) -> None:
+        places.sort()
+        for quoted in (False, True) if any(text[at] == "=" for at in places) else (False,):  # `q=20%3A` is either
+            view = decode.opened(text, places, quoted_printable=quoted)
+            for inner in find(view.text):
+                start, end, hidden = view.span(inner.start, inner.end)
+                if end > start and (hidden or text[start:end] == inner.secret):
+                    found.append(inner._replace(start=start, end=end))
+
+    def _unpack(
+        self, text: str, data: bytes, found: list[Found], budget: Budget, find: Callable[[str], list[Found]]
+    ) -> None:
+        known: dict[str, list[Found]] = {}
+        characters = None if len(data) == len(text) else _Characters(data)
+        for start, end, run in decode.texts_in(data, runs(data)):
+            if characters is not None:
+                start, end = characters.before(start), characters.before(end)  # noqa: PLW2901 - from here on characters are meant
+            if run is None:
+                found[:] = [each for each in found if not start < each.start < each.end <= end]
+                continue
+            budget.spend(1 + len(run.text) // 64)
+            inner = known.get(run.text)
+            if inner is None:
+                inner = known[run.text] = find(run.text)
+            if inner:
+                first = inner[0]
+                held = Inner(run.text, inner, run.encode)
+                found.append(Found(start, end, first.name, first.secret, _OF_PACKED * 1000, held))
+
+    def resolved(self, text: str, found: list[Found]) -> list[Found]:
+        """Let each place have one finding: the lower order first, then the longer. Tokens are nobody's."""
+        taken: list[tuple[int, int, bool]] = []
+        kept: list[Found] = []
+        if TOKEN_MARK.lower() in text.lower():
+            taken = [(*match.span(), True) for match in TOKEN.finditer(text)]
+            found = [each for each in found if not _touches(each, taken)]
+        for each in sorted(found, key=lambda item: (item.order // 1000, item.start, -item.end, item.order)):
+            credential = self._groups.get(each.name, True)
+            free, by_credential = _free(each.start, each.end, taken)
+            if free == [(each.start, each.end)]:
+                kept.append(each)
+            elif credential or not by_credential:
+                for start, end in free:
+                    if any(map(str.isalnum, text[start:end])):
+                        kept.append(Found(start, end, each.name, text[start:end], each.order))
+            else:
+                continue
+            for start, end in free:
+                insort(taken, (start, end, credential))
+        kept.sort()
+        return kept
+
+
+class _Characters:
+    """Turns places in a text in UTF-8, asked for in order, into places in the text."""
+
+    __slots__ = ("_at", "_count", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at, self._count = data, 0, 0
+
+    def before(self, place: int) -> int:
+        """Count the characters before a place."""
+        if place != self._at:
+            self._count += len(self._data[self._at : place].translate(None, _CONTINUED))
+            self._at = place
+        return self._count
+
+
+def _in_characters(data: bytes, anchors: list[tuple[int, Entry]]) -> list[tuple[int, Entry]]:
+    anchors.sort(key=_start_of)
+    before = _Characters(data).before
+    return [(before(at), entry) for at, entry in anchors]
+
+
+def _has_other_letters(data: bytes) -> bool:
+    return any(first in data for first in _OTHER_LETTERS)
+
+
+def _start_of(anchor: tuple[int, Entry]) -> int:
+    return anchor[0]
+
+
+def _touches(found: Found, taken: list[tuple[int, int, bool]]) -> bool:
+    at = bisect_right(taken, (found.start, found.start, False))
+    return any(a < found.end and found.start < b for a, b, _ in taken[max(0, at - 1) : at + 2])
+
+
+def _free(start: int, end: int, taken: list[tuple[int, int, bool]]) -> tuple[list[tuple[int, int]], bool]:
+    """Give what of a stretch nobody has taken, and whether a credential has taken any of it."""
+    free: list[tuple[int, int]] = []
+    by_credential = False
+    at = max(0, bisect_right(taken, (start, start, False)) - 1)
+    low = start
+    for a, b, credential in taken[at:]:
+        if a >= end:
+            break
+        if b <= low:
+            continue
+        by_credential = by_credential or credential
+        if a > low:
+            free.append((low, a))
+        low = max(low, b)
+    if low < end:
+        free.append((low, end))
+    return free, by_credential
+
+
+def _spellings(known: Iterable[str]) -> dict[str, str]:
+    """Give every spelling in which exact secrets are looked for, the longest first, and what each stands for."""
+    found: dict[str, str] = {}
+    for secret in sorted(set(known), key=lambda each: (-len(each), each)):
+        for spelled in (secret, quote(secret, safe=""), quote_plus(secret), quote(secret)):
+            found.setdefault(spelled, secret)
+    return found
+
+
+def _marks(spelled: str) -> str:
+    """Give the longest stretch of a secret that JSON spells as it is; empty where none is long enough."""
+    marks = max(_PLAIN.findall(spelled), key=len, default="")
+    return marks if len(marks) >= 4 else ""
+
+
+__all__ = ["KEY", "Budget", "Found", "Inner", "Scanner", "TooHard"]

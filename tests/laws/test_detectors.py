@@ -1,0 +1,225 @@
+"""What holds for every detector, whoever wrote it: found by looking into the family, judged by its examples."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from golden_cases import GOLDEN
+from reenact.contracts.detector import Detector
+from reenact.redact.engine import Engine
+from reenact.redact.plan import discovered
+from reenact.redact.scan import Scanner, TooHard
+
+SALT = "00" * 16
+KEY = b"a secret that never travels, of these tests"
+DETECTORS = discovered()
+NAMES = sorted({detector.name for detector in DETECTORS})
+ROWS = [pytest.param(row, id=f"{row.name}-{number}") for number, row in enumerate(DETECTORS)]
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    held: dict[str, dict[str, Any]] = {}
+    for path in sorted((GOLDEN / "detectors").glob("*.json")):
+        held |= json.loads(path.read_text(encoding="utf-8"))
+    return held
+
+
+EXAMPLES = _examples()
+FOUND = [
+    pytest.param(name, item, id=f"{name}-{number}")
+    for name, held in EXAMPLES.items()
+    for number, item in enumerate(held["found"])
+]
+NOT = [
+    pytest.param(name, text, id=f"{name}-{number}")
+    for name, held in EXAMPLES.items()
+    for number, text in enumerate(held["not"])
+]
+
+
+def spelled(item: dict[str, str]) -> tuple[str, str]:
+    """Give an example's text and the value in it; values are kept in two parts, so that no file holds one."""
+    value = item["prefix"] + item["rest"]
+    return item.get("before", "") + value + item.get("after", ""), value
+
+
+def engine() -> Engine:
+    return Engine(key=KEY, salt=SALT, shared=False)
+
+
+def test_there_are_at_least_a_hundred_token_formats_of_services() -> None:
+    generic = {
+        "assignment",
+        "authorization",
+        "cookie",
+        "url_secret",
+        "url_password",
+        "command_secret",
+        "connection_password",
+    }
+    services = {detector.name for detector in DETECTORS if detector.group == "credentials"} - generic
+    assert len(services) >= 150
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_class_has_examples_and_lookalikes(name: str) -> None:
+    assert len(EXAMPLES[name]["found"]) >= 2
+    assert len(EXAMPLES[name]["not"]) >= 2
+    assert re.fullmatch(r"[a-z0-9_]{2,40}", name)
+
+
+def test_no_examples_are_left_behind() -> None:
+    assert set(EXAMPLES) == set(NAMES)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_row_keeps_the_contract(row: Detector) -> None:
+    assert row.anchors, "nothing would ever look for it"
+    assert all(anchor.isascii() and (len(anchor) >= 2 or anchor == "@") for anchor in row.anchors)
+    assert row.run in {"", "shapes"}
+    assert row.run == "" or all("0" in anchor for anchor in row.anchors), "a text without a digit has no shape"
+    assert not re.search(r"\(\?P=|\\[1-9]", row.pattern), "a backreference is not linear"
+    bare = re.sub(r"\\.|\[(?:\\.|[^\]])*\]", "", row.pattern)
+    assert not re.search(r"[*+]|\{\d*,\}", bare), "every repeat has a bound"
+    re.compile(row.pattern, re.ASCII)
+
+
+SURROUNDINGS = {
+    "alone": "{}",
+    "in a sentence": "It is {} , keep it.",
+    "at the start": "{} is what I got",
+    "at the end": "what I got is\n{}",
+    "in Chinese": "密钥是{}。好的",
+    "in brackets": "({})",
+    "behind a tab": "\t{}\r\nnext",
+    "in Markdown": "- `{}`\n- next",
+}
+
+
+@pytest.mark.parametrize(("name", "item"), FOUND)
+def test_every_example_is_found_wherever_it_stands(name: str, item: dict[str, str]) -> None:
+    text, value = spelled(item)
+    for where, around in SURROUNDINGS.items():
+        told = engine()
+        whole = around.replace("{}", text)
+        clean = told.text(whole)
+        assert value not in clean, where
+        assert told.replaced[name] >= 1, (where, told.replaced)
+        assert told.text(clean) == clean, where
+
+
+@pytest.mark.parametrize(("name", "item"), FOUND)
+def test_every_example_is_found_in_json_and_urls(name: str, item: dict[str, str]) -> None:
+    text, value = spelled(item)
+    document = {"note": text, "list": [{"inner": json.dumps({"deep": text})}], text: 1}
+    for spelling in (json.dumps(document), json.dumps(document, ensure_ascii=False), json.dumps(document, indent=1)):
+        told = engine()
+        clean = json.loads(told.text(spelling))
+        assert value not in json.dumps(clean, ensure_ascii=False).encode().decode("unicode_escape", "replace")
+        assert value not in str(clean)
+        assert told.replaced[name] >= 1
+        assert set(clean) - {"note", "list"}, "the key is there, under another name"
+    told = engine()
+    line = f"GET https://host.example/search?q={quote(text)} HTTP/1.1"
+    assert quote(value) not in told.text(line)
+
+
+@pytest.mark.parametrize(("name", "text"), NOT)
+def test_no_lookalike_is_taken(name: str, text: str) -> None:
+    for around in ("{}", "It is {} there."):
+        told = engine()
+        told.text(around.replace("{}", text))
+        assert told.replaced[name] == 0
+
+
+LETTERS = str.maketrans(
+    {**dict.fromkeys("0123456789", "0"), **{chr(c): "A" for c in (*range(65, 91), *range(97, 123))}}
+)
+
+
+def admits(row: Detector, text: str, start: int, end: int) -> bool:
+    """Tell whether the gate opens a window that holds a match, as the contract says."""
+    searched = text.translate(LETTERS) if row.run else text.lower() if row.any_case else text
+    for anchor in row.anchors:
+        wanted = anchor.lower() if row.any_case and not row.run else anchor
+        at = searched.find(wanted)
+        while at >= 0:
+            if at - row.before <= start <= at and end <= at + len(anchor) + row.after:
+                return True
+            at = searched.find(wanted, at + 1)
+    return False
+
+
+def shortened(pattern: str) -> str:
+    """Describe some of what a pattern describes: each repeat at most six times more than it must."""
+    return re.sub(r"\{([0-9]+),([0-9]+)\}", lambda m: f"{{{m[1]},{min(int(m[2]), int(m[1]) + 6)}}}", pattern)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS)
+@settings(max_examples=4, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
+@given(data=st.data())
+def test_the_gate_lets_every_match_through(row: Detector, data: st.DataObject) -> None:
+    """Whatever the pattern describes has an anchor near enough; else the pattern would never be tried."""
+    pattern = re.compile(shortened(row.pattern), re.ASCII)
+    text = data.draw(st.from_regex(pattern, alphabet=st.characters(codec="ascii")))
+    for match in pattern.finditer(text):
+        assert admits(row, text, *match.span()), match[0]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_window_is_as_long_as_the_longest_match(row: Detector) -> None:
+    longest = re._parser.parse(row.pattern).getwidth()[1]  # type: ignore[attr-defined]  # no public name tells it
+    assert longest <= row.before + row.after + min(map(len, row.anchors))
+
+
+def hostile(row: Detector, size: int) -> list[str]:
+    """Give texts that are made to be slow: beginnings over and over, none of which comes to an end."""
+    begun = row.anchors[0].replace("A", "b").replace("0", "7") if row.run else row.anchors[0]
+    fillers = ["a", "7", "7 ", "aB3-", "a.", ".7", "7-7", " ", "A7", "=", "::7", "\\"]
+    made = [
+        begun * (size // len(begun)),
+        begun + "a" * size,
+        begun + "a1" * (size // 2),
+        *((f * size)[:size] for f in fillers),
+    ]
+    made += [(begun + filler) * (size // len(begun + filler)) for filler in fillers]
+    for item in EXAMPLES[row.name]["found"][:2]:
+        text, value = spelled(item)
+        made += [
+            text[: text.index(value) + len(value) // 2] * (size // max(1, len(text) // 2)),
+            value[:-1] * (size // len(value)),
+        ]
+    return [each[:size] for each in made]
+
+
+def work(scanner: Scanner, text: str) -> float:
+    best = math.inf
+    for _ in range(3):
+        start = time.thread_time()
+        with suppress(TooHard):  # given up is replaced whole
+            scanner.find(text)
+        best = min(best, time.thread_time() - start)
+    return best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS)
+def test_four_times_the_text_is_four_times_the_work(row: Detector) -> None:
+    """A quadratic pattern needs sixteen times; processor time of the thread, so that a busy machine does not matter."""
+    scanner = Scanner([row])
+    for small, large in zip(hostile(row, 6_000), hostile(row, 24_000), strict=True):
+        took = work(scanner, large)
+        if took > 0.02:
+            assert took < 9 * max(work(scanner, small), 0.002), large[:60]
+        assert took < 3.0, large[:60]

@@ -1,0 +1,135 @@
+"""Redaction is never in the way of a replay: every exchange of the matrix under two policies, here and elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from matrix import cassettes
+from matrix.exchange import Exchange
+from matrix.redacted import IBAN, MAIL, PHONE, planted, wrong
+from matrix.under_policies import POLICIES
+from matrix.whole import WAYS, Way, Whole, every
+
+ROOT = Path(__file__).resolve().parents[2]
+FOUND = {
+    "own cases": {sdk: cassettes.golden(sdk) for sdk in ("openai", "anthropic")},
+    "cassettes": {sdk: [e for e in cassettes.discovered(sdk) if not e.excluded] for sdk in ("openai", "anthropic")},
+}
+
+
+def with_what_is_left(*, strict: bool) -> list[Any]:
+    """Give the policies; what is not solved yet is said, and noticed once it is."""
+    why = "payloads taken whole: arguments of calls that a stream interleaves are no JSON; some texts get two tokens"
+    left = pytest.mark.xfail(strict=strict, reason=why)
+    return [pytest.param(each, marks=[left] if "everything" in each else []) for each in POLICIES]
+
+
+def judged(
+    exchanges: list[Exchange],
+    way: Way,
+    folder: Path,
+    policy: str,
+    *,
+    keyless: bool,
+    note: Callable[[str, object], None],
+) -> None:
+    """Record under a policy, replay, see that nothing was missed and that what must come back came back."""
+    elsewhere = folder / "elsewhere" if keyless else None
+    exchanges = [each if number % 3 == 0 else planted(each) for number, each in enumerate(exchanges)]
+    whole = every(exchanges, way, folder / "store", policy=POLICIES[policy], elsewhere=elsewhere)
+    found = {each.name: wrong(each, whole) for each in exchanges}
+    misses = [entry for entry in whole.passed.ledger if entry["t"] == "miss"]
+    renamed = sum("by renaming" in str(entry.get("reason")) for entry in whole.passed.ledger)
+    opaque, replaced = (sum(each[place] for each in found.values()) for place in (1, 2))
+    where = "without the key" if keyless else "with the key"
+    note(
+        "figure",
+        f"redacted by {policy}, {where} ({way}): {len(exchanges)} exchanges, {len(whole.passed.calls)} calls, "
+        f"{len(misses)} misses, {renamed} by renaming, {opaque} opaque values equal, {replaced} values replaced",
+    )
+    assert misses == []
+    told = "".join(str(value) for node in whole.passed.run.nodes for value in node.span.attributes.values())
+    assert [value for value in (MAIL, PHONE, IBAN) if value in told] == []
+    assert replaced > 0
+    assert unfinished(whole) == {}, whole.passed.unconsumed
+    assert {name: told[0] for name, told in found.items() if told[0]} == {}
+
+
+def unfinished(whole: Whole) -> dict[str, int]:
+    """Count what a replay did beside answering every call once."""
+    counts = Counter(whole.passed.counts)
+    for harmless in ("ignored", "renamed", "left"):  # how a stream is closed is a matter of time
+        counts.pop(harmless, None)
+    left = counts - Counter({"answered": len(whole.passed.calls)})
+    return dict(left) | ({"unconsumed": len(whole.passed.unconsumed)} if whole.passed.unconsumed else {})
+
+
+@pytest.mark.parametrize("keyless", [False, True], ids=["with the key", "without the key"])
+@pytest.mark.parametrize("policy", with_what_is_left(strict=True))
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"])
+def test_own_cases_replay_under_a_policy(
+    tmp_path: Path, sdk: str, policy: str, record_property: Callable[[str, object], None], *, keyless: bool
+) -> None:
+    judged(FOUND["own cases"][sdk], WAYS[0], tmp_path, policy, keyless=keyless, note=record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "keyless"),
+    [(WAYS[0], False), (WAYS[3], False), (WAYS[0], True)],
+    ids=lambda value: str(value) if isinstance(value, Way) else ("without the key" if value else "with the key"),
+)
+@pytest.mark.parametrize("policy", with_what_is_left(strict=False))
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"])
+@pytest.mark.parametrize("source", FOUND)
+def test_every_exchange_replays_under_a_policy(
+    tmp_path: Path,
+    source: str,
+    sdk: str,
+    policy: str,
+    way: Way,
+    record_property: Callable[[str, object], None],
+    *,
+    keyless: bool,
+) -> None:
+    if not FOUND[source][sdk]:
+        pytest.skip(cassettes.ABSENT)
+    judged(FOUND[source][sdk], way, tmp_path, policy, keyless=keyless, note=record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("test_seam", 12), ("test_anthropic_seam", 12), ("test_failures", 8), ("test_foreign_streams", 1)],
+    ids=str,
+)
+def test_every_program_of_the_seam_replays_under_a_policy(
+    tmp_path: Path, name: str, least: int, record_property: Callable[[str, object], None]
+) -> None:
+    told = tmp_path / "told.jsonl"
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "matrix.under_policies", "-n", "2"]
+    environ = {**os.environ, "REENACT_MATRIX_TOLD": str(told), "PYTHONPATH": str(ROOT / "tests")}
+    words.append(str(Path("tests", "matrix", f"{name}.py")))
+    with contextlib.suppress(subprocess.TimeoutExpired):  # on a busy machine: what came so far is judged
+        subprocess.run(words, cwd=ROOT, env=environ, check=False, capture_output=True, timeout=100)
+    lines: list[dict[str, Any]] = [json.loads(line) for line in told.read_text(encoding="utf-8").splitlines()]
+    counted: Counter[str] = Counter()
+    for line in lines:
+        counted[f"{line['policy']} programs"] += 1
+        counted[f"{line['policy']} calls"] += line["calls"]
+        counted[f"{line['policy']} misses"] += line["misses"] - line["plain_misses"]
+    record_property("figure", f"programs of {name} under policies: {dict(counted)}")
+    assert [line for line in lines if line["misses"] > line["plain_misses"]] == []
+    assert [line for line in lines if line["unconsumed"] > line["plain_unconsumed"]] == []
+    assert {line["policy"] for line in lines} == set(POLICIES)
+    assert len(lines) >= 2 * least
