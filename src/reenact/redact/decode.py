@@ -63,16 +63,32 @@ _FOLDED: Final = {
 }
 _IGNORE: Final = re.compile(f"[{_IGNORED}]")
 
-_SPELLED: Final = (
-    r"(?:%[0-9A-Fa-f]{2})+"
-    r"|\\u\{[0-9A-Fa-f]{1,6}\}"
-    r"|(?:\\u[0-9A-Fa-f]{4})+|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|\\N\{[A-Za-z0-9 \-]{1,60}\}"
-    r"|\\[/\\]|\\\r?\n[ \t]{0,40}"
-    r"|&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,12});?"
+_AFTER_MARK: Final = (
+    r"(?<=%)[0-9A-Fa-f]{2}(?:%[0-9A-Fa-f]{2})*"
+    r"|(?<=\\)(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}(?:\\u[0-9A-Fa-f]{4})*|U[0-9A-Fa-f]{8}"
+    r"|x[0-9A-Fa-f]{2}(?:\\x[0-9A-Fa-f]{2})*|N\{[A-Za-z0-9 \-]{1,60}\}|[/\\]|\r?\n[ \t]{0,40})"
+    r"|(?<=&)(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,12});?"
 )
-_SINGLE: Final = f"[{_IGNORED}{_COMPATIBLE}{_DIGITS}{_ALIKE}{_BETWEEN}]"
-_ESCAPED: Final = re.compile(f"{_SPELLED}|{_SINGLE}")
-_QUOTED_PRINTABLE: Final = re.compile(rf"=\r?\n|(?:=[0-9A-F]{{2}})+|{_SPELLED}|{_SINGLE}")
+_SINGLE: Final = f"{_IGNORED}{_COMPATIBLE}{_DIGITS}{_ALIKE}{_BETWEEN}"
+_AFTER_EQUALS: Final = r"(?<==)(?:\r?\n|[0-9A-F]{2}(?:=[0-9A-F]{2})*)"
+
+
+def _spelled(*, quoted_printable: bool, in_ascii: bool) -> re.Pattern[str]:
+    """Make the pattern of one spelling: first one character of a set, by which `re` goes quickly to where one may be."""
+    marks, after = r"%\\&", _AFTER_MARK
+    if quoted_printable:
+        marks, after = f"={marks}", f"{_AFTER_EQUALS}|{after}"
+    if not in_ascii:
+        marks, after = f"{marks}{_SINGLE}", f"{after}|(?<=[{_SINGLE}])"
+    return re.compile(f"[{marks}](?:{after})")
+
+
+_SPELLINGS: Final = {
+    (quoted, in_ascii): _spelled(quoted_printable=quoted, in_ascii=in_ascii)
+    for quoted in (False, True)
+    for in_ascii in (False, True)
+}
+"""By whether it is quoted-printable, and whether the text is in ASCII."""
 
 
 def fold(text: str) -> str:
@@ -106,6 +122,17 @@ def hides(text: str, place: int) -> bool:
         return True
     before, after = text[place - 1 : place] if place else "", text[place + 1 : place + 2]
     return "!" <= before <= "~" or "!" <= after <= "~" or _IGNORE.match(after) is not None or after.isalnum()
+
+
+def may_hide(text: str, place: int, length: int) -> bool:
+    """Tell whether an escape at a place hides anything: a soft line break does inside of a word alone.
+
+    Quoted-printable (RFC 2045, 6.7) spells an equals sign `=3D`, so that a row of them is none: it underlines a title.
+    """
+    if text[place] != "=" or text[place + length - 1] != "\n":
+        return True
+    before, after = text[place - 1 : place], text[place + length : place + length + 1]
+    return before != "=" and bool(after) and not after.isspace()
 
 
 def _spread(ranges: str) -> list[str]:
@@ -144,7 +171,7 @@ class View:
 
 def opened(text: str, places: Iterable[int], *, quoted_printable: bool) -> View:
     """Open a text around `places`, which are in order. Stretches that are apart are apart in the view."""
-    pattern = _QUOTED_PRINTABLE if quoted_printable else _ESCAPED
+    pattern = _SPELLINGS[quoted_printable, text.isascii()]
     made = _Making(text, pattern)
     low = high = -1
     for place in places:

@@ -21,7 +21,8 @@ KNOWN: Final = -2
 KEY: Final = -3
 HIDING: Final = -4
 _ESCAPES: Final = (
-    *("\\u", "\\U000", "\\N{", "\\/", "\\\n", "\\\r\n", "&#", "=\n", "=\r\n"),
+    *("\\U000", "\\/", "\\\n", "\\\r\n", "&#", "=\n", "=\r\n"),
+    *(f"\\u{digit}" for digit in "{0123456789abcdef"),
     *(f"\\x{digit}" for digit in "234567"),
     *("%20", "%22", "%25", "%27", "%2B", "%2D", "%2E", "%3", "%4", "%5", "%6", "%7", "%E2%80", "%EF%B", "%C2%A"),
     *("&commat", "&period", "&lowbar", "&colon", "&equals", "&quot", "&amp", "&sol", "&dash", "&hyphen", "&plus"),
@@ -33,6 +34,8 @@ _SHAPES: Final = bytes(48 if 48 <= c <= 57 else 65 if 65 <= c <= 90 or 97 <= c <
 _ENDLESS: Final = b"0" * 32
 _NUMBERLESS: Final = b"x" * 32
 _RUNS: Final = bytes(98 if chr(c).isascii() and chr(c).isalnum() else 120 for c in range(256))
+SLACK: Final = 2
+"""How far behind `after` a pattern may look."""
 _LONG: Final = 16
 """The shortest run of letters and digits that may be a text encoded."""
 _RUN: Final = b"b" * _LONG
@@ -47,9 +50,12 @@ _ALONE: Final = ("(?<![A-Za-z0-9", "(?<![0-9A-Za-z", r"(?<![\w")
 _LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _OF_WORDS: Final = frozenset(b"0A")
 
-Entry = tuple[int, bytes, int, bool]
+Entry = tuple[int, bytes, int, bool, bytes, int]
 """What a literal in the automaton says: a detector's number or one of `ESCAPE`, `KNOWN`, `KEY`, `HIDING`; how it is
-spelled, empty where it is meant in any case; its length; whether it counts only where no letter stands before it."""
+spelled, empty where it is meant in any case; its length; whether it counts only where no letter stands before it; what
+must stand behind it, empty for nothing; and within so many bytes."""
+_WIDEST: Final = 4
+"""Bytes of a character in UTF-8, at most."""
 
 
 class Gate:
@@ -71,20 +77,24 @@ class Gate:
             spelled = anchor.encode()
             lowered = spelled.lower()
             exact = b"" if any_case or (spelled == lowered and not _LETTER.search(spelled)) else spelled
-            words[lowered][row, exact, len(anchor), apart] = None
+            needs = detectors[row].needs.encode() if row >= 0 else b""
+            within = _WIDEST * (detectors[row].after + SLACK) if needs else 0
+            words[lowered][row, exact, len(anchor), apart, needs, within] = None
 
         for row, detector in enumerate(detectors):
             apart = detector.pattern.startswith(_APART)
             for anchor in detector.anchors:
                 if detector.run:
-                    shapes[anchor.encode()][row, b"", len(anchor), not detector.before and _alone(detector)] = None
+                    alone = not detector.before and _alone(detector)
+                    shapes[anchor.encode()][row, b"", len(anchor), alone, b"", 0] = None
                 else:
                     put(row, anchor, any_case=detector.any_case, apart=apart and not detector.before)
         for row, anchors in ((KEY, keys), (ESCAPE, _ESCAPES)):
             for anchor in anchors:
                 put(row, anchor, any_case=True)
+        put(ESCAPE, "\\N{")
         for literal in hiding:
-            words[literal][HIDING, b"", 1, False] = None
+            words[literal][HIDING, b"", 1, False, b"", 0] = None
         for secret in known:
             put(KNOWN, secret)
         self._words, self._entries = _automaton(words)
@@ -99,18 +109,21 @@ class Gate:
         put = found.append
         entries = self._entries
         before, ended = -1, -2
+        escapes = b"\\" in data or b"%" in data
         for index, start, end in self._words.find_matches_as_indexes(data.lower(), overlapping=True):
             if index == before and start == ended + 1:
                 ended = start
                 continue
             before = -1
             for entry in entries[index]:
-                spelled = entry[1]
-                if (not spelled or data[start:end] == spelled) and not (
-                    entry[3] and start and data[start - 1] in _LETTERS and _inside(data, start)
-                ):
-                    put((start, entry))
-                    before, ended = index, start
+                if entry[1] and data[start:end] != entry[1]:
+                    continue
+                if entry[3] and start and data[start - 1] in _LETTERS and not (escapes and _escaped(data, start)):
+                    continue
+                if entry[4] and data.find(entry[4], end, end + entry[5]) < 0:
+                    continue
+                put((start, entry))
+                before, ended = index, start
         if self._shapes is not None:
             shape = data.translate(_SHAPES)
             if _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
@@ -129,10 +142,10 @@ def _alone(detector: Detector) -> bool:
     return detector.pattern.startswith(_ALONE)
 
 
-def _inside(data: bytes, start: int) -> bool:
-    """Tell whether a place behind a letter is inside of a word, and no escape ends there."""
-    before = data[max(0, start - 6) : start]
-    return b"\\" not in before and b"%" not in before
+def _escaped(data: bytes, start: int) -> bool:
+    """Tell whether an escape may end where a word seems to go on."""
+    low = start - 6 if start > 6 else 0
+    return data.find(b"\\", low, start) >= 0 or data.find(b"%", low, start) >= 0
 
 
 def runs(data: bytes) -> list[tuple[int, int]]:

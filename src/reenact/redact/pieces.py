@@ -91,7 +91,7 @@ def scrubbed(pieces: Sequence[bytes], means: Means) -> list[bytes]:
 def edits_of(text: str, means: Means) -> list[Edit]:
     """Give what is to be changed in the text of a stream, in order."""
     events, plain = _events(text)
-    fields = _fields(events)
+    fields = _fields(events, whole=means.whole is not None)
     if plain:
         fields[("data",)] = plain
     joined = {field: "".join(part.text for part in parts) for field, parts in fields.items()}
@@ -146,14 +146,19 @@ def _values(text: str, start: int, end: int) -> Iterator[_Event]:
                 at += 1
 
 
-def _fields(events: list[_Event]) -> dict[Field, list[_Part]]:
-    """Put the texts of events together by what they belong to; what is the same in all of them is no text."""
+def _fields(events: list[_Event], *, whole: bool = False) -> dict[Field, list[_Part]]:
+    """Put the texts of events together by what they belong to; what is the same in all of them is no text.
+
+    What is taken `whole` becomes something else where it is the arguments of a call, be it in one piece.
+    """
     fields: defaultdict[Field, list[_Part]] = defaultdict(list)
     for number, event in enumerate(events):
         if isinstance(event.value, dict | list):
             _collect(event.value, (), (), (), number, fields)
     return {
-        field: parts for field, parts in fields.items() if len(parts) > 1 and len({part.text for part in parts}) > 1
+        field: parts
+        for field, parts in fields.items()
+        if (len(parts) > 1 and len({part.text for part in parts}) > 1) or (whole and parts[0].path[-1] in _ARGUMENTS)
     }
 
 
@@ -193,11 +198,8 @@ def _parted(text: str, parts: list[_Part], means: Means) -> Iterator[tuple[tuple
         new = means.joined(text, path)
         if path[-1] in _ARGUMENTS and text.lstrip()[:1] == "{" and new[:1] != "{":
             new = _CUT_OFF + new + '"'  # arguments that were cut off stay arguments that are cut off
-        for part in parts:
-            if new != text:
-                yield (part.event, part.path), new
-                new = ""
-                text = "\0"
+        for part in parts:  # of one that stays, each part does: alone it would look like something else
+            yield (part.event, part.path), part.text if new == text else new if part is parts[0] else ""
         return
     if means.is_clean(text):
         return
@@ -242,7 +244,9 @@ def _looks_of(number: int, changed: dict[tuple[int, Path], str], means: Means) -
 
     def leaf(value: str, key: str, path: Path) -> str | None:
         new = changed.get((number, path))
-        return looks.leaf(value, key, path) if new is None else new
+        if new is None:
+            return looks.leaf(value, key, path)
+        return None if new == value else new
 
     return Looks(leaf=leaf, number=looks.number, key=looks.key, whole=looks.whole, mask=looks.mask)
 

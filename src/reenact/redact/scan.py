@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus
 from reenact.contracts.detector import Detector
 from reenact.redact import decode
 from reenact.redact.fields import BYTES_KEYS, SENSITIVE_KEYS, TOKEN, TOKEN_MARK
-from reenact.redact.gate import ESCAPE, HIDING, KEY, KNOWN, Entry, Gate, runs
+from reenact.redact.gate import ESCAPE, HIDING, KEY, KNOWN, SLACK, Entry, Gate, runs
 from reenact.redact.names import CLASSES, Finder
 from reenact.redact.plan import KNOWN as KNOWN_SECRET
 
@@ -31,11 +31,12 @@ _TRIES_PER_CHARACTER: Final = 2
 _SECONDS: Final = 10.0
 _SECONDS_PER_MEGABYTE: Final = 10.0
 """A ceiling for what cannot be foreseen; ordinary texts stay a thousand times below."""
-_SLACK: Final = 2
 _WORD: Final = re.compile(r"[A-Za-z0-9_\-]{1,4096}")
 _IN_A_WORD: Final = re.compile(r"[A-Za-z0-9_\-]{2}")
 _PLAIN: Final = re.compile(r"[ !#-.0-\[\]-~]+")
 """Characters that JSON spells in one way only."""
+_OF_A_BREAK: Final = 3
+"""Characters in a line's end that is escaped, at most."""
 _OF_PACKED: Final = 90
 _CONTINUED: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 with which no character begins."""
@@ -94,7 +95,6 @@ class _Row(NamedTuple):
     order: int
     grouped: bool
     cost: int
-    needs: str
 
 
 def _row(number: int, detector: Detector) -> _Row:
@@ -106,12 +106,11 @@ def _row(number: int, detector: Detector) -> _Row:
         credential=detector.group == "credentials",
         match=pattern.match,
         before=detector.before,
-        after=detector.after + _SLACK,
+        after=detector.after + SLACK,
         check=detector.check,
         order=detector.order * 1000 + number,
         grouped="secret" in pattern.groupindex,
         cost=1 + (detector.before + detector.after) // 256,
-        needs=detector.needs,
     )
 
 
@@ -201,7 +200,7 @@ class Scanner:
         anchors = self._gate.anchors(data)
         if len(data) != size:
             anchors = _in_characters(data, anchors)
-        for at, (number, _, long, _) in anchors:
+        for at, (number, _, long, *_) in anchors:
             if number >= 0:
                 done = tried.get(number, 0)
                 if at < done:
@@ -210,14 +209,15 @@ class Scanner:
                 low = max(done, at - row.before)
                 tried[number] = at + 1
                 high = at + long + row.after
-                if row.needs and text.find(row.needs, at, high) < 0:
-                    continue
                 match = row.match(text, low, high)
                 if match is None:
                     budget.spend(row.cost)
                 elif (end := self._matched(text, row, match, low, high, found, budget)) > at:
                     tried[number] = end
-            elif number == ESCAPE or (number == HIDING and decode.hides(text, at)):
+            elif number == ESCAPE:
+                if long > _OF_A_BREAK or decode.may_hide(text, at, long):
+                    hidden.append(at)
+            elif number == HIDING and decode.hides(text, at):
                 hidden.append(at)
             elif number == KNOWN:
                 self._known(text, at, text[at : at + long], found)
