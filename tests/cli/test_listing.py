@@ -33,6 +33,8 @@ for user, tenant, target in (("ann", "acme", "staging"), ("bob", "acme", "produc
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """Three runs, seen from Kathmandu, in the store and in one file."""
     made = Desk(tmp_path_factory.mktemp("desk"), {"TZ": "<+0545>-5:45"})
+    (made.folder / ".git").mkdir()
+    (made.folder / ".git" / "HEAD").write_text("c0ffee" + "12" * 17 + "\n")
     done = made.reenact("run", "--", "python", made.write("clean_up.py", PROGRAM))
     assert done.returncode == 0, done.stderr
     data = b"".join(path.read_bytes() for path in sorted((made.folder / ".reenact" / "traces").rglob("*.jsonl")))
@@ -83,6 +85,11 @@ def test_the_user_the_minute_and_the_tool_lead_to_the_run(desk: Desk, source: li
         ("--arg account_ids=a-117 --arg target=staging", ["ann at acme"]),
         ("--arg account_ids.0=a-117", []),
         ("--status error", []),
+        ("--entry clean_up.py", ["ann at other", "bob at acme", "ann at acme"]),
+        ("--entry clean-up --user bob", ["bob at acme"]),
+        ("--entry other.py", []),
+        ("--commit c0ffee1 --tool delete_accounts", ["bob at acme", "ann at acme"]),
+        ("--commit 0ffee", []),
         ("--text A-117 --status ok", ["bob at acme", "ann at acme"]),
         ("--text A-117 --limit 1 --skip 1", ["ann at acme"]),
         ("--since 2h", ["ann at other", "bob at acme", "ann at acme"]),

@@ -23,8 +23,9 @@ from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.flattening import flattened
 from reenact.pipeline.recording import Recording
 from reenact.stores import directory
-from reenact.stores.directory import DirectoryStore, Entry
+from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
+from reenact.values.run_index import Entry
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
 
@@ -200,7 +201,7 @@ def test_an_index_that_is_damaged_does_not_stop_the_carrying(held: Held) -> None
     told: list[str] = []
     drain = Drain(made.store, recording=made.id, report=told.append)
     made.store.prepare()
-    (held.store / "index-2.sqlite").write_bytes(b"this is no database, " * 100)
+    (held.store / "index-3.sqlite").write_bytes(b"this is no database, " * 100)
     unit("first")
     drain.poll()
     drain.poll()
@@ -220,7 +221,7 @@ def test_an_index_that_cannot_be_written_now_keeps_the_journal(held: Held, monke
     drain = Drain(made.store, recording=made.id)
     unit("first")
     recording.stop(made)
-    with closing(sqlite3.connect(held.store / "index-2.sqlite")) as holder:
+    with closing(sqlite3.connect(held.store / "index-3.sqlite")) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(InputError, match="cannot be used now"):
             drain.finish()

@@ -146,11 +146,11 @@ def test_the_index_is_made_again_when_asked(store: DirectoryStore) -> None:
 
 def test_a_damaged_index_is_made_again_and_said(store: DirectoryStore, capsys: pytest.CaptureFixture[str]) -> None:
     before = names(store)
-    (store.folder / "index-2.sqlite").write_bytes(b"this is no database, " * 100)
+    (store.folder / "index-3.sqlite").write_bytes(b"this is no database, " * 100)
     assert names(store) == before
     said = capsys.readouterr()
     assert said.out == ""
-    assert "index-2.sqlite: the index is damaged: file is not a database; it is made again" in said.err
+    assert "index-3.sqlite: the index is damaged: file is not a database; it is made again" in said.err
     assert names(store) == before
     assert capsys.readouterr().err == "", "said once"
 
@@ -159,7 +159,7 @@ def test_damage_that_a_first_look_does_not_see_is_mended_where_it_is_met(
     store: DirectoryStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = names(store, arguments=(("item", "tea"),))
-    path = store.folder / "index-2.sqlite"
+    path = store.folder / "index-3.sqlite"
     with closing(sqlite3.connect(path)) as database:
         (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'facts'").fetchone()
         (size,) = database.execute("PRAGMA page_size").fetchone()
@@ -173,10 +173,11 @@ def test_damage_that_a_first_look_does_not_see_is_mended_where_it_is_met(
 def test_the_index_of_an_earlier_version_is_replaced_by_itself(store: DirectoryStore) -> None:
     before = names(store)
     store.forget_index()
-    with closing(sqlite3.connect(store.folder / "index.sqlite")) as database:
-        database.execute("CREATE TABLE runs (id TEXT)")
+    for name in ("index.sqlite", "index-2.sqlite"):
+        with closing(sqlite3.connect(store.folder / name)) as database:
+            database.execute("CREATE TABLE runs (id TEXT)")
     assert names(store) == before
-    assert [path.name.partition(".")[0] for path in store.folder.glob("index*")] == ["index-2"]
+    assert [path.name.partition(".")[0] for path in store.folder.glob("index*")] == ["index-3"]
 
 
 def test_one_damaged_trace_does_not_keep_the_others_out_of_the_index(store: DirectoryStore) -> None:

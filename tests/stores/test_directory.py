@@ -19,9 +19,10 @@ import pytest
 from desk import Desk
 from reenact.errors import InputError
 from reenact.pipeline.catalog import index_anew
-from reenact.stores.directory import DirectoryStore, Entry, locate
+from reenact.stores.directory import DirectoryStore, locate
 from reenact.values.finding import Filters, ToolUse, argument_pairs
 from reenact.values.json import Json
+from reenact.values.run_index import Entry
 from reenact.values.span import SpanRecord
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -217,7 +218,7 @@ def test_what_foreign_traces_hold_is_noted_as_far_as_sqlite_can(store: Directory
 
 def test_a_damaged_index_says_how_to_make_it_again(store: DirectoryStore) -> None:
     store.index([entry(1)])
-    (store.folder / "index-2.sqlite").write_bytes(b"this is no database, " * 100)
+    (store.folder / "index-3.sqlite").write_bytes(b"this is no database, " * 100)
     with pytest.raises(InputError, match="the index is damaged") as error:
         store.find()
     assert "reenact ls --reindex" in str(error.value)
@@ -229,7 +230,7 @@ def test_a_damaged_index_says_how_to_make_it_again(store: DirectoryStore) -> Non
 
 def test_what_a_crash_left_of_the_old_index_does_not_reach_the_new_one(store: DirectoryStore) -> None:
     store.index([entry(1)])
-    (store.folder / "index-2.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9 stale")
+    (store.folder / "index-3.sqlite-journal").write_bytes(b"\xd9\xd5\x05\xf9 stale")
     store.forget_index()
     assert sorted(path.name for path in store.folder.glob("index*")) == []
 
@@ -240,7 +241,7 @@ def test_an_index_that_is_locked_is_not_called_damaged(store: DirectoryStore, mo
         sqlite3, "connect", lambda path, timeout, **rest: connect(path, timeout=min(timeout, 0.05), **rest)
     )
     store.index([entry(1)])
-    holder = connect(store.folder / "index-2.sqlite")
+    holder = connect(store.folder / "index-3.sqlite")
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(InputError, match="cannot be used now: database is locked"):
         store.index([entry(2)])
@@ -251,7 +252,7 @@ def test_an_index_that_is_locked_is_not_called_damaged(store: DirectoryStore, mo
 
 def test_an_index_that_may_only_be_read_is_read(store: DirectoryStore) -> None:
     store.index([entry(1)])
-    (store.folder / "index-2.sqlite").chmod(0o400)
+    (store.folder / "index-3.sqlite").chmod(0o400)
     assert len(store.find()) == 1
 
 
@@ -483,7 +484,7 @@ def test_an_index_that_could_not_be_made_again_leaves_the_one_before(store: Dire
     with pytest.raises(ZeroDivisionError):
         fails()
     assert found(store) == [1]
-    assert [path.name for path in store.folder.glob("index*")] == ["index-2.sqlite"]
+    assert [path.name for path in store.folder.glob("index*")] == ["index-3.sqlite"]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ from reenact.values.finding import Filters
     help="Only runs that called a tool with this argument; a.b=c looks inside. With --tool: in one and the same call.",
 )
 @click.option("--model", help="Only runs that asked this model (or one whose name holds this).")
+@click.option("--entry", help="Only runs of this program: its file, service, route or task (or one that holds this).")
+@click.option("--commit", help="Only runs at this commit, or the commits that begin so.")
 @click.option("--status", type=click.Choice(["ok", "error", "interrupted", "unset"]), help="Only runs that ended so.")
 @click.option("--text", help="Only runs in whose requests or replies this text occurs.")
 @click.option("--replays", is_flag=True, help="List replays too.")

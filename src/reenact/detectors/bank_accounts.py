@@ -44,19 +44,20 @@ _SIGNS = {"0": "[0-9]", "A": "[A-Za-z]", "c": _EITHER}
 
 
 def _spelled(country: str, structure: str) -> str:
-    """Give the pattern of one country's accounts; one separator may stand between any two characters."""
-    parts = [rf"(?:[ \-]?{_SIGNS[signs[0]]}){{{len(signs)}}}" for signs in re.findall(r"0+|A+|c+", structure)]
-    return rf"{country}[0-9][ \-]?[0-9]" + "".join(parts)
+    """Give the pattern of one country's accounts; one separator may stand before any but the first group of four."""
+    first = "".join(_SIGNS[sign] for sign in structure[:4])
+    parts = [rf"(?:[ \-]?{_SIGNS[signs[0]]}){{{len(signs)}}}" for signs in re.findall(r"0+|A+|c+", structure[4:])]
+    return rf"{country}[0-9]{{2}}[ \-]?{first}" + "".join(parts)
 
 
 def _beginnings() -> list[str]:
     """Give the shapes with which accounts begin, together and in groups of four."""
     shapes: dict[str, None] = {}
     for structure in _STRUCTURES.values():
-        sure = re.sub("c.*", "", structure)[:8]
+        sure = re.sub("c.*", "", structure)[:4]
         whole = f"AA00{sure}"
         for sign in ("0", "A") if len(sure) < 4 else ("",):  # where all else is unsure, both must be looked for
-            together = (whole + sign)[:12]
+            together = whole + sign
             shapes[together] = None
             for between in " -":
                 shapes[between.join(together[at : at + 4] for at in range(0, len(together), 4))] = None

@@ -12,9 +12,8 @@ DETECTORS: tuple[Detector, ...] = (
     credential(
         "aws_secret_key",
         "secret_access_key|secretaccesskey|secret-access-key|aws_secret_key",
-        rf"(?:secret[_-]?access[_-]?key|aws_secret_key){_SEPARATED}(?P<secret>{_BASE_64}{{40}})(?![A-Za-z0-9+/=])",
+        rf"(?:secret_access_key|secretaccesskey|secret-access-key|aws_secret_key){_SEPARATED}(?P<secret>{_BASE_64}{{40}})(?![A-Za-z0-9+/=])",
         any_case=True,
-        before=24,
         order=60,
     ),
     credential(
@@ -39,8 +38,9 @@ DETECTORS: tuple[Detector, ...] = (
     credential("google_client_secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_\-]{24,32}"),
     credential(
         "azure_storage_key",
-        "AccountKey=|SharedAccessKey=|sharedaccesskey=|accountkey=",
-        rf"(?:[Aa]ccount[Kk]ey|[Ss]hared[Aa]ccess[Kk]ey)=(?P<secret>{_BASE_64}{{40,90}}={{0,2}})",
+        "accountkey=|sharedaccesskey=",
+        rf"(?:accountkey|sharedaccesskey)=(?P<secret>{_BASE_64}{{40,90}}={{0,2}})",
+        any_case=True,
         order=30,
     ),
     credential("azure_client_secret", "Q~", r"[A-Za-z0-9_~.\-]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34}", before=4, after=48),
@@ -70,7 +70,7 @@ DETECTORS: tuple[Detector, ...] = (
         "fly_token", "fo1_|fm1_|fm2_", r"(?:fo1_[A-Za-z0-9_\-]{40,64}|fm[12]_[A-Za-z0-9+/=_\-]{80,1024})", after=1100
     ),
     credential("render_key", "rnd_", rf"rnd_[A-Za-z0-9]{{28,40}}{ENDS}"),
-    credential("vercel_token", "vcp_|vci_|vca_|vcr_|vck_", rf"vc[aciprk]_[A-Za-z0-9]{{24,80}}{ENDS}"),
+    credential("vercel_token", "vcp_|vci_|vca_|vcr_|vck_", rf"vc[aiprk]_[A-Za-z0-9]{{24,80}}{ENDS}"),
     credential(
         "vercel_blob_token", "vercel_blob_rw_", rf"vercel_blob_rw_[A-Za-z0-9]{{12,24}}_[A-Za-z0-9]{{24,48}}{ENDS}"
     ),

@@ -198,16 +198,16 @@ _COMMANDS = ("--password ", "--passwd ", "--token ", "--api-key ", "--secret ", 
 DETECTORS: tuple[Detector, ...] = (
     _after(
         "authorization",
-        ("bearer ",),
-        r"(?<![A-Za-z0-9])bearer\s{1,4}(?P<secret>[A-Za-z0-9._~+/\-]{15,4095}[A-Za-z0-9_~+/\-]={0,2})",
+        ("bearer ", "bearer\t", "bearer\r", "bearer\n"),
+        r"(?<![A-Za-z0-9])bearer[ \t\r\n]{1,4}(?P<secret>[A-Za-z0-9._~+/\-]{15,4095}[A-Za-z0-9_~+/\-]={0,2})",
         _digits,
         70,
         after=4200,
     ),
     _after(
         "authorization",
-        ("basic ",),
-        r"(?<![A-Za-z0-9])basic\s{1,4}(?P<secret>[A-Za-z0-9+/_\-]{8,1024}={0,2})",
+        ("basic ", "basic\t", "basic\r", "basic\n"),
+        r"(?<![A-Za-z0-9])basic[ \t\r\n]{1,4}(?P<secret>[A-Za-z0-9+/_\-]{8,1024}={0,2})",
         _user_and_password,
         70,
         after=1100,
@@ -267,15 +267,16 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     _after(
         "command_secret",
-        ("curl ",),
-        r"(?<![a-z0-9])curl(?=\s)[^\r\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<secret>[^\s\"']{1,128})",
+        ("curl ", "curl\t"),
+        r"(?<![a-z0-9])curl(?=[ \t])[^\r\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:"
+        r"(?P<secret>[^\s\"']{1,128})",
         _given,
         80,
     ),
     _after(
         "command_secret",
-        ("mysql", "sshpass "),
-        r"(?:mysql(?:dump|admin|import)?(?=\s)[^\r\n|;]{0,160}?\s-p|sshpass\s-p\s?)[\"']?"
+        ("mysql", "sshpass ", "sshpass\t"),
+        r"(?:mysql(?:dump|admin|import)?(?=\s)[^\r\n|;]{0,160}?\s-p|sshpass[ \t]-p\s?)[\"']?"
         r"(?P<secret>[^\s\"'\-][^\s\"']{3,64})",
         _given,
         80,

@@ -78,7 +78,7 @@ DETECTORS: tuple[Detector, ...] = (
     credential(
         "x_bearer_token",
         "AAAAAAAAAAAAAAAAAAAA",
-        r"A{18,24}[A-Za-z0-9]{2,12}A{4,12}[A-Za-z0-9%]{60,160}",
+        r"A{20,24}[A-Za-z0-9]{2,12}A{4,12}[A-Za-z0-9%]{60,160}",
         check=lambda value: "%" in value,
     ),
     credential("dropbox_token", "sl.", r"sl\.(?:u\.)?[A-Za-z0-9_\-]{120,1500}", after=1600),

@@ -318,7 +318,7 @@ DETECTORS: tuple[Detector, ...] = (
         _es_letter,
     ),
     _worded("es_dni", "dni|nif", "[0-9]{8}[ -]?[A-HJ-NP-TV-Z]", _es_letter),
-    _shaped("es_nie", "A0000000A|A-0000000-A|A0000000-A", "[XYZ]-?[0-9]{7}-?[A-HJ-NP-TV-Z]", _es_letter),
+    _shaped("es_nie", "A0000000A|A-0000000-A|A0000000-A|A-0000000A", "[XYZ]-?[0-9]{7}-?[A-HJ-NP-TV-Z]", _es_letter),
     _shaped(
         "it_codice_fiscale",
         "AAAAAA00A00A000A",
@@ -396,7 +396,9 @@ DETECTORS: tuple[Detector, ...] = (
     _worded("za_id", "sa id|id number|identity number|id no|rsa id", "[0-9]{13}", _za_id),
     _shaped("sg_nric", "A0000000A", "[STFGM][0-9]{7}[A-Z]", _sg_nric),
     _shaped("tw_id", "A000000000", "[A-Z][1289][0-9]{8}", _tw_id),
-    _shaped("hk_id", "A000000(|A000000%00", r"[A-Z]{1,2}[0-9]{6}(?:\([0-9A]\)|%28[0-9A]%29)", _hk_id),
+    _shaped(
+        "hk_id", "A000000(|A000000%00|AA000000(|AA000000%00", r"[A-Z]{1,2}[0-9]{6}(?:\([0-9A]\)|%28[0-9A]%29)", _hk_id
+    ),
     _shaped("my_nric", "000000-00-0000", "[0-9]{6}-[0-9]{2}-[0-9]{4}", _born),
     _shaped(
         "th_id",

@@ -91,6 +91,13 @@ _LENGTHS = {
     (7, 12): "49|43|57|352|354|423|62|39|886|298|350|376|377|378|355|960|673|679|680|685|299",
 }
 _BETWEEN = r"[ .\-/()]{0,3}"
+_CODES = ("0000", "00000", "00 00", "000 00")
+"""Shapes of what is dialled to leave a country, and of the code of another."""
+_BEGUN = (
+    r"(?=(?:[0-9]{4,5}|[0-9]{2,3} [0-9]{2})(?: ?\(|[ ./])[0-9]|(?:[0-9]{5}|[0-9]{2,3} [0-9]{2})-[0-9]"
+    r"|[0-9]{12}|[0-9]{3}-[0-9]{3}-[0-9]{3}-[0-9]{4}|[0-9]{4}-[0-9]{4})"
+)
+"""Where `_CODES` end, and what may follow."""
 
 
 def _international(first: str = "[0-9]") -> str:
@@ -165,7 +172,7 @@ DETECTORS: tuple[Detector, ...] = (
         name="phone",
         group="personal",
         run="shapes",
-        anchors=("+0", "+(0", "+ 0"),
+        anchors=("+0", "+(0", "+ 0", "+ (0"),
         pattern=rf"(?<![A-Za-z0-9_+])\+ ?\(?(?:{_international()})(?![0-9]){_EXTENSION}",
         after=80,
         check=_is_number,
@@ -176,16 +183,13 @@ DETECTORS: tuple[Detector, ...] = (
         group="personal",
         run="shapes",
         anchors=(
-            "0000 0",
-            "00 00 0",
-            "00000 0",
-            "000 00 0",
-            "000000000000",
-            "000-000-000-0000",
-            "0000-0000",
-            "00 00-0",
+            *(f"{code}{between}0" for code in _CODES for between in (" ", ".", "/", "(", " (")),
+            *(f"{code}-0" for code in _CODES[1:]),
+            *("000000000000", "000-000-000-0000", "0000-0000"),
         ),
-        pattern=rf"(?<![A-Za-z0-9_.\-]){_ALONE}(?:00|011 )[ ]?(?:{_international('[1-9]')})(?![0-9]){_EXTENSION}",
+        pattern=(
+            rf"(?<![A-Za-z0-9_.\-]){_ALONE}{_BEGUN}(?:00|011 )[ ]?(?:{_international('[1-9]')})(?![0-9]){_EXTENSION}"
+        ),
         after=80,
         check=_is_number,
         order=71,

@@ -60,7 +60,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     credential("dynatrace_token", "dt0", rf"dt0[a-z][0-9]{{2}}\.[A-Z0-9]{{24}}\.[A-Z0-9]{{64}}{ENDS}"),
     credential(
-        "honeycomb_key", "hcaik_|hcaic_|hcbik_|hcbic_|hcxik_|hcxlk_", rf"hc[abx][a-z]{{2}}_[0-9a-z]{{50,64}}{ENDS}"
+        "honeycomb_key", "hcaik_|hcaic_|hcbik_|hcbic_|hcxik_|hcxlk_", rf"hc(?:[ab]i[kc]|x[il]k)_[0-9a-z]{{50,64}}{ENDS}"
     ),
     credential("contentful_token", "CFPAT-", r"CFPAT-[A-Za-z0-9_\-]{40,48}"),
     credential("prefect_key", "pnu_|pnb_", rf"pn[ub]_[A-Za-z0-9]{{36}}{ENDS}"),

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def run_of(index: FileIndex, trace_id: str) -> Run:
     runs = build(_records(index, trace_id), source=str(index.path))
     if not runs:
         raise InputError(str(index.path), f"holds no span of trace {trace_id}")
-    return runs[0]
+    return replace(runs[0], notes=(*runs[0].notes, *index.notes))
 
 
 def _records(index: FileIndex, trace_id: str) -> Iterator[Record]:
@@ -117,7 +118,7 @@ def listed(
     the index has, they are told by a glance: `verdict` is null, and `judged` says false.
     """
     rows = index.newest(_conditions(filters))
-    plain = filters.text is None and filters.tool is None and not filters.arguments
+    plain = not filters.arguments and (filters.text, filters.tool, filters.entry, filters.commit) == (None,) * 4
     if plain and (not limit or limit > _MOST_JUDGED):
         return [_glanced(index, row) for row in islice(rows, skip, skip + limit if limit else None)]
     if filters == Filters(window=filters.window):  # nothing that only building a run tells: pages are passed over

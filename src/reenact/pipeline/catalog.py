@@ -11,13 +11,14 @@ from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.graph.verdict import facts, judge
 from reenact.report.times import instant
-from reenact.stores.directory import DirectoryStore, Entry, IndexDamagedError
+from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values.call import CallKind, FunctionCall, Raised
-from reenact.values.finding import Filters, ToolUse, argument_pairs
+from reenact.values.finding import REVISIONS, Filters, ToolUse, argument_pairs
 from reenact.values.forked import FORK_PARENT
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import ToolCall
 from reenact.values.run import Node, Run
+from reenact.values.run_index import Entry
 from reenact.values.span import STATUS_ERROR
 
 _BATCH = 200
@@ -65,6 +66,26 @@ def models(run: Run) -> tuple[str, ...]:
     return tuple(sorted({name for node in run.nodes if (name := _model(node))}))
 
 
+def entries(run: Run) -> tuple[str, ...]:
+    """Give what the program of a run is called: the run's name, its main file, its service."""
+    main = run.entry.get("main")
+    found = {run.name, *([main] if isinstance(main, str) else [])}
+    return tuple(sorted(found.union(*(_of_resource(node, ("service.name",)) for node in run.nodes)) - {""}))
+
+
+def commits(run: Run) -> tuple[str, ...]:
+    """Give the commits that the program of a run was at, as git and OpenTelemetry's `vcs` attributes tell."""
+    told = run.surroundings.get("commit")
+    known = told.get("id") if isinstance(told, dict) else None
+    found = {known} if isinstance(known, str) else set[str]()
+    return tuple(sorted(found.union(*(_of_resource(node, REVISIONS) for node in run.nodes)) - {""}))
+
+
+def _of_resource(node: Node, names: Iterable[str]) -> Iterator[str]:
+    held = node.span.resource.attributes
+    return (value for name in names if isinstance(value := held.get(name), str))
+
+
 def _model(node: Node) -> str | None:
     request = asked(node) if node.kind in {CallKind.LLM, CallKind.EMBEDDING} else None
     return request.model if request else None
@@ -100,6 +121,8 @@ def entry(run: Run) -> Entry:
         replay_of=replay_of(run),
         summary=compact(said),
         models=models(run),
+        entries=entries(run),
+        commits=commits(run),
         uses=tuple(uses(run)),
     )
 
@@ -137,6 +160,10 @@ def fits(run: Run, filters: Filters) -> bool:
     if filters.status not in (None, status(run)) or (not filters.replays and replay_of(run) is not None):
         return False
     if filters.model is not None and not any(filters.model in name for name in models(run)):
+        return False
+    if filters.entry is not None and not any(filters.entry in name for name in entries(run)):
+        return False
+    if filters.commit is not None and not any(name.startswith(filters.commit) for name in commits(run)):
         return False
     if filters.tool is None and not filters.arguments:
         return True

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from reenact.report.times import instant
-from reenact.stores.directory import Entry
-from reenact.values.finding import ToolUse, argument_pairs
+from reenact.values.finding import REVISIONS, ToolUse, argument_pairs
 from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.run_index import Entry
 
 _KINDS: Final = {
     "LLM": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "EMBEDDING": "embedding", "RERANKER": "reranker",
@@ -34,6 +34,8 @@ def glimpse(trace_id: str, spans: bytes) -> Entry | None:
     if not every:
         return None
     seen = _Seen()
+    for group in request.resource_spans:
+        seen.hear(group.resource.attributes)
     for span in every:
         seen.look(span)
     ids = {span.span_id for span in every}
@@ -53,6 +55,16 @@ class _Seen:
         self.tools = set[str]()
         self.uses: list[ToolUse] = []
         self.calls: dict[str, int] = {}
+        self.services = set[str]()
+        self.commits = set[str]()
+
+    def hear(self, attributes: Any) -> None:
+        """Take what a resource says."""
+        for pair in attributes:
+            if pair.key == "service.name" and pair.value.string_value:
+                self.services.add(pair.value.string_value)
+            elif pair.key in REVISIONS and pair.value.string_value:
+                self.commits.add(pair.value.string_value)
 
     def look(self, span: Any) -> None:
         """Take what one span says."""
@@ -99,6 +111,7 @@ class _Seen:
         return Entry(
             id=trace_id, name=root.name, started=started, ended=ended, status=status, session=session, user=user,
             tenant=tenant, summary=compact(said), models=tuple(sorted(self.models)), uses=tuple(self.uses),
+            entries=tuple(sorted({root.name, *self.services} - {""})), commits=tuple(sorted(self.commits)),
         )  # fmt: skip
 
 

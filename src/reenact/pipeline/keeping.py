@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from reenact.errors import InputError
 from reenact.pipeline.catalog import entry, runs_of
 from reenact.pipeline.glimpse import glimpse
-from reenact.stores.directory import DirectoryStore, Entry
+from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore, packing
+from reenact.values.run_index import Entry
 
 IDLE_S = 30.0
 """So long nothing has come in of a trace that is put together."""

@@ -13,10 +13,11 @@ from reenact.pipeline import big_files, remote
 from reenact.pipeline.catalog import fits, index_anew, mended, summary
 from reenact.pipeline.drain import leftovers, say
 from reenact.pipeline.sources import runs_in
-from reenact.stores.directory import DirectoryStore, Entry, IndexDamagedError
+from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values.finding import Filters
 from reenact.values.json import Json, parse
 from reenact.values.run import Run
+from reenact.values.run_index import Entry
 
 T = TypeVar("T")
 _FIRST_PAGE = 100
@@ -42,8 +43,11 @@ def listed(
         with ExitStack() as closing:
             big = big_files.opened(Path(source), closing)
             if big is not None:
+                for note in big.notes:
+                    say(note)
                 return big_files.listed(big, filters, limit, skip, lambda run, text: _says([run], text))
-        runs = (run for run in reversed(runs_in(Path(source))) if fits(run, filters) and _says([run], filters.text))
+        everything = reversed(runs_in(Path(source), told=say))
+        runs = (run for run in everything if fits(run, filters) and _says([run], filters.text))
         return [summary(run) for run in _page(runs, limit, skip)]
     leftovers(store)
     if reindex:

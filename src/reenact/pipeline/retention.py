@@ -15,9 +15,10 @@ from reenact.assess.check import check
 from reenact.errors import InputError
 from reenact.pipeline.asserted import asserted
 from reenact.pipeline.catalog import runs_of
-from reenact.stores.directory import DirectoryStore, Entry
+from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore, packing
 from reenact.values.assertion import Placed, Standing
+from reenact.values.run_index import Entry
 
 _DAY_NS = 24 * 3600 * 10**9
 _ENDED_BADLY = ("error", "interrupted")

@@ -74,7 +74,7 @@ _AFTER_EQUALS: Final = r"(?<==)(?:\r?\n|[0-9A-F]{2}(?:=[0-9A-F]{2})*)"
 
 
 def _spelled(*, quoted_printable: bool, in_ascii: bool) -> re.Pattern[str]:
-    """Make the pattern of one spelling: first one character of a set, by which `re` goes quickly to where one may be."""
+    """Make the pattern of one spelling. It begins with a set, so that `re` goes quickly to where one may be."""
     marks, after = r"%\\&", _AFTER_MARK
     if quoted_printable:
         marks, after = f"={marks}", f"{_AFTER_EQUALS}|{after}"

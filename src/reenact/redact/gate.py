@@ -100,7 +100,7 @@ class Gate:
         self._words, self._entries = _automaton(words)
         self._shapes, self._shape_entries = _automaton(shapes) if shapes else (None, ())
 
-    def anchors(self, data: bytes) -> list[tuple[int, Entry]]:
+    def anchors(self, data: bytes) -> list[tuple[int, Entry]]:  # noqa: C901 - the inner loop
         """Give the starts of all anchors in a text in UTF-8, those of literals in order, then those of shapes in order.
 
         Of an anchor that begins at one character after another only the first counts.

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import orjson
 
+from reenact.redact.cut_off import as_cut_off
 from reenact.redact.documents import Edit, Looks, Path, applied, walk
 from reenact.redact.fields import OPAQUE_KEYS
 
@@ -28,7 +29,6 @@ _IDENTITIES: Final = ("id", "Id", "model", "object", "created", "fingerprint", "
 """How members end that are the same in every event, and no part of a text."""
 _ARGUMENTS: Final = frozenset({"arguments", "partial_json", "input"})
 """Members that hold a piece of the JSON of a call's arguments."""
-_CUT_OFF: Final = '{"redacted": "'
 _DEEPEST: Final = 40
 _DATA: Final = re.compile(r"(?m)^(?:data|event|id|retry):|^:")
 _DECODER: Final = json.JSONDecoder(strict=False)
@@ -195,9 +195,8 @@ def _parted(text: str, parts: list[_Part], means: Means) -> Iterator[tuple[tuple
     """Say what becomes of each part of a joined text, as far as it changes."""
     path = parts[0].path
     if means.whole is not None and means.joined is not None and path and means.whole(path):
-        new = means.joined(text, path)
-        if path[-1] in _ARGUMENTS and text.lstrip()[:1] == "{" and new[:1] != "{":
-            new = _CUT_OFF + new + '"'  # arguments that were cut off stay arguments that are cut off
+        joined = means.joined
+        new = as_cut_off(text, lambda it: joined(it, path)) if path[-1] in _ARGUMENTS else joined(text, path)
         for part in parts:  # of one that stays, each part does: alone it would look like something else
             yield (part.event, part.path), part.text if new == text else new if part is parts[0] else ""
         return

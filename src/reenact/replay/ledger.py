@@ -18,6 +18,9 @@ from reenact.errors import InputError
 _OF_TODAY = frozenset(("refused", "miss", "ignored", "live", "killed", "undelivered", "volatile"))
 """Entries that say something that no recording has passed through redaction."""
 
+_OURS = "reenact.ledger."
+"""What an entry says is of the replay's own making, and no payload: it is searched, and never taken whole."""
+
 
 class Ledger:
     """Takes entries down, in memory and, where a path is given, on disk."""
@@ -32,7 +35,9 @@ class Ledger:
         """Take one entry down; it is on disk when this returns."""
         entry = {"t": what, **facts}
         if self.redactor is not None and what in _OF_TODAY:
-            entry = orjson.loads(self.redactor.text(orjson.dumps(entry, default=repr).decode()))
+            told = orjson.loads(orjson.dumps(facts, default=repr))
+            clean = self.redactor.attributes({_OURS + name: value for name, value in told.items()})
+            entry = {"t": what, **{name.removeprefix(_OURS): value for name, value in clean.items()}}
         if self._fd is None:
             self.entries.append(entry)
         else:

@@ -5,14 +5,13 @@
 .reenact/outbox/                  what is still owed to backends (stores.outbox)
 .reenact/frames/                  traces that a collector took in (stores.frames), read as if they were here
 .reenact/journal/*.rnj            what recording processes write (formats.journal)
-.reenact/index-2*.sqlite          facts of runs, for `reenact ls`; 2 is the version of its tables. One that was made
+.reenact/index-3*.sqlite          facts of runs, for `reenact ls`; 3 is the version of its tables. One that was made
                                   again has a name of its own, and the newest name counts: whoever still writes to
                                   the one before, or reads it, is not disturbed
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import re
@@ -21,7 +20,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,80 +30,19 @@ from reenact.discover import members
 from reenact.errors import InputError
 from reenact.formats import otlp_json
 from reenact.values.blob import cut, is_cut, restored
-from reenact.values.finding import Filters, ToolUse, sought
+from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
+from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, note, storable
 from reenact.values.span import SpanRecord
 
 FOLDER = ".reenact"
-_VERSION = 2
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _PREFIX = re.compile(r"[0-9a-f]{1,32}")
 _LOCKED_S = 30.0
 _ABANDONED_S = 3600.0
 _PARCEL_SPANS = 64
 _PARCEL_BYTES = 512 << 10
-
-_SCHEMA = """
-CREATE TABLE runs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, name TEXT, started INTEGER, ended INTEGER,
-  status TEXT, session TEXT, user TEXT, tenant TEXT, recording TEXT, replay_of TEXT, summary TEXT NOT NULL
-);
-CREATE INDEX runs_started ON runs (started, ended);
-CREATE INDEX runs_recorded ON runs (started) WHERE replay_of IS NULL;
-CREATE INDEX runs_user ON runs (user, started);
-CREATE INDEX runs_session ON runs (session, started);
-CREATE INDEX runs_tenant ON runs (tenant, started);
-CREATE INDEX runs_status ON runs (status, started);
-CREATE INDEX runs_recording ON runs (recording);
-CREATE INDEX runs_length ON runs (ended - started);
-CREATE TABLE facts (
-  fact INTEGER NOT NULL, started INTEGER NOT NULL, run INTEGER NOT NULL, call INTEGER NOT NULL,
-  PRIMARY KEY (fact, started, run, call)
-) WITHOUT ROWID;
-CREATE TABLE models (name TEXT PRIMARY KEY) WITHOUT ROWID;
-"""
-"""`facts` names the runs, newest last, of which something can be said: a digest of `tool`, `argument` or `model` with
-its value. `call` tells the calls of one run apart, so that a tool and its arguments are those of one call."""
-
-
-_COLUMNS = (
-    "id",
-    "name",
-    "started",
-    "ended",
-    "status",
-    "session",
-    "user",
-    "tenant",
-    "recording",
-    "replay_of",
-    "summary",
-)
-_NAMED = ("user", "session", "tenant", "status")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """The facts by which a run is found."""
-
-    id: str
-    name: str
-    started: int
-    """Nanoseconds since the epoch."""
-    ended: int
-    status: str
-    session: str | None = None
-    user: str | None = None
-    tenant: str | None = None
-    recording: str | None = None
-    replay_of: str | None = None
-    summary: str = field(default="{}")
-    """What `ls` shows, as JSON."""
-    models: tuple[str, ...] = ()
-    """Written only: `find` and `search` give none."""
-    uses: tuple[ToolUse, ...] = ()
-    """Written only, as `models`."""
 
 
 class IndexUnusableError(InputError):
@@ -291,14 +228,14 @@ class DirectoryStore:
 
         What others note meanwhile in the one before is not in it: look for traces that changed since the block began.
         """
-        draft = self.folder / f"index-{_VERSION}.{time.time_ns():016x}-{os.getpid():x}.draft"
+        draft = self.folder / f"index-{VERSION}.{time.time_ns():016x}-{os.getpid():x}.draft"
         for abandoned in self.folder.glob("index-*.draft"):
             if abandoned.stat().st_mtime < time.time() - _ABANDONED_S:
                 _remove(abandoned)
         try:
             _note(draft, [])
             yield lambda entries: _note(draft, entries)
-            outdated = [*self._indexes(), self.folder / "index.sqlite"]
+            outdated = [*self.folder.glob("index-*.sqlite"), self.folder / "index.sqlite"]
             draft.replace(draft.with_suffix(".sqlite"))
         finally:
             _remove(draft)
@@ -307,7 +244,7 @@ class DirectoryStore:
 
     def forget_index(self) -> None:
         """Delete the index, to make it again from the traces."""
-        for path in [*self._indexes(), self.folder / "index.sqlite"]:
+        for path in [*self.folder.glob("index-*.sqlite"), self.folder / "index.sqlite"]:
             _remove(path)
 
     def find(
@@ -318,13 +255,13 @@ class DirectoryStore:
         if not replays:
             clauses.append("replay_of IS NULL")
         chosen = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-        columns = ", ".join(_COLUMNS)
+        columns = ", ".join(COLUMNS)
         sql = f"SELECT {columns} FROM runs{chosen} ORDER BY started DESC, id"  # noqa: S608 - conditions are code, values are bound
         if newest is not None:
             sql += f" LIMIT {int(newest)}"
         with self._reading() as database:
-            rows = database.execute(sql, [_storable(value) for _, value in where]).fetchall() if database else []
-        return [Entry(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+            rows = database.execute(sql, [storable(value) for _, value in where]).fetchall() if database else []
+        return [Entry(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
 
     def search(self, filters: Filters, *, newest: int | None = None, skip: int = 0) -> list[Entry]:
         """List the runs that fit, newest first: all of `filters` but its text, which no index holds."""
@@ -332,7 +269,7 @@ class DirectoryStore:
             if database is None:
                 return []
             rows = Search(database, filters).rows(newest, skip)
-        return [Entry(**dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+        return [Entry(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
 
     def explained(self, filters: Filters) -> list[str]:
         """Say how SQLite goes about a search, one step a line."""
@@ -353,10 +290,10 @@ class DirectoryStore:
 
     @property
     def _index(self) -> Path:
-        return max(self._indexes(), key=_generation, default=self.folder / f"index-{_VERSION}.sqlite")
+        return max(self._indexes(), key=_generation, default=self.folder / f"index-{VERSION}.sqlite")
 
     def _indexes(self) -> list[Path]:
-        return list(self.folder.glob(f"index-{_VERSION}*.sqlite"))
+        return list(self.folder.glob(f"index-{VERSION}*.sqlite"))
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection | None]:
@@ -365,7 +302,7 @@ class DirectoryStore:
             yield None
             return
         with _opened(path) as database:
-            yield database if _version(database) == _VERSION else None
+            yield database if _version(database) == VERSION else None
 
     def trace_ids(self) -> list[str]:
         """List every trace, in no order."""
@@ -402,106 +339,6 @@ class DirectoryStore:
 _LOWER_IN_ASCII = ("\u212a".encode(), "\u0130".encode())  # the Kelvin sign, and I with a dot
 
 
-class Search:
-    """One search of the index: it starts from the rarest thing that was asked for, newest run first."""
-
-    _COMMON = 20_000
-    """From this many on, how many more does not matter: an answer is near wherever one starts."""
-
-    def __init__(self, database: sqlite3.Connection, filters: Filters) -> None:
-        self._database, self._filters = database, filters
-        self._first, self._last = filters.window or (-(2**63), 2**63 - 1)
-        if filters.window is not None:  # what began earlier than the longest run took was over by then
-            (longest,) = database.execute("SELECT max(ended - started) FROM runs").fetchone()
-            self._first = _storable(self._first - (longest or 0))
-        self._call = [_fact("argument", path, sought(value)) for path, value in filters.arguments]
-        if filters.tool is not None:
-            self._call.append(_fact("tool", filters.tool))
-        self._models: list[int] | None = None
-        if filters.model is not None:
-            names = database.execute("SELECT name FROM models WHERE instr(name, ?) > 0", (_storable(filters.model),))
-            self._models = [_fact("model", name) for (name,) in names]
-
-    def rows(self, newest: int | None, skip: int) -> list[tuple[Any, ...]]:
-        """Give the columns of each run that fits, once."""
-        sql, values = self._statement()
-        found: dict[int, tuple[Any, ...]] = {}
-        for number, *row in self._database.execute(sql, values):
-            found.setdefault(number, tuple(row))  # a tool that was called twice leads here twice
-            if newest is not None and len(found) >= newest + skip:
-                break
-        return list(found.values())[skip:]
-
-    def plan(self) -> list[str]:
-        """Give SQLite's own account of the statement."""
-        sql, values = self._statement()
-        return [str(row[3]) for row in self._database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-
-    def _statement(self) -> tuple[str, list[Any]]:
-        """Write the statement. Its text is code; every value that was asked for is bound."""
-        calls = sorted(self._call, key=self._count)
-        starts: list[tuple[int, str, Any]] = [(self._count(calls[0]), "facts", calls[0])] if calls else []
-        if self._models is not None and len(self._models) == 1:
-            starts.append((self._count(self._models[0]), "facts", self._models[0]))
-        named = [(name, value) for name in _NAMED if (value := getattr(self._filters, name)) is not None]
-        starts += [(self._count_named(name, value), name, value) for name, value in named]
-        if self._filters.window is not None:
-            starts.append((self._count_window(), "started", None))
-        _, start, value = min(starts, key=lambda each: each[0], default=(0, "started", None))
-        columns = ", ".join(f"r.{name}" for name in ("number", *_COLUMNS))
-        if start == "facts":
-            table, at = "facts f CROSS JOIN runs r ON r.number = f.run", "f"
-            chosen, values = ["f.fact = ?"], [value]
-        else:
-            recorded = start == "started" and not self._filters.replays
-            table, at = f"runs r INDEXED BY runs_{'recorded' if recorded else start}", "r"
-            chosen, values = [], []
-        for condition, bound in self._conditions(at, calls, value if start == "facts" else None):
-            chosen.append(condition)
-            values += bound
-        order = f"{at}.started DESC, {'f.run' if at == 'f' else 'r.number'} DESC"
-        where = " AND ".join(chosen)
-        return f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {order}", values  # noqa: S608 - names are this module's, values are bound
-
-    def _conditions(self, at: str, calls: list[int], start: int | None) -> Iterator[tuple[str, list[Any]]]:
-        yield f"{at}.started BETWEEN ? AND ?", [self._first, _storable(self._last)]
-        if self._filters.window is not None:
-            yield "r.ended >= ?", [_storable(self._filters.window[0])]
-        for name in _NAMED:
-            if (value := getattr(self._filters, name)) is not None:
-                yield f"r.{name} = ?", [_storable(value)]
-        if not self._filters.replays:
-            yield "r.replay_of IS NULL", []
-        rest = [fact for fact in calls if fact != start]
-        if start is not None and start in calls:
-            for fact in rest:
-                yield f"EXISTS ({_SAME_CALL.format(call='f.call')})", [fact]
-        elif calls:
-            same = "".join(f" AND EXISTS ({_SAME_CALL.format(call='c.call')})" for _ in rest[1:])
-            outer = "SELECT 1 FROM facts c WHERE c.fact = ? AND c.started = r.started AND c.run = r.number"
-            yield f"EXISTS ({outer}{same})", rest
-        if self._models is not None and start not in self._models:
-            marks = ", ".join("?" for _ in self._models)
-            inner = f"SELECT 1 FROM facts m WHERE m.fact IN ({marks}) AND m.started = r.started AND m.run = r.number"  # noqa: S608 - names are this module's, values are bound
-            yield f"EXISTS ({inner})", list(self._models)
-
-    def _count(self, fact: int) -> int:
-        inner = f"SELECT 1 FROM facts WHERE fact = ? AND started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608 - names are this module's, values are bound
-        return self._counted(inner, fact, self._first, _storable(self._last))
-
-    def _count_named(self, name: str, value: str) -> int:
-        inner = f"SELECT 1 FROM runs INDEXED BY runs_{name} WHERE {name} = ? AND started BETWEEN ? AND ?"  # noqa: S608 - names are this module's, values are bound
-        return self._counted(f"{inner} LIMIT {self._COMMON}", _storable(value), self._first, _storable(self._last))
-
-    def _count_window(self) -> int:
-        inner = f"SELECT 1 FROM runs WHERE started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608 - names are this module's, values are bound
-        return self._counted(inner, self._first, _storable(self._last))
-
-    def _counted(self, inner: str, *values: Any) -> int:
-        (count,) = self._database.execute(f"SELECT count(*) FROM ({inner})", values).fetchone()  # noqa: S608 - names are this module's, values are bound
-        return int(count)
-
-
 def _some(spans: Sequence[SpanRecord]) -> Iterator[Sequence[SpanRecord]]:
     """Cut spans into parcels, so that what is owed of them can be read again bit by bit."""
     first = size = 0
@@ -514,14 +351,7 @@ def _some(spans: Sequence[SpanRecord]) -> Iterator[Sequence[SpanRecord]]:
         yield spans[first:]
 
 
-_SAME_CALL = "SELECT 1 FROM facts s WHERE s.fact = ? AND s.started = r.started AND s.run = r.number AND s.call = {call}"
 _ELSEWHERE = "set REENACT_STORE to a folder that can be written"
-
-
-def _fact(kind: str, *said: str) -> int:
-    """Name a fact by 64 bits of BLAKE2b, as the whole number with a sign that SQLite keeps."""
-    text = "\0".join((kind, *said)).encode("utf-8", "replace")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
 
 
 def _note(path: Path, entries: Iterable[Entry]) -> None:
@@ -531,41 +361,17 @@ def _note(path: Path, entries: Iterable[Entry]) -> None:
         database.execute("PRAGMA cache_size = -65536")  # KiB at most: facts lie scattered
         database.execute("BEGIN IMMEDIATE")  # at once: a reader that becomes a writer later may never be let in
         try:
-            if _version(database) != _VERSION:
-                for statement in _SCHEMA.split(";"):
+            if _version(database) != VERSION:
+                for statement in SCHEMA.split(";"):
                     database.execute(statement)
-                database.execute(f"PRAGMA user_version = {_VERSION}")
+                database.execute(f"PRAGMA user_version = {VERSION}")
             for entry in entries:
-                _note_one(database, entry)
+                note(database, entry)
             database.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 database.execute("ROLLBACK")
             raise
-
-
-def _note_one(database: sqlite3.Connection, entry: Entry) -> None:
-    row = [_storable(getattr(entry, name)) for name in _COLUMNS]
-    started = _storable(entry.started)
-    known = database.execute("SELECT number, started FROM runs WHERE id = ?", (entry.id,)).fetchone()
-    if known is not None and known[1] == started:
-        number = known[0]
-        assigned = ", ".join(f"{name} = ?" for name in _COLUMNS)
-        database.execute(f"UPDATE runs SET {assigned} WHERE number = ?", [*row, number])  # noqa: S608 - names are this module's, values are bound
-    else:  # a new number, where an earlier span turned up: facts lie by the start, and those of no run are passed over
-        database.execute("DELETE FROM runs WHERE id = ?", (entry.id,))
-        marks = ", ".join("?" for _ in _COLUMNS)
-        sql = f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608 - names are this module's, values are bound
-        number = database.execute(sql, row).lastrowid
-    facts = {(_fact("model", _storable(name)), 0) for name in entry.models}
-    for use in entry.uses:
-        call = _fact("call", use.id)
-        facts.add((_fact("tool", use.tool), call))
-        facts |= {(_fact("argument", path, value), call) for path, value in use.arguments}
-    database.executemany(
-        "INSERT OR IGNORE INTO facts VALUES (?, ?, ?, ?)", [(fact, started, number, call) for fact, call in facts]
-    )
-    database.executemany("INSERT OR IGNORE INTO models VALUES (?)", [(_storable(name),) for name in entry.models])
 
 
 @contextmanager
@@ -585,16 +391,9 @@ def _version(database: sqlite3.Connection) -> int:
 
 
 def _generation(path: Path) -> str:
-    return path.name.removeprefix(f"index-{_VERSION}").removesuffix(".sqlite")
+    return path.name.removeprefix(f"index-{VERSION}").removesuffix(".sqlite")
 
 
 def _remove(path: Path) -> None:
     for suffix in ("", "-journal", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _storable(value: Any) -> Any:
-    """Make a value one that SQLite takes: whole numbers of 64 bits with a sign, text without lone surrogates."""
-    if isinstance(value, int):
-        return max(-(2**63), min(value, 2**63 - 1))
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

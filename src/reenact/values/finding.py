@@ -10,6 +10,8 @@ from reenact.values.json import Json, canonical, parsed_or_none
 
 MOST_ARGUMENTS = 1000
 """How many (path, value) pairs of one call can be asked for; those nearest to the top come first."""
+REVISIONS = ("vcs.ref.head.revision", "vcs.repository.ref.revision")
+"""Attributes of a resource that hold a commit: OpenTelemetry's semantic conventions, the later name first."""
 _DEEPEST = 12
 
 
@@ -23,6 +25,10 @@ class Filters:
     tool: str | None = None
     model: str | None = None
     """A model's name, or a part of it."""
+    entry: str | None = None
+    """What the program is called, or a part of it: its file, its service, the route or task that it did."""
+    commit: str | None = None
+    """The beginning of the commit that was checked out."""
     status: str | None = None
     text: str | None = None
     arguments: tuple[tuple[str, str], ...] = ()
