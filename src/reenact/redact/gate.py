@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
@@ -40,6 +40,7 @@ _LONG: Final = 16
 """The shortest run of letters and digits that may be a text encoded."""
 _RUN: Final = b"b" * _LONG
 _LETTER: Final = re.compile(rb"[A-Za-z]")
+_NO_DIGIT: Final = re.compile(rb"[^0]|\Z")
 _APART: Final = (
     *("(?<![A-Za-z0-9]", "(?<![0-9A-Za-z]", "(?:(?<![A-Za-z0-9])|", r"(?<![\w", r"\b", "(?i:(?<![a-z])"),
     *("(?i:(?<![A-Za-z0-9]", "(?i:(?<![a-z0-9]"),
@@ -61,7 +62,7 @@ _WIDEST: Final = 4
 class Gate:
     """Finds the places of anchors. Immutable, and shared by threads."""
 
-    __slots__ = ("_entries", "_shape_entries", "_shapes", "_words")
+    __slots__ = ("_digits", "_entries", "_fewest", "_shape_entries", "_shapes", "_words")
 
     def __init__(
         self,
@@ -98,9 +99,12 @@ class Gate:
         for secret in known:
             put(KNOWN, secret)
         self._words, self._entries = _automaton(words)
+        digits = [anchor for anchor in shapes if not anchor.strip(b"0")]
+        self._digits = sorted((len(anchor), tuple(shapes.pop(anchor))) for anchor in digits)
+        self._fewest = b"0" * self._digits[0][0] if digits else b""
         self._shapes, self._shape_entries = _automaton(shapes) if shapes else (None, ())
 
-    def anchors(self, data: bytes) -> list[tuple[int, Entry]]:  # noqa: C901 - the inner loop
+    def anchors(self, data: bytes) -> list[tuple[int, Entry]]:
         """Give the starts of all anchors in a text in UTF-8, those of literals in order, then those of shapes in order.
 
         Of an anchor that begins at one character after another only the first counts.
@@ -125,16 +129,47 @@ class Gate:
                 put((start, entry))
                 before, ended = index, start
         if self._shapes is not None:
-            shape = data.translate(_SHAPES)
-            if _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
-                shape = shape.replace(_ENDLESS, _NUMBERLESS)
-            entries = self._shape_entries
-            for index, start, _ in self._shapes.find_matches_as_indexes(shape, overlapping=True):
-                inside = start and shape[start - 1] in _OF_WORDS
-                for entry in entries[index]:
-                    if not (inside and entry[3]):
-                        put((start, entry))
+            found += self._of_shapes(data.translate(_SHAPES))
         return found
+
+    def _of_shapes(self, shape: bytes) -> list[tuple[int, Entry]]:
+        found: list[tuple[int, Entry]] = []
+        put = found.append
+        if _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
+            shape = shape.replace(_ENDLESS, _NUMBERLESS)
+        entries = self._shape_entries
+        for index, start, _ in self._shapes.find_matches_as_indexes(shape, overlapping=True) if self._shapes else ():
+            inside = start and shape[start - 1] in _OF_WORDS
+            for entry in entries[index]:
+                if not (inside and entry[3]):
+                    put((start, entry))
+        if self._fewest and self._fewest in shape:
+            found += self._of_digits(shape)
+            found.sort(key=_start_of)
+        return found
+
+    def _of_digits(self, shape: bytes) -> Iterator[tuple[int, Entry]]:
+        """Give the starts of anchors that are digits alone. An automaton would tell of each digit of a long number."""
+        start = shape.find(self._fewest)
+        while start >= 0:
+            end = _end_of_digits(shape, start)
+            inside = start and shape[start - 1] in _OF_WORDS
+            for length, entries in self._digits:
+                for entry in entries:
+                    first = start + 1 if inside and entry[3] else start
+                    last = start if entry[3] else end - length
+                    if length <= end - start:
+                        yield from ((at, entry) for at in range(first, last + 1))
+            start = shape.find(self._fewest, end)
+
+
+def _end_of_digits(shape: bytes, start: int) -> int:
+    match = _NO_DIGIT.search(shape, start)
+    return match.start() if match else len(shape)
+
+
+def _start_of(anchor: tuple[int, Entry]) -> int:
+    return anchor[0]
 
 
 def _alone(detector: Detector) -> bool:
