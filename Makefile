@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix collector test-collector test-clickhouse lint slow slow-main bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix collector test-collector test-clickhouse lint slow slow-main slow-older bench clean
 
 # A Python environment of the caller's must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -36,7 +36,7 @@ test-main: .venv/.test
 	.venv/bin/python -m pytest -n 2
 
 test-older: .venv-older/.test
-	.venv-older/bin/python -m pytest -m older tests/matrix
+	.venv-older/bin/python -m pytest -m "older and not slow" tests/matrix
 
 lint: .venv/.test
 	.venv/bin/python -m ruff check
@@ -62,10 +62,13 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	-@sh collector/build.sh
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
-slow: slow-main test-peers test-phoenix test-collector test-clickhouse
+slow: slow-main slow-older test-peers test-phoenix test-collector test-clickhouse
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse
+
+slow-older: .venv-older/.test
+	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix
 
 bench: .venv-bench/.test
 	@.venv-bench/bin/python tests/bench/run.py

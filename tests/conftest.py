@@ -4,6 +4,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long a machine takes to make an example says nothing of the example.
+settings.register_profile("ours", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("ours")
 
 ROOT = Path(__file__).resolve().parent.parent
 

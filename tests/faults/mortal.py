@@ -159,7 +159,12 @@ def traced(order: Order) -> None:
 
 
 def _silence(order: Order) -> None:
-    """Send what a dying agent says to a file, so that it can be looked at."""
+    """Send what a dying agent says to a file, so that it can be looked at; and let it die of what it is told to die of.
+
+    Below `nohup` or a shell's background job some signals are ignored.
+    """
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     said = os.open(order["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(said, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

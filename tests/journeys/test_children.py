@@ -80,6 +80,7 @@ def hangs(shown: dict[str, Any]) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_crew_of_processes_is_one_run_and_one_tree(desk: Desk) -> None:
     live, shown = record_crew(desk)
     assert shown["run"]["calls"] == {"llm": 10, "chain": 2}

@@ -8,11 +8,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
+
+
+def _slow(name: str) -> Any:
+    return pytest.param(name, marks=pytest.mark.slow)
+
 
 AGENTS = {
     "cleanup_agent": ["--data", "files"],
@@ -58,7 +64,7 @@ def test_an_example_replays_with_nothing_around_it(desk: Desk, sockets: Count, n
     assert told["live"] == 0
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", ["cleanup_agent", *(_slow(each) for each in AGENTS if each != "cleanup_agent")])
 def test_an_example_replays_from_its_file_alone(desk: Desk, name: str, receiver: tuple[str, Path]) -> None:
     endpoint, received = receiver
     with StandIn(slip=1.0) as provider:

@@ -59,6 +59,7 @@ def replays(desk: Desk, found: dict[str, Any]) -> None:
     assert shown["run"]["notes"] == []
 
 
+@pytest.mark.slow
 def test_the_cleanup_agent_takes_half_a_stream_for_all_of_it(desk: Desk) -> None:
     run = recorded(desk, "cleanup_agent", "--data", "files")
     told = fuzzed(desk, run, "--only", "timing", "--cases", "6")
@@ -77,6 +78,7 @@ def test_the_order_desk_stops_at_the_first_tool_that_fails(desk: Desk) -> None:
     assert crash["case"]["variations"][0]["kind"] == "raises"
 
 
+@pytest.mark.slow
 def test_the_guard_of_the_price_agent_falls_over_a_quote_without_a_price(desk: Desk) -> None:
     run = recorded(desk, "price_agent")
     fixed = ["--", "python", str(EXAMPLES / "price_agent.py"), "--guarded"]
@@ -87,6 +89,7 @@ def test_the_guard_of_the_price_agent_falls_over_a_quote_without_a_price(desk: D
     assert crash["basis"] == "evidence"
 
 
+@pytest.mark.slow
 def test_the_guard_of_the_trader_is_blind_where_the_quote_has_no_price(desk: Desk) -> None:
     run = recorded(desk, "trader_agent", "--orders", "files/orders.jsonl")
     fixed = ["--", "python", str(EXAMPLES / "trader_agent.py"), "--guarded", "--orders", "files/orders.jsonl"]
@@ -190,6 +193,7 @@ print(ask("Vote even." if first.usage.total_tokens % 2 == 0 else "Vote odd.").ch
 """
 
 
+@pytest.mark.slow
 def test_an_ignored_field_that_the_program_heeds_is_named(desk: Desk, provider: StandIn) -> None:
     desk.environ.update(provider.environment)
     run = own(desk, BUDGET)

@@ -131,14 +131,17 @@ def answered_again(done: subprocess.CompletedProcess[str]) -> str:
     "argv",
     [
         ("uvicorn", "--app-dir", str(EXAMPLES), "support_service:app", "--port", "PORT"),
-        (
-            "gunicorn",
-            "-w2",
-            "-kuvicorn.workers.UvicornWorker",
-            "--chdir",
-            str(EXAMPLES),
-            "-b127.0.0.1:PORT",
-            "support_service:app",
+        pytest.param(
+            (
+                "gunicorn",
+                "-w2",
+                "-kuvicorn.workers.UvicornWorker",
+                "--chdir",
+                str(EXAMPLES),
+                "-b127.0.0.1:PORT",
+                "support_service:app",
+            ),
+            marks=pytest.mark.slow,
         ),
         pytest.param(("python", str(EXAMPLES / "support_service.py")), marks=pytest.mark.slow),
     ],

@@ -214,13 +214,17 @@ print(date.today(), time.localtime().tm_isdst)
 """
 
 
+def _slow(*values: object) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("zone", "moment", "sees"),
     [
         ("Europe/Berlin", datetime(2026, 10, 24, 21, 59, 59, tzinfo=UTC), "2026-10-25 00:00:0"),
         ("Europe/Berlin", datetime(2026, 10, 25, 0, 59, 59, tzinfo=UTC), "2026-10-25 02:00:0"),
-        ("Europe/Berlin", datetime(2027, 3, 28, 0, 59, 59, tzinfo=UTC), "2027-03-28 03:00:0"),
-        ("Asia/Kolkata", datetime(2026, 12, 31, 18, 29, 59, tzinfo=UTC), "2027-01-01 00:00:0"),
+        _slow("Europe/Berlin", datetime(2027, 3, 28, 0, 59, 59, tzinfo=UTC), "2027-03-28 03:00:0"),
+        _slow("Asia/Kolkata", datetime(2026, 12, 31, 18, 29, 59, tzinfo=UTC), "2027-01-01 00:00:0"),
     ],
     ids=["midnight", "summer time ends", "summer time begins", "new year"],
 )

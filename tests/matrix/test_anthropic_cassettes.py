@@ -7,7 +7,7 @@ import pytest
 
 from matrix import cassettes
 from matrix.exchange import Exchange
-from matrix.whole import WAYS, Way, Whole, census, every, wrong
+from matrix.whole import FIRST, Way, Whole, census, every, wrong
 
 pytestmark = [pytest.mark.older, pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")]
 
@@ -16,7 +16,7 @@ RUN = [exchange for exchange in FOUND if not exchange.excluded]
 ABSENT = pytest.param(None, marks=pytest.mark.skip(reason=cassettes.ABSENT), id="absent")
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=str)
+@pytest.fixture(scope="module", params=FIRST, ids=str)
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     way: Way = request.param
     return every(RUN, way, tmp_path_factory.mktemp("store"))

@@ -17,7 +17,7 @@ from matrix.asking import Seen, drive, each, entered, fields, outcome, settled, 
 from matrix.exchange import Exchange
 from matrix.passing import Passed, client, ran, there_and_back
 from matrix.serving import Breaks, Provider, Reply, closed_port
-from matrix.whole import WAYS, Way, Whole, census, every, wrong
+from matrix.whole import FIRST, Way, Whole, census, every, wrong
 from reenact.values.call import HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
 
 pytestmark = pytest.mark.older
@@ -126,7 +126,7 @@ async def read(made: Any) -> Seen:
 # own cases
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=str)
+@pytest.fixture(scope="module", params=FIRST, ids=str)
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     way: Way = request.param
     return every(FOUND, way, tmp_path_factory.mktemp("store"))

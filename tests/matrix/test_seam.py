@@ -16,7 +16,7 @@ from matrix.asking import Seen, ask, each, entered, fields, outcome, settled, ta
 from matrix.exchange import Exchange
 from matrix.passing import Passed, Program, client, ran, there_and_back
 from matrix.serving import Provider, Reply
-from matrix.whole import WAYS, Way, Whole, census, every, wrong
+from matrix.whole import FIRST, WAYS, Way, Whole, census, every, wrong
 
 pytestmark = pytest.mark.older
 
@@ -25,7 +25,7 @@ ASKED: dict[str, Any] = {"model": "small-1", "messages": [{"role": "user", "cont
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=str)
+@pytest.fixture(scope="module", params=FIRST, ids=str)
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     way: Way = request.param
     return every(FOUND, way, tmp_path_factory.mktemp("store"))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from matrix.asking import ask, settled
 from matrix.exchange import Exchange
 from matrix.passing import Passed, client, ran, there_and_back
@@ -35,6 +37,8 @@ WAYS = (
     Way(asynchronous=False, in_pieces=True, carrier="otlp-proto"),
     Way(asynchronous=True, in_pieces=True, carrier="otlp-proto"),
 )
+FIRST = (WAYS[0], *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS[1:3]), WAYS[3])
+"""Parameters of tests: each choice of a way is made once, and what else they can be put together to is slow."""
 
 
 @dataclass(frozen=True, slots=True)

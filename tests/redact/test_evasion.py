@@ -84,6 +84,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "zero-width joiner between all": "\u200d".join,
     "word joiner": lambda text: split(text, "\u2060"),
     "soft hyphen": lambda text: split(text, "\u00ad"),
+    "soft hyphen in a Python value": lambda text: repr(["ü", split(text, "\u00ad")]),
+    "no-break spaces in a Python value": lambda text: repr(("ü", f"\u00a0{text}\u00a0")),
     "variation selector": lambda text: split(text, "\ufe0f"),
     "byte order mark": lambda text: split(text, "\ufeff"),
     "bidi override": lambda text: f"\u202d{split(text, chr(0x202D))}\u202c",

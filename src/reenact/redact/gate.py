@@ -23,7 +23,7 @@ HIDING: Final = -4
 _ESCAPES: Final = (
     *("\\U000", "\\/", "\\\n", "\\\r\n", "&#", "=\n", "=\r\n"),
     *(f"\\u{digit}" for digit in "{0123456789abcdef"),
-    *(f"\\x{digit}" for digit in "234567"),
+    *(f"\\x{digit}" for digit in ("2", "3", "4", "5", "6", "7", "a0", "ad")),  # of Latin-1: spaces and hyphens alone
     *("%20", "%22", "%25", "%27", "%2B", "%2D", "%2E", "%3", "%4", "%5", "%6", "%7", "%E2%80", "%EF%B", "%C2%A"),
     *("&commat", "&period", "&lowbar", "&colon", "&equals", "&quot", "&amp", "&sol", "&dash", "&hyphen", "&plus"),
     *("&num", "&nbsp", "&lt", "&gt", "&apos", "&tab", "&newline"),
