@@ -1,6 +1,6 @@
 """`make bench`: what recording and replaying cost, measured, next to other instrumentations.
 
-    python tests/bench/run.py [--rounds N] [--part recording|growing|replaying|suite|collecting] [--json PATH]
+    python tests/bench/run.py [--rounds N] [--part NAME] [--json PATH]
 
 Recording: the real SDK calls a loopback provider that answers at once. Every arm of every round is a fresh process, the
 arms one after another. Inside, each call goes through an observed client and through one that is out of the observer's
@@ -9,6 +9,7 @@ default), with the attribute limits of OpenTelemetry's SDK off, and export in ba
 and carries the journal on a thread. Growing: the same by what is new in a call and what was said before, and the bytes
 that a conversation leaves. Replaying: each SDK call is answered by a replay and, next to it, by the client
 library's own mock transport, from the same bytes. Suite: `pytest` on recorded tests, beside other cassette libraries.
+Finding: a page of `ls` at a million spans.
 Redaction: megabytes a second on one core, every text once and in conversations, beside other scanners.
 
 It measures and never judges: figures are printed with their quartiles, and a loaded machine is said to be one.
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import collecting
+import finding
 import growing
 import redaction
 import suite
@@ -173,7 +175,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
     parser.add_argument(
         "--part",
-        choices=["recording", "growing", "replaying", "suite", "collecting", "redaction"],
+        choices=["recording", "growing", "replaying", "suite", "collecting", "finding", "redaction"],
         help="only one part",
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
@@ -207,6 +209,9 @@ def main() -> None:
     if given.part in {None, "collecting"} and find_spec("h2") is not None:
         document["collecting"] = collecting.measured((given.rounds + 2) // 3)
         say(f"\nSpans taken in, {collecting.SAID}\n\n{collecting.laid_out(document['collecting'])}")
+    if given.part in {None, "finding"}:
+        document["finding"] = finding.measured()
+        say(f"\nA page of `reenact ls`\n\n{finding.laid_out(document['finding'])}")
     if given.part in {None, "redaction"}:
         text, document["redaction"] = redaction.laid_out(redaction.measured((given.rounds + 1) // 2, child))
         say(f"\nRedaction, processor time\n\n{text}")

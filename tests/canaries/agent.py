@@ -694,6 +694,14 @@ def carried(cell: dict[str, Any], url: str) -> str:
     return ""
 
 
+def as_it_is(journals: Path, to: Path) -> None:
+    """Copy the journals at this moment; those of children that ended may just be carried into the store."""
+    to.mkdir()
+    for journal in journals.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy(journal, to)
+
+
 def main() -> None:
     plan = json.loads(Path(sys.argv[1]).read_text())
     if plan.get("application_spans"):
@@ -714,7 +722,7 @@ def main() -> None:
     killed(plan.get("killed", []), plan["url"])
     Path(plan["report"]).write_text(json.dumps(report))
     if "as_it_is" in plan:
-        shutil.copytree(Path(os.environ["REENACT_STORE"]) / "journal", plan["as_it_is"])
+        as_it_is(Path(os.environ["REENACT_STORE"]) / "journal", Path(plan["as_it_is"]))
     if plan.get("dies"):
         os.kill(os.getpid(), signal.SIGKILL)
 

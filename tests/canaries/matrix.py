@@ -18,7 +18,7 @@ from reenact.stores.directory import DirectoryStore
 
 NEVER_WRITTEN = {"request header", "authorization header", "user in a URL", "request cookie", "reply cookie"}
 """Paths of which nothing is ever written down, redaction or not: the counter-proof is that the other side saw it."""
-AT_ONCE = 9
+AT_ONCE = 7
 """Rows of one process: of what is done past every boundary 50 acts are listed."""
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
@@ -93,3 +94,12 @@ def test_an_event_may_come_in_pieces() -> None:
     whole = event(content="Use ghp_x7K2qPz9 for it ")
     assert not following.settles(whole[:30])
     assert following.settles(whole[30:])
+
+
+def test_lines_of_base64_wait_wherever_they_are_cut_and_settle_behind_the_last() -> None:
+    told = base64.encodebytes(b"the key of it is ghp_x7K2q and so on, again and again. " * 5)
+    assert told.count(b"\n") > 3
+    last = told.rindex(b"\n", 0, -1)
+    for cut in range(77, last + 2):
+        assert not Following().settles(b"see: \n" + told[:cut]), cut
+    assert Following().settles(b"see: \n" + told + b"and so on ")

@@ -22,6 +22,9 @@ _GROUPS = re.compile(
     r"(?:[0-9](?:[ ().\-/]{0,2}[0-9]){5,}[ ().\-/]{0,2}|(?:\+|\b[A-Z]{2})[0-9][0-9A-Z ().\-/]{0,40})\Z"
 )
 """Digits in groups; a telephone number or an account number from its beginning on."""
+_LINE = re.compile(r"[A-Za-z0-9+/_\-]*")
+_WHOLE_LINE = 40
+"""Characters that a line of base64 has at least which is not the last (RFC 2045, 6.8: 76; PEM: 64)."""
 _TAIL = 128
 _BEGUN, _ENDED = "-----BEGIN ", "-----END "
 _SEEN_LATELY = 4
@@ -53,6 +56,8 @@ class _Said:
 
 def _is_open(text: str) -> bool:
     """Tell that a text ends inside of what may be a secret."""
+    if "\n" in text and _among_lines(text):
+        return True
     if text[-1:].isspace() and not text[-8:].rstrip()[-1:].isdigit():
         return False
     run = _RUN.search(text)
@@ -61,6 +66,13 @@ def _is_open(text: str) -> bool:
         if len(word) >= _LONG or (len(word) >= _SHORT and _TELLING.search(word)):
             return True
     return text[-1:] not in "\n\r" and _GROUPS.search(text, max(0, len(text) - 48)) is not None
+
+
+def _among_lines(text: str) -> bool:
+    """Tell that a text ends at the beginning of a line, or in one, of which the one before is base64."""
+    before, _, line = text.rpartition("\n")
+    before = before.rstrip("\r")[-_WHOLE_LINE:]
+    return len(before) == _WHOLE_LINE and all(map(_LINE.fullmatch, (before, line)))
 
 
 class Following:
