@@ -131,12 +131,19 @@ class GrpcReceiver:
     requests: list[ExportTraceServiceRequest] = field(default_factory=list)
     metadata: list[dict[str, Any]] = field(default_factory=list)
     calls: int = 0
+    logs: list[Any] = field(default_factory=list)
+    """Requests of log records."""
 
 
 @contextlib.contextmanager
 def running_grpc_receiver() -> Generator[GrpcReceiver]:
     """Run a `GrpcReceiver` for a while; it takes messages of up to 100,000 bytes."""
     import grpc
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import (
+        LogsServiceServicer,
+        add_LogsServiceServicer_to_server,
+    )
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
         TraceServiceServicer,
         add_TraceServiceServicer_to_server,
@@ -152,8 +159,15 @@ def running_grpc_receiver() -> Generator[GrpcReceiver]:
             state.requests.append(request)
             return response
 
+    class Logs(LogsServiceServicer):
+        def Export(self, request: Any, context: Any) -> Any:  # noqa: N802
+            del context
+            state.logs.append(request)
+            return ExportLogsServiceResponse()
+
     server = grpc.server(futures.ThreadPoolExecutor(2), options=(("grpc.max_receive_message_length", 100_000),))
     add_TraceServiceServicer_to_server(Service(), server)
+    add_LogsServiceServicer_to_server(Logs(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     state.address = f"127.0.0.1:{port}"
     server.start()

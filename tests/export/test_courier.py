@@ -10,7 +10,7 @@ import pytest
 from receivers import span
 from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.errors import InputError
-from reenact.export.courier import Courier, Leaving, Wares
+from reenact.export.courier import ABSENT, Courier, Leaving, Wares
 from reenact.export.limits import Limits, limits_from
 from reenact.export.outcome import Delivered, Outcome, Rejected, Retry, TooLarge
 from reenact.export.post import Post
@@ -288,3 +288,26 @@ def test_limits_are_read_from_the_environment() -> None:
 def test_a_limit_that_makes_no_sense_is_named(name: str, value: str) -> None:
     with pytest.raises(InputError, match=name):
         limits_from({name: value})
+
+
+def test_what_a_backend_has_no_endpoint_for_waits_a_while_and_is_dropped_then(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.sender.answer = lambda spans: Rejected(count=len(spans), reason="answered 404", whole=True, cure="absent")
+    courier = shop.courier()
+    for tried in range(1, 6):
+        assert not courier.serve(force=True)
+        assert (shop.account.waiting, shop.account.tries) == (SPANS, tried), "it may be a wrong setting"
+    assert not courier.serve(force=True)
+    assert (shop.account.waiting, shop.account.dropped) == (0, {ABSENT: SPANS})
+    asked = len(shop.sender.sent)
+    with shop.outbox.taking_in("r-p.rnj", [shop.number]) as intake:
+        intake.owe([Parcel(trace_id="a" * 32, at=20, size=1000, spans=10)])
+    assert not courier.serve()
+    assert (shop.account.waiting, shop.account.dropped) == (0, {ABSENT: SPANS + 10})
+    assert len(shop.sender.sent) == asked, "it is not asked with every batch"
+    monkeypatch.setattr(courier, "_absent_until", 0.0)
+    shop.sender.answer = lambda spans: Delivered(count=len(spans))
+    with shop.outbox.taking_in("r-p.rnj", [shop.number]) as intake:
+        intake.owe([Parcel(trace_id="a" * 32, at=21, size=1000, spans=10)])
+    assert shop.serve(courier).exported == 10, "and again after a while"

@@ -73,6 +73,32 @@ def test_a_root_below_a_span_of_the_application_s_is_no_orphan() -> None:
     assert run.root.id == span(1).span_id
 
 
+def test_a_root_stands_on_top_though_a_span_of_the_application_s_was_first() -> None:
+    ours = [
+        span(3, 2, reenact__run__root=True, reenact__order__start=1, reenact__entry='{"main": "agent.py"}'),
+        span(4, 3, reenact__order__start=2),
+    ]
+    without = only(ours)
+    run = only([span(1), span(2, 1), *ours])
+    assert run.root is not None
+    assert (run.root.id, run.entry) == (span(3).span_id, {"main": "agent.py"})
+    assert not any(node.orphan for node in run.nodes)
+    hangs = {int(node.id, 16): int(node.parent or "0", 16) for node in run.nodes}
+    assert hangs == {1: 0, 2: 1, 3: 0, 4: 3}
+    assert (without.root.id if without.root else "", without.entry) == (run.root.id, run.entry)
+
+
+def test_the_root_of_a_child_process_hangs_below_the_call_that_started_it_past_any_other_span() -> None:
+    ours = [
+        span(1, reenact__run__root=True, reenact__order__start=1),
+        span(2, 1, reenact__order__start=2),
+        span(3, 2),  # an application's own
+        span(4, 3, reenact__run__root=True, reenact__order__start=1),
+    ]
+    run = only(ours)
+    assert {int(node.id, 16): int(node.parent or "0", 16) for node in run.nodes} == {1: 0, 2: 1, 3: 2, 4: 3}
+
+
 def test_duplicates_are_folded_into_the_one_that_says_more() -> None:
     begun = span(2, 1, reenact__incomplete=True, a=1, b=2, c=3)
     ended, noted = span(2, 1, a=1), span(2, 1, a=1, process__exit__code=0)

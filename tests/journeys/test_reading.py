@@ -51,7 +51,7 @@ def copies(path: Path, count: int) -> Path:
     """A file of so many recorded runs, each with a trace of its own."""
     spans = [record for record in open_spans(RECORDED) if isinstance(record, SpanRecord)]
     with path.open("wb") as out:
-        for number in range(count):
+        for number in range(1, count + 1):
             out.write(otlp_json.encode(replace(span, trace_id=f"{number:032x}") for span in spans))
     return path
 
@@ -139,3 +139,42 @@ def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(tmp_path: Path) -> 
     again = subprocess.run(command, capture_output=True, env=environ, check=True)
     assert again.stdout == out
     assert again.stderr == b""
+
+
+def ill(path: Path, *, first: bool) -> Path:
+    """The recorded run, with spans of an archive among its lines that nobody could read: their ids are none."""
+    nameless = [{"traceId": "", "spanId": "", "name": "a"}, {"traceId": "ab" * 16, "spanId": "0" * 16, "name": "b"}]
+    bad = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": nameless}]}]}).encode() + b"\n"
+    path.write_bytes(bad + RECORDED.read_bytes() if first else RECORDED.read_bytes() + bad)
+    return path
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_spans_without_ids_cost_no_others_and_are_told_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, indexed: bool
+) -> None:
+    if indexed:
+        monkeypatch.setattr(file_index, "BIG", 1)
+    path = ill(tmp_path / "archive.jsonl", first=True)
+    whole = json.loads(run("show", str(RECORDED), "--json").stdout)
+    for _ in range(2):  # the second time from the index alone
+        done = run("ls", "--json", str(path))
+        assert [row["id"] for row in json.loads(done.stdout)["runs"]] == [whole["run"]["id"]]
+        assert "not read: 2 (archive.jsonl line 1: traceId" in done.stderr
+    shown = json.loads(run("show", str(path), "--json").stdout)
+    assert [call["label"] for call in shown["calls"]] == [call["label"] for call in whole["calls"]]
+    assert any("line 1: spanId is all zeros" in note for note in shown["run"]["notes"])
+    assert "not read: 2 (archive.jsonl" in run("show", str(path)).stdout
+    assert "not read: 2 (archive.jsonl" in run("doctor", str(path)).stdout
+
+
+def test_what_is_taken_in_or_redacted_tells_the_spans_it_left_behind(tmp_path: Path) -> None:
+    path = ill(tmp_path / "archive.jsonl", first=False)
+    last = len(path.read_bytes().splitlines())
+    taken = run("import", str(path))
+    assert taken.exit_code == 0
+    assert f"not read: 2 (archive.jsonl line {last}:" in taken.stderr
+    assert len(listed()) == 1
+    redacted = run("redact", str(path), "-o", str(tmp_path / "clean.jsonl"))
+    assert redacted.exit_code == 0, redacted.exception
+    assert f"not read: 2 (archive.jsonl line {last}:" in redacted.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,106 @@ def test_what_is_erased_is_in_no_file(tmp_path: Path, together: bool) -> None:  
     again = FrameStore(tmp_path)
     again.catch_up()
     assert again.trace_ids() == ["02" * 16], "also where the index is made again"
+
+
+def late(store: DirectoryStore, number: int, *, made_ns: int | None = None) -> None:
+    """What a collector writes of one more span of a run, and does not note yet."""
+    message = ExportTraceServiceRequest()
+    span = message.resource_spans.add().scope_spans.add().spans.add(trace_id=bytes([number]) * 16, span_id=b"late-one")
+    span.name = "late"
+    made = made_ns if made_ns is not None else time.time_ns()
+    frame = frames.framed(frames.SPANS, message.SerializeToString(), [span.trace_id], records=1, time_ns=made)
+    appender = FrameStore(store.folder).appender()
+    appender.append([frame])
+    appender.close()
+
+
+def names(store: DirectoryStore, number: int) -> set[str]:
+    return {span.name for span in store.spans(f"{number:02x}" * 16)}
+
+
+def test_a_run_that_grows_between_the_look_and_the_deed_stays_whole(tmp_path: Path) -> None:
+    store = filled(tmp_path, body(1, days=9), body(2, days=9))
+    seen: list[str] = []
+
+    def over() -> bool:  # is asked before each is deleted
+        if not seen:
+            late(store, 1)
+            late(store, 2)
+            FrameStore(tmp_path).catch_up()  # of the one it is noted by then, and of the other too
+            late(store, 2)
+        seen.append("asked")
+        return False
+
+    done = prune(store, plain(1), over=over)  # type: ignore[arg-type]
+    assert (len(seen), done.deleted) == (2, [])
+    assert names(store, 1) == {"run 1", "late"}
+    assert names(store, 2) == {"run 2", "late"}
+    (tmp_path / "frames" / "index-1.sqlite").unlink()
+    FrameStore(tmp_path).catch_up()
+    assert names(DirectoryStore(tmp_path), 1) == {"run 1", "late"}
+
+
+def test_what_was_under_way_when_a_run_was_deleted_is_there(tmp_path: Path) -> None:
+    store = filled(tmp_path, body(1, days=9))
+    time.sleep(0.3)
+    before = time.time_ns()
+    done = prune(store, replace(plain(1), settled_s=0.2))  # type: ignore[type-var, arg-type]
+    assert done.deleted == ["01" * 16]
+    late(store, 1, made_ns=before)  # it was made before the run was deleted, and is written after that
+    for _ in range(2):
+        FrameStore(tmp_path).catch_up()
+        assert names(DirectoryStore(tmp_path), 1) == {"late"}
+        (tmp_path / "frames" / "index-1.sqlite").unlink()
+
+
+def test_beside_a_collector_a_run_is_left_alone_until_it_is_settled_and_judged(tmp_path: Path) -> None:
+    store = filled(tmp_path, body(1, days=9), body(2, days=9), body(3, days=9))
+    late(store, 1)
+    late(store, 2)
+    beside = replace(plain(1), settled_s=0.3)  # type: ignore[type-var]
+    assert prune(store, beside).deleted == [], "something came in of each a moment ago"  # type: ignore[arg-type]
+    time.sleep(0.4)
+    assert prune(store, beside).deleted == ["03" * 16], "of the others nobody knows yet how they ended"  # type: ignore[arg-type]
+    note_taken_in(store, 30)
+    compacted(store, 0)
+    time.sleep(0.4)
+    assert sorted(prune(store, beside).deleted) == ["01" * 16, "02" * 16]  # type: ignore[arg-type]
+
+
+def test_a_flag_that_is_set_meanwhile_counts(tmp_path: Path) -> None:
+    store = filled(tmp_path, body(1, days=9), body(2, days=9))
+
+    def over() -> bool:
+        Flags(store).add("01" * 16, "a wrong trade")
+        Flags(store).add("02" * 16, "a wrong trade")
+        return False
+
+    assert prune(store, plain(1), over=over).deleted == []  # type: ignore[arg-type]
+    assert left(store) == {1, 2}
+
+
+def test_what_is_only_in_segments_does_not_cost_what_is_put_together(tmp_path: Path) -> None:
+    store = filled(tmp_path, body(1), body(2))
+    whole = sum(each.packed_bytes() for each in store.further())
+    for number in range(3, 60):
+        appender = FrameStore(tmp_path).appender()
+        each = body(number)
+        made = frames.framed(frames.SPANS, each, [bytes([number]) * 16], records=1, time_ns=time.time_ns())
+        appender.append([made])
+        appender.close()
+    note_taken_in(store, 30)
+    assert prune(store, plain(None, whole)).deleted == []  # type: ignore[arg-type]
+    assert prune(store, plain(None, whole - 1)).deleted == ["01" * 16]  # type: ignore[arg-type]
+
+
+def test_a_run_that_cannot_be_read_stays_and_the_others_are_judged(tmp_path: Path) -> None:
+    filled(tmp_path, body(1, days=9, tool="look"), body(2, days=9, tool="look"))
+    place = FrameStore(tmp_path)._places(b"\1" * 16)[0]
+    assert place is not None
+    number, at, size = place
+    with (tmp_path / "frames" / f"pack-{number:08}.rnf").open("r+b") as file:
+        file.seek(at + size - 4)
+        file.write(b"\0\0\0\0")
+    done = prune(DirectoryStore(tmp_path), plain(1, flag_if=["called nothing_at_all"]))  # type: ignore[arg-type]
+    assert (done.deleted, done.kept) == (["02" * 16], 1)

@@ -16,7 +16,7 @@ from reenact.graph.build import build
 from reenact.pipeline.catalog import status
 from reenact.read import file_index
 from reenact.read.file_index import FileIndex, NotLinesError, cache_folder, indexed, may_be_indexed, naming
-from reenact.read.open import open_spans
+from reenact.read.open import open_recording, open_spans
 from reenact.values.log import LogRecord, Record
 from reenact.values.span import SpanRecord
 
@@ -237,3 +237,34 @@ def test_the_indexes_of_real_files_say_what_the_files_say(shared_data: Path) -> 
             beside = path.with_name(path.name.replace(".otlp.", ".otlp.logs."))
             logs = list(open_spans(beside)) if beside.exists() else []
             agrees(index, [record for record in open_spans(path) if record not in logs])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"spanId": None},
+        {"spanId": "0" * 16},
+        {"spanId": "x" * 16},
+        {"traceId": ""},
+        {"traceId": "0" * 32},
+        {"links": [{"traceId": "", "spanId": ""}]},
+        {"parentSpanId": "12"},
+    ],
+    ids=repr,
+)
+def test_what_has_no_id_is_passed_over_and_told_as_it_is_where_the_file_is_read_whole(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    path = written(tmp_path, of([1, 2]))
+    told = json.loads(path.read_bytes().splitlines()[0])
+    told["resourceSpans"][0]["scopeSpans"][0]["spans"][0] |= changed
+    path.write_bytes(json.dumps(told).encode() + b"\n" + path.read_bytes())
+    opened = open_recording(path)
+    read = list(opened.records)
+    for _ in range(2):  # the second time from the index that was kept
+        with indexed(path) as index:
+            assert index.notes == opened.notes
+            assert len(index.notes) == 1
+            assert [each for row in index.newest() for each in index.records(row.id)] == sorted(
+                read, key=lambda each: -int(each.trace_id, 16)
+            )

@@ -174,7 +174,7 @@ def test_a_file_that_is_no_whole_trace(put: Callable[[bytes], Path], data: bytes
 
 
 def test_the_place_of_an_error_is_path_and_line(put: Callable[[bytes], Path]) -> None:
-    path = put(b'{"resourceSpans":[]}\n\n{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"1"}]}]}]}\n')
+    path = put(b'{"resourceSpans":[]}\n\n{"resourceSpans":[{"scopeSpans":[{"spans":["none"]}]}]}\n')
     assert refused(path).place == f"{path}:3"
 
 
@@ -346,3 +346,92 @@ def test_log_events_in_a_file_beside_are_read_with_the_spans(tmp_path: Path) -> 
     assert (log.span_id, log.event_name, log.body) == (SPANS[0].span_id, "gen_ai.user.message", "Hi")
     assert opened.notes == ["1 log events read from x.otlp.logs.jsonl beside it"]
     assert [type(record) for record in open_spans(tmp_path / "x.otlp.logs.jsonl")] == [LogRecord]
+
+
+def line(**changed: Any) -> bytes:
+    span = {"traceId": SPANS[0].trace_id, "spanId": SPANS[0].span_id, "name": "ill"} | changed
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode() + b"\n"
+
+
+NAMELESS = {
+    "span id null": line(spanId=None),
+    "span id empty": line(spanId=""),
+    "span id all zeros": line(spanId="0" * 16),
+    "span id in base64, all zeros": line(spanId="AAAAAAAAAAA="),
+    "span id too long": line(spanId="ab" * 9),
+    "span id a number": line(spanId=7),
+    "trace id null": line(traceId=None),
+    "trace id empty": line(traceId=""),
+    "trace id all zeros": line(traceId="0" * 32),
+    "trace id no hexadecimal": line(traceId="z" * 32),
+    "trace id an object": line(traceId={"low": 1}),
+}
+
+
+@pytest.mark.parametrize("nameless", NAMELESS.values(), ids=NAMELESS)
+def test_a_span_whose_ids_are_none_is_passed_over_and_told(put: Callable[[bytes], Path], nameless: bytes) -> None:
+    opened = open_recording(put(otlp_json.encode(SPANS[:7]) + nameless + otlp_json.encode(SPANS[7:])))
+    assert list(opened.records) == SPANS
+    (note,) = opened.notes
+    assert note.startswith("spans without a valid trace and span id, not read: 1 (trace line 2: ")
+
+
+def test_many_such_spans_are_told_in_one_line(put: Callable[[bytes], Path]) -> None:
+    opened = open_recording(put(JSON + b"".join(NAMELESS.values())))
+    assert list(opened.records) == SPANS
+    (note,) = opened.notes
+    assert f"not read: {len(NAMELESS)} (trace line 2: " in note
+    assert note.endswith("; …)")
+    assert note.count("line") == 3
+
+
+def test_a_file_of_nothing_else_says_why_it_holds_no_spans(put: Callable[[bytes], Path]) -> None:
+    for data in (line(spanId=""), wired(b"", b"\1" * 8)):
+        refusal = refused(put(data))
+        assert "holds no spans; spans without a valid trace and span id, not read: 1" in refusal.problem
+
+
+def test_a_parent_a_link_or_the_id_of_a_log_event_that_is_none_costs_itself_alone(put: Callable[[bytes], Path]) -> None:
+    links = [{"traceId": "", "spanId": ""}, {"traceId": SPANS[1].trace_id, "spanId": SPANS[1].span_id}]
+    log = json.loads(LOGS)
+    log["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0]["traceId"] = "none"
+    opened = open_recording(put(line(parentSpanId="12", links=links) + json.dumps(log).encode()))
+    span, event = opened.records
+    assert isinstance(span, SpanRecord)
+    assert span.parent_id is None
+    assert [link.span_id for link in span.links] == [SPANS[1].span_id]
+    assert isinstance(event, LogRecord)
+    assert (event.trace_id, event.body) == ("", "Hi")
+    assert sorted(note.partition(",")[0] for note in opened.notes) == [
+        "ids in log events that are no ids",
+        "ids of parents that are no ids",
+        "links without a valid trace and span id",
+    ]
+
+
+def wired(trace_id: bytes, span_id: bytes) -> bytes:
+    from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, TracesData
+
+    scoped = ScopeSpans(spans=[Span(trace_id=trace_id, span_id=span_id, name="ill")])
+    return TracesData(resource_spans=[ResourceSpans(scope_spans=[scoped])]).SerializeToString()
+
+
+@pytest.mark.parametrize("framing", ["bare", "fixed", "zstd"])
+@pytest.mark.parametrize(
+    ("trace_id", "span_id"), [(b"", b"\1" * 8), (b"\0" * 16, b"\1" * 8), (b"\1" * 16, b""), (b"\1" * 16, b"\1" * 7)]
+)
+def test_protobuf_passes_over_spans_whose_ids_are_none(
+    put: Callable[[bytes], Path], trace_id: bytes, span_id: bytes, framing: str
+) -> None:
+    messages = [otlp_proto.encode(SPANS[:7]), wired(trace_id, span_id), otlp_proto.encode(SPANS[7:])]
+    if framing == "fixed":
+        messages = [len(message).to_bytes(4, "big") + message for message in messages]
+    opened = open_recording(put(framed(*messages) if framing == "zstd" else b"".join(messages)))
+    assert list(opened.records) == SPANS
+    (note,) = opened.notes
+    assert note.startswith("spans without a valid trace and span id, not read: 1 (trace byte ")
+
+
+def test_what_is_damaged_is_refused_whatever_else_is_passed_over(put: Callable[[bytes], Path]) -> None:
+    path = put(line(spanId=None) + JSON + b'{"resourceSpans":[{"scop')
+    assert refused(path).place == f"{path}:3"

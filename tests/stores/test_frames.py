@@ -14,8 +14,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from reenact.errors import InputError
 from reenact.stores.directory import DirectoryStore
-from reenact.stores.frames import FrameStore, packing
+from reenact.stores.frames import FrameStore
 from reenact.values import envelopes, frames
+from reenact.values.appender import packing
 from reenact.values.frame_index import Placed
 from reenact.values.log import LogRecord
 from reenact.values.span import SpanRecord
@@ -196,6 +197,39 @@ def test_a_deleted_trace_stays_deleted(tmp_path: Path, *, together: bool) -> Non
     late = request(random.Random(77), traces=TRACES[:1])
     written(again, [late])
     assert told(again)[gone] == expected([late])[gone], "what comes in later is there"
+
+
+def test_what_says_that_traces_were_deleted_goes_with_the_last_of_them(tmp_path: Path) -> None:
+    store = FrameStore(tmp_path)
+    written(store, BODIES)
+    put_together(store)
+    hour = time.time_ns() + 3600 * 10**9
+    for trace in TRACES[:3]:
+        with store.sparing(hour):  # an hour later, as far as anybody can tell
+            assert store.delete(trace.hex())
+    kept = told(store)
+    assert set(kept) == {TRACES[3].hex()}
+
+    def marks() -> set[bytes]:
+        return {trace for path in tmp_path.glob("frames/pack-*") for trace in frames.deletions(path)}
+
+    with packing(store.folder):
+        store.rewrite(0.3)
+    assert marks() == set(TRACES[:3]), "what was deleted lies in a segment yet"
+    store.appender().close()
+    store.tidy(newest=True)
+    assert not store.segments()
+    store.delete(TRACES[3].hex())
+    with packing(store.folder):
+        store.rewrite(0.3)
+    assert marks() == set(), "no file holds anything of them"
+    assert store.rewrite(0.0) == 0, "and there is nothing to be done over"
+    lose_index(tmp_path)
+    assert FrameStore(tmp_path).trace_ids() == []
+    again = FrameStore(tmp_path)
+    written(again, BODIES[:1])
+    put_together(again)
+    assert told(again) == expected(BODIES[:1]), "what comes in of them later is there"
 
 
 def test_only_one_appends(tmp_path: Path) -> None:

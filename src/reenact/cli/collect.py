@@ -5,15 +5,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from reenact.cli import options
+from reenact.cli import options, retaining
 from reenact.errors import InputError, UsageError
-from reenact.pipeline.keeping import IDLE_S
+from reenact.pipeline.keeping import IDLE_S, PRUNE_S
 
 if TYPE_CHECKING:
     from reenact.collect.server import Server
@@ -37,21 +36,26 @@ _TOKEN = "REENACT_COLLECT_TOKEN"  # noqa: S105 - the variable's name
 @click.option("--max-in-flight", default=256, show_default=True, metavar="MIB", help="Of all requests under way.")
 @click.option("--connections", default=2000, show_default=True, help="Open at once, at most.")
 @click.option(
-    "--forward", "forward", multiple=True, metavar="URL", help="Send spans on: http, https, grpc, grpcs, file."
+    "--forward", "forward", multiple=True, metavar="URL", help="Send everything on: http, https, grpc, grpcs, file."
 )
 @click.option("--redact", is_flag=True, help="Take out what the redaction policy in force says, before it is written.")
 @click.option("--policy", metavar="FILE", help="The same by this policy, or by `default`.")
 @click.option("--idle", default=IDLE_S, show_default=True, metavar="SECONDS", help="When a trace counts as over.")
+@retaining.options
+@click.option("--prune-every", default=PRUNE_S, hidden=True, metavar="SECONDS")
 def collect_command(folder: Path | None, **given: object) -> None:
     """Take spans and log events in over OTLP, HTTP on 4318 and gRPC on 4317, until it is told to end.
 
     A request is answered when what it brought is on disk. `reenact ls`, `show` and `replay` read the store meanwhile.
+    With --keep-days or --max-size it does as `reenact store prune` does, at its start and every ten minutes.
     """
-    if find_spec("h11") is None or find_spec("h2") is None:
-        raise InputError("reenact collect", "h11 and h2 are not installed", hint="pip install 'reenact[collector]'")
-    from reenact.pipeline.collecting import collect
+    from reenact.pipeline.collecting import collect, require_extra
     from reenact.pipeline.forwarding import senders
 
+    require_extra("reenact collect")
+    keeper = [f"--idle={given['idle']}"]
+    if retaining.chosen(given) is not None:
+        keeper += [*retaining.spelled(given), f"--prune-every={given['prune_every']}"]
     store = options.store(folder)
     store.prepare()
     settings = _settings(store.folder, given)
@@ -69,8 +73,10 @@ def collect_command(folder: Path | None, **given: object) -> None:
 
     backends = senders(urls) if urls else []
     try:
-        collect(store, settings, idle_s=cast("float", given["idle"]), backends=backends, say=say, ready=ready)
+        collect(store, settings, keeper=keeper, backends=backends, say=say, ready=ready)
     except OSError as error:
+        if error.filename is not None:
+            raise InputError(str(error.filename), f"cannot be used: {error.strerror}") from error
         raise InputError(settings.host, f"cannot be listened on: {error.strerror or error}") from error
 
 

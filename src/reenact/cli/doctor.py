@@ -11,6 +11,7 @@ from reenact.graph.verdict import judge
 from reenact.pipeline.sources import find
 from reenact.report.doctor import doctor
 from reenact.report.documents import doctor_document
+from reenact.report.safe import one_line
 from reenact.values.protection import protection
 
 
@@ -25,4 +26,5 @@ def doctor_command(selector: str, folder: Path | None, as_json: bool) -> None:
     if as_json:
         options.document(doctor_document(found.run, verdict))
         return
-    options.show(doctor(verdict, protection(found.run)))
+    notes = [one_line(f"note: {note}") for note in found.run.notes]
+    options.show([*doctor(verdict, protection(found.run)), *notes])

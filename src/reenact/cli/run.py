@@ -21,14 +21,16 @@ from reenact.values.run import Grade, Run
 @click.option("--session", help="Which conversation it belongs to; on every span as session.id.")
 @click.option("--tenant", help="Which customer it belongs to; on every span as reenact.tenant.")
 @click.option("--policy", metavar="FILE", default="", help="The redaction policy: a TOML file (docs/policies.md).")
+@click.option("--collect", is_flag=True, help="Take in what other instrumentations and languages in it send over OTLP.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing at the end.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def run_command(
+def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     folder: Path | None,
     user: str | None,
     session: str | None,
     tenant: str | None,
     policy: str,
+    collect: bool,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -39,14 +41,22 @@ def run_command(
     """
     identity = {name: value for name, value in (("user", user), ("session", session), ("tenant", tenant)) if value}
     store = options.store(folder)
-    result = record(program(command), store, identity, lambda line: options.say(f"reenact: {line}"), policy)
+    result = record(
+        program(command), store, identity, lambda line: options.say(f"reenact: {line}"), policy, collect=collect
+    )
     if not quiet:
-        for line in _closing(result.runs, result.unfinished):
+        for line in (*_closing(result.runs, result.unfinished), *_taken_in(*result.taken_in)):
             options.say(line)
     for report in result.reports:
         if report.dropped or report.waiting:
             options.say(f"reenact: {undelivered(report)}")
     sys.exit(result.exit_code)
+
+
+def _taken_in(spans: int, log_events: int) -> list[str]:
+    if not spans and not log_events:
+        return []
+    return [f"reenact: {spans} spans and {log_events} log events of others were collected; `reenact ls` lists them"]
 
 
 def _closing(runs: tuple[Run, ...], unfinished: int) -> list[str]:

@@ -6,21 +6,24 @@ import os
 import select
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import click
 
-from reenact.cli import options
+from reenact.cli import options, retaining
 from reenact.errors import InputError, UsageError
 from reenact.pipeline.checking import looked_through
 from reenact.pipeline.clearing import GRACE_S, sweep, unused
 from reenact.pipeline.drain import leftovers
-from reenact.pipeline.keeping import IDLE_S, compacted, judged, keep
-from reenact.pipeline.retention import Flags, Pruned, erase, prune, rules
+from reenact.pipeline.keeping import IDLE_S, PRUNE_S, Pruning, compacted, judged, keep
+from reenact.pipeline.retention import Flags, Pruned, erase, prune
 from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json
 from reenact.values.limits import spelled
+
+_LEAST_SETTLED_S = 1.0
 
 
 @click.group("store")
@@ -101,30 +104,17 @@ def flag_command(runs: tuple[str, ...], reason: str, remove: bool, folder: Path 
 
 
 @store_command.command("prune")
-@click.option("--keep-days", type=float, metavar="DAYS", help="Keep everything for so long.")
-@click.option("--max-size", type=float, metavar="MIB", help="Then delete the oldest until the traces are so large.")
-@click.option("--errors-too", is_flag=True, help="Treat runs that ended badly as any other; else they stay for ever.")
-@click.option("--flag-if", multiple=True, metavar="ASSERTION", help="Flag runs in which this holds instead.")
-@click.option(
-    "--flag-unless", multiple=True, metavar="ASSERTION", help="Flag runs in which this does not hold instead."
-)
+@retaining.options
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @options.store_folder
 @options.as_json
-def prune_command(folder: Path | None, as_json: bool, dry_run: bool, errors_too: bool, **given: object) -> None:
+def prune_command(folder: Path | None, as_json: bool, dry_run: bool, **given: object) -> None:
     """Delete runs that nothing keeps. Flagged runs, and those that ended badly, are kept for ever."""
-    days, size = cast("float | None", given["keep_days"]), cast("float | None", given["max_size"])
-    if days is None and size is None:
+    chosen = retaining.chosen(given)
+    if chosen is None:
         raise UsageError("nothing would be deleted", hint="give --keep-days DAYS, --max-size MIB, or both")
     store = options.store(folder)
     leftovers(store)
-    chosen = rules(
-        days,
-        None if size is None else int(size * (1 << 20)),
-        errors=not errors_too,
-        flag_if=cast("tuple[str, ...]", given["flag_if"]),
-        flag_unless=cast("tuple[str, ...]", given["flag_unless"]),
-    )
     _tell(prune(store, chosen, dry_run=dry_run), "would be deleted" if dry_run else "deleted", as_json=as_json)
 
 
@@ -179,9 +169,11 @@ def check_command(folder: Path | None, as_json: bool, repair: bool) -> int:
 
 @store_command.command("keep", hidden=True)
 @click.option("--idle", default=IDLE_S)
+@retaining.options
+@click.option("--prune-every", default=PRUNE_S)
 @options.store_folder
-def keep_command(idle: float, folder: Path | None) -> None:
-    """Do as `compact` does, again and again, until standard input ends: the collector's own child."""
+def keep_command(folder: Path | None, idle: float, prune_every: float, **given: object) -> None:
+    """Do as `compact` does, and prune, again and again, until standard input ends: the collector's own child."""
     with suppress(OSError):
         os.nice(5)
 
@@ -189,4 +181,8 @@ def keep_command(idle: float, folder: Path | None) -> None:
         readable, _, _ = select.select([sys.stdin.fileno()], [], [], seconds)
         return bool(readable)
 
-    keep(options.store(folder), idle, over, lambda line: options.say(f"reenact: {line}"))
+    chosen, pruning = retaining.chosen(given), None
+    if chosen is not None:
+        # Twice as long as it takes to be put together: whoever still sends by then comes too late for a judgement.
+        pruning = Pruning(rules=replace(chosen, settled_s=max(_LEAST_SETTLED_S, 2 * idle)), every_s=prune_every)
+    keep(options.store(folder), idle, over, lambda line: options.say(f"reenact: {line}"), pruning)

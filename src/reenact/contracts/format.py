@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from reenact.values.log import Record
 from reenact.values.span import SpanRecord
+from reenact.values.unread import Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,12 @@ class Format:
     """Read spans, and log events where the format has them, one at a time.
 
     The path names the place in errors (`errors.InputError`), the only ones raised.
+    """
+    tolerant: Callable[[BinaryIO, Path, Unread], Iterator[Record]] | None = None
+    """Do the same, but pass over spans and links whose ids are none, and tell of each.
+
+    For archives that a collector wrote of whatever it was sent, where one bad span must not cost the others. None where
+    `decode` is all there is.
     """
     encode: Callable[[Iterable[SpanRecord]], bytes] | None = None
     """Spell spans toward the disk. None for a format that is only read."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from reenact.contracts.parcel import Parcel
+from reenact.errors import InputError
 from reenact.values.log import Record
 from reenact.values.span import SpanRecord
+
+
+class GrewError(InputError):
+    """Something came in of a trace since, so it was not deleted."""
 
 
 class Further(Protocol):
@@ -46,6 +52,13 @@ class Further(Protocol):
         """Delete a trace; False where it is not among these. Raises `InputError`."""
         ...
 
+    def sparing(self, since_ns: int) -> AbstractContextManager[None]:
+        """Within it, `delete` raises `GrewError` for a trace of which something came in at or after an instant.
+
+        What comes in of a trace after that instant is there, whenever the trace was deleted.
+        """
+        ...
+
     def parcel(self, parcel: Parcel) -> list[SpanRecord]:
         """Read a parcel again. Raises `ParcelGoneError`, or another `InputError`."""
         ...
@@ -56,6 +69,10 @@ class Further(Protocol):
 
     def weight(self, trace_id: str) -> int:
         """Give the bytes on disk that go with a trace, as far as they are its own; 0 where it is not among these."""
+        ...
+
+    def packed_bytes(self) -> int:
+        """Give the bytes on disk of all traces that have a weight."""
         ...
 
     def sizes(self) -> tuple[int, int]:

@@ -13,6 +13,7 @@
     REENACT_EXPORT                                to each of these URLs as well: http, https, grpc, grpcs, file
     REENACT_EXPORT_HEADERS                        headers for the URLs in REENACT_EXPORT
     REENACT_EXPORT_BATCH_BYTES                    bytes of one request (`limits.py`)
+    REENACT_BESIDE                                not to this endpoint, which collects into the same store
 
 The timeout is in seconds, as opentelemetry-python has always read it, though the specification says milliseconds: the
 same variable must not mean two things to two exporters in one process. The headers of one variable never go to the
@@ -35,6 +36,8 @@ from reenact.export.otlp_http import HttpTarget, OtlpHttpSender
 from reenact.export.sender import Sender
 
 _OURS, _OUR_HEADERS = "REENACT_EXPORT", "REENACT_EXPORT_HEADERS"
+BESIDE = "REENACT_BESIDE"
+"""What stands in OTEL_EXPORTER_OTLP_ENDPOINT for others alone: whoever records has its spans in the store already."""
 _TRUE = frozenset({"true", "1"})
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """A field name of RFC 9110, section 5.1."""
@@ -114,7 +117,7 @@ def _standard(settings: _Settings) -> Sender | None:
     if chosen and "otlp" not in chosen:
         return None
     variable, endpoint = settings.find("ENDPOINT")
-    if not endpoint and not chosen:
+    if (not endpoint and not chosen) or (endpoint and endpoint == settings.environ.get(BESIDE)):
         return None
     named, protocol = settings.find("PROTOCOL")
     if protocol == "grpc":

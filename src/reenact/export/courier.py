@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import SystemRandom
+from typing import Any
 
 from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.export.limits import Limits
@@ -20,14 +21,17 @@ from reenact.export.meters import Meter
 from reenact.export.outcome import Delivered, Outcome, Rejected, Retry, TooLarge
 from reenact.export.sender import Sender
 from reenact.stores.outbox import Outbox, Owed, Settlement
+from reenact.values.envelopes import Part
 from reenact.values.span import SpanRecord
 
-TOO_LARGE, GONE = "too large", "no longer in the store"
+TOO_LARGE, GONE, ABSENT = "too large", "no longer in the store", "not taken by this backend"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _SETTING_PAUSE_S = 60.0
 """After an answer that only another setting changes."""
 _PERHAPS_OVER = 5
-"""So often a 5xx that OTLP does not call temporary is taken for one all the same."""
+"""So often a 5xx that OTLP does not call temporary is taken for one all the same, and no endpoint for a wrong one."""
+_ASK_AGAIN_S = 600.0
+"""So long after a backend turned out to have no endpoint it is asked again."""
 _HOPELESS = 12
 """So many whole requests refused, none taken in between, and nobody looks for the one bad span any more."""
 _CERTAIN_S = 0.5
@@ -39,7 +43,8 @@ _random = SystemRandom()  # the host's own generator is its own
 class Leaving:
     """A span as it leaves."""
 
-    span: SpanRecord
+    span: SpanRecord | Part
+    """Or a log record, as a collector took it in."""
     referred: bool = False
     """It goes with references in place of its large values."""
     smaller: Leaving | None = None
@@ -48,11 +53,11 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wares:
-    """Where a courier gets spans."""
+    """Where a courier gets spans, or log records."""
 
-    load: Callable[[Parcel], Sequence[SpanRecord]]
+    load: Callable[[Parcel], Sequence[Any]]
     """Reads a parcel; raises `ParcelGoneError` where it is gone."""
-    dress: Callable[[SpanRecord, int], Leaving]
+    dress: Callable[[Any, int], Leaving]
     """Makes a span ready to leave, its large values put back where they are no more than so many bytes."""
 
 
@@ -78,6 +83,8 @@ class Courier:
         """What went wrong last."""
         self.asked_until = 0
         """Until when the backend asked to be left alone, in nanoseconds since the epoch."""
+        self._absent_until = 0.0
+        """Until when, by the monotonic clock, it is taken to have no endpoint for what this brings."""
 
     def serve(self, *, force: bool = False) -> bool:
         """Make one request, or a few smaller ones of it. True where there may be more to do at once.
@@ -92,6 +99,9 @@ class Courier:
             if not alone:
                 return False
             owed = self._outbox.next(self.number, self._limits.spans, self._size)
+            if owed and time.monotonic() < self._absent_until:
+                self._give_up(self.reason)
+                return False
             return bool(owed) and self._deliver(owed)
 
     def next_try_s(self) -> float:
@@ -129,8 +139,8 @@ class Courier:
         match outcome:
             case Retry(reason=reason, after_s=after_s):
                 return self._put_off(reason, after_s)
-            case Rejected(cure="setting"):
-                return self._put_off(outcome.reason, None, _SETTING_PAUSE_S)
+            case Rejected(cure="setting" | "absent"):
+                return self._misplaced(outcome)
             case Rejected(cure="time") if self._outbox.patience(self.number)[0] < _PERHAPS_OVER:
                 return self._put_off(outcome.reason, None)
             case TooLarge() if len(piece) > 1:
@@ -180,6 +190,21 @@ class Courier:
         self.reason = reason
         self._outbox.failed(self.number, reason, time.time_ns() + int(pause * 1e9), tries=tries + 1)
 
+    def _misplaced(self, refusal: Rejected) -> None:
+        """Wait for another setting; where there is no such endpoint in the end, what it was for is dropped."""
+        if refusal.cure == "setting" or self._outbox.patience(self.number)[0] < _PERHAPS_OVER:
+            self._put_off(refusal.reason, None, _SETTING_PAUSE_S)
+            return
+        self._absent_until = time.monotonic() + _ASK_AGAIN_S
+        self._give_up(refusal.reason)
+
+    def _give_up(self, reason: str) -> None:
+        """Drop all that the backend is to have: it would wait for ever, and the store keep it for that."""
+        spans = self._outbox.give_up(self.number, ABSENT)
+        self.dropped[ABSENT] = self.dropped.get(ABSENT, 0) + spans
+        self.reason = reason
+        self._meter.settled(0, {ABSENT: spans})
+
     def _settle(
         self,
         spans: int,
@@ -211,6 +236,8 @@ def _halves(piece: Sequence[Leaving]) -> list[Sequence[Leaving]]:
 
 
 def _size(leaving: Leaving) -> int:
+    if isinstance(leaving.span, tuple):
+        return len(leaving.span[2])
     return sum(len(value) for value in leaving.span.attributes.values() if isinstance(value, str | bytes))
 
 

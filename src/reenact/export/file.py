@@ -32,14 +32,17 @@ class FileSender:
         file is cut back to what it was. A disk has no time limit, so `within_s` is not looked at.
         """
         del within_s
-        data = encode(spans)
+        return self.append(encode(spans), len(spans))
+
+    def append(self, data: bytes, count: int) -> Outcome:
+        """Append whole lines that hold `count` spans or log records; otherwise as `send`."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock, _locked(self._path) as handle:
                 _append(handle, data)
         except OSError as failure:
             return Retry(reason=f"the file cannot be written: {failure.strerror or failure}")
-        return Delivered(count=len(spans))
+        return Delivered(count=count)
 
     def close(self) -> None:
         """Do nothing: the file is open only while a batch is appended."""

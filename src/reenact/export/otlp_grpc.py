@@ -21,7 +21,8 @@ from reenact.formats.otlp_proto import to_request
 from reenact.values.limits import spelled
 from reenact.values.span import SpanRecord
 
-_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+_TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+LOGS = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _RETRYABLE = frozenset({"CANCELLED", "DEADLINE_EXCEEDED", "ABORTED", "OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"})
 """OTLP specification 1.11, "Failures"; RESOURCE_EXHAUSTED is one of them only where RetryInfo comes along."""
 _SETTINGS = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "NOT_FOUND"})
@@ -81,29 +82,42 @@ class OtlpGrpcSender:
 
     def send(self, spans: Sequence[SpanRecord], within_s: float | None = None) -> Outcome:
         """Make one request and judge the answer; see `sender.Sender`."""
-        return hushed(self._sent(spans, within_s), self._secrets)
-
-    def _sent(self, spans: Sequence[SpanRecord], within_s: float | None) -> Outcome:
-        import grpc
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-
         body = to_request(spans).SerializeToString()
         if len(spans) > 1 and len(body) > self._target.max_bytes:
             return TooLarge(reason=f"{spelled(len(body))} is over our limit of {spelled(self._target.max_bytes)}")
+        return self.post(body, len(spans), within_s)
+
+    @property
+    def most_bytes(self) -> int:
+        """What a request of several may have before compression."""
+        return self._target.max_bytes
+
+    def again(self) -> OtlpGrpcSender:
+        """Give another sender to the same backend, with a channel of its own."""
+        return OtlpGrpcSender(self._target)
+
+    def post(self, body: bytes, count: int, within_s: float | None = None, method: str = _TRACES) -> Outcome:
+        """Send one request of `count` spans, or of another signal's records by its `method`; judge the answer."""
+        return hushed(self._posted(body, count, within_s, method), self._secrets)
+
+    def _posted(self, body: bytes, count: int, within_s: float | None, method: str) -> Outcome:
+        import grpc
+        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
         try:
-            call: Any = self._open().unary_unary(_METHOD)
+            call: Any = self._open().unary_unary(method)
             answer: bytes = call(
                 body,
                 timeout=shortest(self._target.timeout_s, within_s),
                 metadata=tuple((name.lower(), value) for name, value in self._target.headers) or None,
                 compression=grpc.Compression.Gzip if self._target.gzip else None,
             )
-            part = ExportTraceServiceResponse.FromString(answer).partial_success
+            part = ExportTraceServiceResponse.FromString(answer).partial_success  # the same fields for every signal
         except grpc.RpcError as failure:
-            return _judged(failure, len(spans))
+            return _judged(failure, count)
         except Exception as failure:  # a header that cannot be sent, an answer that cannot be read
-            return Rejected(count=len(spans), reason=f"{type(failure).__name__}: {failure}")
-        return partial(part.rejected_spans, part.error_message, len(spans))
+            return Rejected(count=count, reason=f"{type(failure).__name__}: {failure}")
+        return partial(part.rejected_spans, part.error_message, count)
 
     def close(self) -> None:
         """Close the channel; the next request opens another."""

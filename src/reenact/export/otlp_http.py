@@ -12,7 +12,7 @@ import ssl
 import threading
 import urllib.request
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -72,6 +72,19 @@ class OtlpHttpSender:
         if len(spans) > 1 and len(body) > self._target.max_bytes:
             return TooLarge(reason=f"{spelled(len(body))} is over our limit of {spelled(self._target.max_bytes)}")
         return self.post(body, len(spans), within_s)
+
+    @property
+    def most_bytes(self) -> int:
+        """What a request of several may have before compression."""
+        return self._target.max_bytes
+
+    def beside(self, signal: str) -> OtlpHttpSender | None:
+        """Give a sender to the same backend for another signal, such as `logs`; None where the URL tells no way."""
+        path = self._url.path.rstrip("/")
+        if not path.endswith("/v1/traces"):
+            return None
+        url = self._url._replace(path=f"{path.removesuffix('traces')}{signal}").geturl()
+        return OtlpHttpSender(replace(self._target, url=url))
 
     def post(self, body: bytes, count: int, within_s: float | None = None) -> Outcome:
         """Send one request of `count` spans, or of any other signal's records, as its protobuf; judge the answer."""

@@ -25,8 +25,11 @@ class Rejected:
     """How many spans of the same request it accepted (`partial_success`)."""
     whole: bool = field(default=False, compare=False)
     """The request was refused as a whole: one span of it may be the cause, and the others be taken without it."""
-    cure: Literal["", "setting", "time"] = field(default="", compare=False)
-    """What would let the very same spans in: another endpoint or credential, or perhaps time (a 5xx of its own)."""
+    cure: Literal["", "setting", "time", "absent"] = field(default="", compare=False)
+    """What would let the very same spans in: another endpoint or credential, or perhaps time (a 5xx of its own).
+
+    `absent`: the endpoint that is not there may be one that this backend has not.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

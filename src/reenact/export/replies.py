@@ -35,7 +35,10 @@ _SETTINGS = frozenset({*_ADVICE, 402, 407, 421, 426, 511})
 _EXCERPT = 200
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 """What people are shown: no receiver's answer, an empty one neither."""
-_REJECTED = ("rejectedSpans", "rejected_spans", "rejectedDataPoints", "rejected_data_points")
+_REJECTED = (
+    *("rejectedSpans", "rejected_spans", "rejectedDataPoints", "rejected_data_points"),
+    *("rejectedLogRecords", "rejected_log_records"),
+)
 """How JSON answers count what was not taken; in protobuf it is the same field of every signal's answer."""
 
 

@@ -32,7 +32,7 @@ import orjson
 
 from reenact.contracts.format import Format
 from reenact.errors import InputError
-from reenact.values.json import Json, compact
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
 MAGIC = b"RNACTJ3\n"
@@ -325,11 +325,16 @@ class Reader:
 
 def _told_once(attributes: dict[str, Any]) -> dict[str, Any]:
     """Say in one place what was left out of a span at its beginning and at its end."""
-    early = attributes.pop(_LOST_OF_REQUEST, None)
-    if early is not None:
-        said = [each for text in (early, attributes.get(_LOST)) if text for each in json.loads(text)]
-        attributes[_LOST] = compact(cast("Json", said))
+    early, late = (_listed(attributes.get(name)) for name in (_LOST_OF_REQUEST, _LOST))
+    if early is not None:  # else it is the program's own attribute, whatever it is called
+        del attributes[_LOST_OF_REQUEST]
+        attributes[_LOST] = compact(cast("Json", [*early, *(late or [])]))
     return attributes
+
+
+def _listed(told: Any) -> list[Any] | None:
+    said = parsed_or_none(told) if isinstance(told, str) else None
+    return said if isinstance(said, list) else None
 
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:

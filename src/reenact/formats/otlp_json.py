@@ -26,6 +26,7 @@ from reenact.values.log import Record
 from reenact.values.otlp import SHAPELESS, NotOtlpError, records
 from reenact.values.skeleton import holds
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
+from reenact.values.unread import Unread
 
 _LINE_BYTES = 4 << 20
 """A line is ended once it has grown to this size, so that no reader's line limit is ever met by many small spans."""
@@ -48,10 +49,11 @@ def _recognises(head: bytes) -> float:
     return 0.05  # any JSON: claimed only where nobody else does, so that the error can say what is missing
 
 
-def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
+def _decode(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Iterator[Record]:
     for line, document in documents(stream, str(path)):
+        told = unread.at(f"line {line}") if unread is not None else None
         try:
-            found = [record for item in _items(document) for record in records(item)]
+            found = [record for item in _items(document) for record in records(item, told)]
         except NotOtlpError as refusal:
             raise InputError(f"{path}:{line}", str(refusal)) from None
         except SHAPELESS as refusal:
@@ -220,4 +222,11 @@ def encode(spans: Iterable[SpanRecord]) -> bytes:
     return b"".join(encode_lines(spans))
 
 
-FORMAT = Format(name="otlp-json", suffix=".otlp.jsonl", recognises=_recognises, encode=encode, decode=_decode)
+FORMAT = Format(
+    name="otlp-json",
+    suffix=".otlp.jsonl",
+    recognises=_recognises,
+    encode=encode,
+    decode=_decode,
+    tolerant=_decode,
+)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -23,6 +24,7 @@ from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 from reenact.values.log import LogRecord, Record
 from reenact.values.otlp import plain
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
+from reenact.values.unread import SPANS, Unread
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -129,19 +131,23 @@ class _Source:
         return None
 
     def error(self, problem: str, hint: str = "") -> InputError:
-        return InputError(f"{self._path}: byte {self.position}", problem, hint=hint)
+        return InputError(self.place, problem, hint=hint)
+
+    @property
+    def place(self) -> str:
+        return f"{self._path}: byte {self.position}"
 
 
-def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
+def _decode(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Iterator[Record]:
     source = _Source(stream, path)
     if not source.framing:
         raise source.error("this is not OTLP protobuf", _WHAT_IT_IS)
     found = False
     for data in _groups(source):
-        for record in _read_logs(data, source) if _holds_logs(data) else _read_group(data, source):
+        for record in _read_logs(data, source) if _holds_logs(data) else _read_group(data, source, unread):
             found = True
             yield record
-    if not found:
+    if not found and not unread:
         raise source.error("this protobuf holds no spans", _WHAT_IT_IS)
 
 
@@ -175,24 +181,37 @@ def _frame_size(source: _Source) -> int | None:
     return int.from_bytes(prefix, "big") if prefix else None
 
 
-def _read_group(data: bytes, source: _Source) -> Iterator[SpanRecord]:
-    from google.protobuf.message import DecodeError
+def _read_group(data: bytes, source: _Source, unread: Unread | None) -> Iterator[SpanRecord]:
     from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans
 
-    try:
-        group = ResourceSpans.FromString(data)
-    except DecodeError as refusal:
-        raise source.error(f"the message that ends here is not OTLP traces ({refusal})", _WHAT_IT_IS) from None
+    group = _message(ResourceSpans, data, source.place, "the message that ends here is not OTLP traces", _WHAT_IT_IS)
     if data and not group.ListFields():
         raise source.error("the message that ends here has only unknown fields", _WHAT_IT_IS)
-    resource = _read_resource(group.resource, group.schema_url)
-    for entry in group.scope_spans:
-        scope = _read_scope(entry.scope, entry.schema_url)
-        for span in entry.spans:
-            for name, value, size in (("trace id", span.trace_id, 16), ("span id", span.span_id, 8)):
-                if len(value) != size:
-                    raise source.error(f"a {name} in the message that ends here has {len(value)} bytes, not {size}")
+    for span, resource, scope in _held(group, group.scope_spans, "spans"):
+        if not (wrong := _wrong_id(span, zeros=unread is not None)):
             yield _read_span(span, resource, scope)
+        elif unread is None:
+            raise source.error(wrong)
+        else:
+            unread.at(f"byte {source.position}")(SPANS, wrong)
+
+
+def _held(group: Any, scoped: Iterable[Any], name: str) -> Iterator[tuple[Any, Resource, Scope]]:
+    """Give each span or log record of a group with the resource and scope it came under."""
+    resource = _read_resource(group.resource, group.schema_url)
+    for entry in scoped:
+        scope = _read_scope(entry.scope, entry.schema_url)
+        yield from ((item, resource, scope) for item in getattr(entry, name))
+
+
+def _wrong_id(span: Span, *, zeros: bool) -> str:
+    """Say which id of a span is none, all `zeros` perhaps among them; empty for none."""
+    for name, value, size in (("trace id", span.trace_id, 16), ("span id", span.span_id, 8)):
+        if len(value) != size:
+            return f"a {name} in the message that ends here has {len(value)} bytes, not {size}"
+        if zeros and not any(value):
+            return f"a {name} in the message that ends here is all zeros"
+    return ""
 
 
 def _holds_logs(data: bytes) -> bool:
@@ -230,18 +249,10 @@ def _fields(data: bytes | memoryview, wanted: int | None = None) -> Iterator[tup
 
 
 def _read_logs(data: bytes, source: _Source) -> Iterator[LogRecord]:
-    from google.protobuf.message import DecodeError
     from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
-    try:
-        group = ResourceLogs.FromString(data)
-    except DecodeError as refusal:
-        raise source.error(f"the message that ends here is not OTLP logs ({refusal})", _WHAT_IT_IS) from None
-    resource = _read_resource(group.resource, group.schema_url)
-    for entry in group.scope_logs:
-        scope = _read_scope(entry.scope, entry.schema_url)
-        for log in entry.log_records:
-            yield _read_log(log, resource, scope)
+    group = _message(ResourceLogs, data, source.place, "the message that ends here is not OTLP logs", _WHAT_IT_IS)
+    yield from (_read_log(*each) for each in _held(group, group.scope_logs, "log_records"))
 
 
 def _read_log(log: LogMessage, resource: Resource, scope: Scope) -> LogRecord:
@@ -269,10 +280,7 @@ def spans_of(request: bytes, place: str) -> Iterator[SpanRecord]:
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     for group in _message(ExportTraceServiceRequest, request, place).resource_spans:
-        resource = _read_resource(group.resource, group.schema_url)
-        for entry in group.scope_spans:
-            scope = _read_scope(entry.scope, entry.schema_url)
-            yield from (_read_span(span, resource, scope) for span in entry.spans)
+        yield from (_read_span(*each) for each in _held(group, group.scope_spans, "spans"))
 
 
 def logs_of(request: bytes, place: str) -> Iterator[LogRecord]:
@@ -280,19 +288,16 @@ def logs_of(request: bytes, place: str) -> Iterator[LogRecord]:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
     for group in _message(ExportLogsServiceRequest, request, place).resource_logs:
-        resource = _read_resource(group.resource, group.schema_url)
-        for entry in group.scope_logs:
-            scope = _read_scope(entry.scope, entry.schema_url)
-            yield from (_read_log(log, resource, scope) for log in entry.log_records)
+        yield from (_read_log(*each) for each in _held(group, group.scope_logs, "log_records"))
 
 
-def _message(kind: Any, data: bytes, place: str) -> Any:
+def _message(kind: Any, data: bytes, place: str, wrong: str = "this is not an OTLP request", hint: str = "") -> Any:
     from google.protobuf.message import DecodeError
 
     try:
         return kind.FromString(data)
     except DecodeError as refusal:
-        raise InputError(place, f"this is not an OTLP request ({refusal})") from None
+        raise InputError(place, f"{wrong} ({refusal})", hint=hint) from None
 
 
 def _read_resource(resource: ResourceMessage, schema_url: str) -> Resource:
@@ -523,13 +528,8 @@ def encode(spans: Iterable[SpanRecord]) -> bytes:
 
 
 def _messages(spans: Iterable[SpanRecord]) -> Iterator[bytes]:
-    batch: list[SpanRecord] = []
-    for span in spans:
-        batch.append(span)
-        if len(batch) >= 64:
-            yield from _serialised(batch)
-            batch = []
-    if batch:
+    left = iter(spans)
+    while batch := list(islice(left, 64)):
         yield from _serialised(batch)
 
 
@@ -557,7 +557,7 @@ def _encode_packed(spans: Iterable[SpanRecord]) -> bytes:
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-def _decode_packed(stream: BinaryIO, path: Path) -> Iterator[Record]:
+def _decode_packed(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Iterator[Record]:
     """Read what `_encode_packed` spells. A file is unpacked before a format sees it; this is for bytes as they are."""
     from zstandard import ZstdDecompressor, ZstdError
 
@@ -567,9 +567,8 @@ def _decode_packed(stream: BinaryIO, path: Path) -> Iterator[Record]:
         place = f"{path}: byte {position}"
         position += 4 + len(frame)
         if len(prefix) < 4 or len(frame) < int.from_bytes(prefix, "big"):
-            raise InputError(
-                place, "the file ends inside a message, or the message is over the limit", hint=_WHAT_IT_IS
-            )
+            problem = "the file ends inside a message, or the message is over the limit"
+            raise InputError(place, problem, hint=_WHAT_IT_IS)
         try:
             with ZstdDecompressor().stream_reader(frame) as reader:
                 message = reader.read(limit + 1)
@@ -577,16 +576,19 @@ def _decode_packed(stream: BinaryIO, path: Path) -> Iterator[Record]:
             raise InputError(place, f"the zstd data is damaged ({failure})") from None
         if len(message) > limit:
             raise InputError(place, f"a message is over the limit of {spelled(limit)}", hint=RAISE_THE_LIMIT)
-        yield from _decode(io.BytesIO(message), path)
+        yield from _decode(io.BytesIO(message), path, unread)
 
 
-FORMAT = Format(name="otlp-proto", suffix=".otlp.pb", recognises=_recognises, encode=encode, decode=_decode)
+FORMAT = Format(
+    name="otlp-proto", suffix=".otlp.pb", recognises=_recognises, encode=encode, decode=_decode, tolerant=_decode
+)
 COLLECTOR = Format(
     name="collector-proto",
     suffix=".collector.pb",
     recognises=lambda head: 0.85 if _framing(head) == "fixed" else 0.0,
     encode=_encode_framed,
     decode=_decode,
+    tolerant=_decode,
 )
 COLLECTOR_ZSTD = Format(
     name="collector-zstd",
@@ -594,4 +596,5 @@ COLLECTOR_ZSTD = Format(
     recognises=lambda head: 0.85 if head[4:8] == _ZSTD else 0.0,
     encode=_encode_packed,
     decode=_decode_packed,
+    tolerant=_decode_packed,
 )

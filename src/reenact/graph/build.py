@@ -104,6 +104,7 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     if len(kept) < len(spans):
         notes.append(f"{len(spans) - len(kept)} projections folded into the calls they show")
     parents = {span_id: _parent(span, kept, projections) for span_id, span in kept.items()}
+    _on_top(kept, parents)
     ordered = _causal(kept, parents)
     nodes: list[Node] = []
     for number, span in enumerate(ordered, 1):
@@ -131,6 +132,22 @@ def _parent(span: SpanRecord, kept: Mapping[str, SpanRecord], projections: Mappi
     if parent is not None and parent in projections and parent not in kept:
         parent = projections[parent]
     return parent if parent in kept and parent != span.span_id else None
+
+
+def _on_top(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> None:
+    """Have a root of ours hang below no span of the application's: it stands for the whole, whoever else was first.
+
+    A recording is the same then whether the spans that were current around it came into the same place or not.
+    """
+    for span_id, span in spans.items():
+        if span.attributes.get("reenact.run.root") is not True or parents[span_id] is None:
+            continue
+        seen, at = {span_id}, parents[span_id]
+        while at is not None and at not in seen and "reenact.order.start" not in spans[at].attributes:
+            seen.add(at)
+            at = parents[at]
+        if at is None or at in seen:
+            parents[span_id] = None
 
 
 def _causal(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> list[SpanRecord]:

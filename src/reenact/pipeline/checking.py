@@ -12,8 +12,9 @@ from pathlib import Path
 from reenact.errors import InputError
 from reenact.pipeline.catalog import index_anew
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
-from reenact.stores.frames import FrameStore, packing
+from reenact.stores.frames import FrameStore
 from reenact.values import frames
+from reenact.values.appender import packing
 from reenact.values.limits import spelled
 
 

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from reenact.collect.intake import Decoding, Redact
 from reenact.collect.settings import Settings
+from reenact.errors import InputError
 from reenact.export.sender import Sender
 from reenact.formats.otlp_proto import logs_of
 from reenact.graph.logs import trace_of
@@ -29,6 +31,12 @@ _AGAIN_S = 5.0
 """So long after it died the keeper is started again."""
 
 
+def require_extra(command: str) -> None:
+    """Raise `InputError` where what a collector needs is not installed; `command` is what asked for it."""
+    if find_spec("h11") is None or find_spec("h2") is None:
+        raise InputError(command, "h11 and h2 are not installed", hint="pip install 'reenact[collector]'")
+
+
 def decoding(redact: Redact | None = None) -> Decoding:
     """Say how requests are read, and what redacts them before they are written."""
     return Decoding(trace_of=trace_of, logs_of=logs_of, redact=redact)
@@ -38,19 +46,22 @@ def collect(
     store: DirectoryStore,
     settings: Settings,
     *,
-    idle_s: float,
+    keeper: Sequence[str],
     backends: Sequence[Sender] = (),
     say: Callable[[str], None],
     ready: Callable[[Server], None] = lambda _: None,
 ) -> None:
-    """Collect until SIGTERM or SIGINT. Raises `InputError` where the store cannot be written, `OSError` for ports."""
+    """Collect until SIGTERM or SIGINT. Raises `InputError` where the store cannot be written, `OSError` for ports.
+
+    `keeper` holds the options of `reenact store keep`, which runs beside it.
+    """
     store.prepare()
     frames = FrameStore(store.folder)
     appender = frames.appender()
     forwarding: Forwarding | None = None
     try:
         forwarding = Forwarding(store, backends, say) if backends else None
-        asyncio.run(_collect(store, frames, appender, settings, idle_s, say, ready))
+        asyncio.run(_collect(store, frames, appender, settings, keeper, say, ready))
     finally:
         appender.close()
         frames.close()
@@ -63,7 +74,7 @@ async def _collect(
     frames: FrameStore,
     appender: Appender,
     settings: Settings,
-    idle_s: float,
+    keeper: Sequence[str],
     say: Callable[[str], None],
     ready: Callable[[Server], None],
 ) -> None:
@@ -79,21 +90,21 @@ async def _collect(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     server = Server(settings, appender, note, say)
-    keeper = asyncio.create_task(_kept(store, idle_s, say))
+    keeping = asyncio.create_task(_kept(store, keeper, say))
     try:
         await server.start()
         ready(server)
         await over.wait()
     finally:
         await server.close()
-        keeper.cancel()
+        keeping.cancel()
         with suppress(asyncio.CancelledError):
-            await keeper
+            await keeping
 
 
-async def _kept(store: DirectoryStore, idle_s: float, say: Callable[[str], None]) -> None:
+async def _kept(store: DirectoryStore, options: Sequence[str], say: Callable[[str], None]) -> None:
     """Have a process of its own keep the store, at a lower priority, as long as this one lives."""
-    command = [sys.executable, "-m", "reenact", "store", "keep", "--store", str(store.folder), "--idle", str(idle_s)]
+    command = [sys.executable, "-m", "reenact", "store", "keep", "--store", str(store.folder), *options]
     while True:
         child = await asyncio.create_subprocess_exec(*command, stdin=subprocess.PIPE)
         try:

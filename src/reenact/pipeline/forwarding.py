@@ -1,7 +1,8 @@
 """What a collector took in goes on to backends: the segments are the queue, and the outbox says what is owed of them.
 
 A span is owed once it is on disk, in the order of coming, and settled by the backend's own answer; whatever moment
-anything is killed at, nothing is owed twice or forgotten. Log records are kept and not sent on.
+anything is killed at, nothing is owed twice or forgotten. So is a log record, to a backend of its own in the outbox:
+however a backend answers to these, it holds up no span.
 """
 
 from __future__ import annotations
@@ -13,13 +14,18 @@ from collections.abc import Callable, Sequence
 from reenact.contracts.parcel import Parcel
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
+from reenact.export.courier import Leaving, Wares
+from reenact.export.limits import limits_from
+from reenact.export.log_events import SUFFIX, for_log_events
 from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
 from reenact.pipeline.posting import named, post_for
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore, place_name
 from reenact.stores.outbox import Outbox
+from reenact.values import envelopes
 from reenact.values import frames as framing
+from reenact.values.envelopes import Part
 
 _RECORDING = "collected"
 _LOOK_S = 0.2
@@ -36,9 +42,15 @@ class Forwarding:
     """Owes what is in the segments, in a thread of its own, and has couriers bring it."""
 
     def __init__(self, store: DirectoryStore, backends: Sequence[Sender], say: Callable[[str], None]) -> None:
-        self._frames, self._outbox, self._say = FrameStore(store.folder), Outbox(store.folder), say
+        self._store, self._say = store, say
+        self._frames, self._outbox = FrameStore(store.folder), Outbox(store.folder)
         self._numbers = list(self._outbox.register(_RECORDING, [each.name for each in named(backends)]).values())
-        self._post: Post | None = post_for(store, backends, _RECORDING)
+        self._posts = [post] if (post := post_for(store, backends, _RECORDING)) is not None else list[Post]()
+        self._logs = _log_events(backends, say)
+        """Senders of log events; none any more once they are at work."""
+        self._log_numbers: list[int] = []
+        if self._outbox.known([each.name for each in self._logs]):
+            self._begin_logs()
         self._cursors: dict[int, int] = {}
         """How far a segment is owed, in bytes."""
         self._over = threading.Event()
@@ -54,7 +66,7 @@ class Forwarding:
         """Owe the rest, send for the moment that an exit may take, and say what came of it."""
         self._over.set()
         self._thread.join()
-        standings = self._post.close(self._post.limits.exit_s) if self._post is not None else []
+        standings = [standing for post in self._posts for standing in post.close(post.limits.exit_s)]
         self._frames.close()
         return standings
 
@@ -63,12 +75,24 @@ class Forwarding:
         while not over:
             over = self._over.wait(_LOOK_S)
             try:
-                if self._owe() and self._post is not None:
-                    self._post.wake()
+                if self._owe():
+                    for post in self._posts:
+                        post.wake()
             except (InputError, OSError) as error:
                 self._say(f"forwarding is behind: {error}")
                 if self._over.wait(5 * _LOOK_S):
                     return
+
+    def _begin_logs(self) -> None:
+        """Begin to send log events, when the first of them comes: who has none sees nothing of them in `status`."""
+        wares = Wares(load=self._log_records, dress=lambda part, _: Leaving(span=part))
+        numbers = self._outbox.register(f"{_RECORDING}{SUFFIX}", [each.name for each in self._logs])
+        served = {numbers[each.name]: each for each in self._logs}
+        self._posts.append(Post(served, self._outbox, wares, limits_from(os.environ)))
+        self._logs, self._log_numbers = [], list(numbers.values())
+
+    def _log_records(self, parcel: Parcel) -> list[Part]:
+        return list(envelopes.parts(self._frames.request(parcel)))
 
     def _owe(self) -> int:
         """Owe what came in since, and say how many frames that was."""
@@ -86,22 +110,38 @@ class Forwarding:
         return count
 
     def _owe_of(self, number: int) -> int:
-        path = self._frames.segment(number)
-        with self._outbox.taking_in(path.name, self._numbers) as intake, path.open("rb") as file:
-            known = self._cursors.get(number)
-            before = 0 if known is None else intake.carried
-            parcels: list[Parcel] = []
-            end, count = known or len(framing.MAGIC), 0
+        path, known = self._frames.segment(number), self._cursors.get(number)
+        names = {framing.SPANS: path.name, framing.LOGS: f"{path.name}{SUFFIX}"}
+        with self._outbox.snapshot() as owed:  # how many records are owed already, by the kind of their frames
+            left = {kind: owed.carried(name) if known is None else 0 for kind, name in names.items()}
+        found: dict[int, list[Parcel]] = {kind: [] for kind in names}
+        end, count = known or len(framing.MAGIC), 0
+        with path.open("rb") as file:
             for at, size, frame in framing.scan(file, end):
                 end, count = at + size, count + 1
-                if frame.kind == framing.SPANS:
-                    before += frame.records
-                    if before > intake.carried or known is not None:
-                        name = place_name(number)
-                        parcels.append(Parcel(trace_id=name, at=at, size=size, spans=frame.records))
-                if len(parcels) >= _AT_ONCE:
+                if frame.kind in found:
+                    left[frame.kind] -= frame.records
+                    if left[frame.kind] < 0:
+                        parcel = Parcel(trace_id=place_name(number), at=at, size=size, spans=frame.records)
+                        found[frame.kind].append(parcel)
+                if sum(map(len, found.values())) >= _AT_ONCE:
                     break
-            if parcels:
-                intake.owe(parcels)
+        if found[framing.LOGS] and self._logs:
+            self._begin_logs()
+        with self._outbox.taking_in(path.name, self._numbers) as intake:
+            if found[framing.SPANS]:
+                intake.owe(found[framing.SPANS])
+            if found[framing.LOGS] and self._log_numbers:
+                intake.beside(names[framing.LOGS], self._log_numbers).owe(found[framing.LOGS])
         self._cursors[number] = end
         return count
+
+
+def _log_events(backends: Sequence[Sender], say: Callable[[str], None]) -> list[Sender]:
+    found: list[Sender] = []
+    for backend in backends:
+        if (sender := for_log_events(backend)) is not None:
+            found.append(sender)
+        else:
+            say(f"{backend.name} gets no log events: its URL does not end in /v1/traces, so nobody knows where to")
+    return named(found)

@@ -16,10 +16,13 @@ from pathlib import Path
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.export.post import Standing
+from reenact.pipeline import beside
+from reenact.pipeline.beside import Beside
 from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.family import injected
 from reenact.pipeline.owning import owning
 from reenact.redact import in_force
+from reenact.redact.in_force import Guard
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 
@@ -35,6 +38,8 @@ class Recorded:
     runs: tuple[Run, ...]
     unfinished: int
     reports: tuple[Standing, ...]
+    taken_in: tuple[int, int] = (0, 0)
+    """Spans and log events that other parts of the program sent, and a collector beside it took in."""
 
 
 def record(
@@ -43,16 +48,28 @@ def record(
     identity: Mapping[str, str],
     say: Callable[[str], None],
     policy: str | Path = "",
+    *,
+    collect: bool = False,
 ) -> Recorded:
     """Run a program with the recorder in it, carrying its journals into the store and to backends meanwhile.
 
-    `policy` is the file of a redaction policy; one that cannot be read is told, and payloads are not recorded. Standard
-    streams, working directory and signals are the program's own. Raises `InputError` where it cannot be started.
+    `policy` is the file of a redaction policy; one that cannot be read is told, and payloads are not recorded. With
+    `collect`, what other parts of the program send over OTLP comes into the store as well. Standard streams, working
+    directory and signals are the program's own. Raises `InputError` where it cannot be started.
     """
     store.prepare()
     recording = os.urandom(8).hex()
-    with owning(store, recording):
-        return _recorded(argv, store, recording, identity, say, _redaction(store, policy, say))
+    guard = in_force.guard(store.folder, os.environ, chosen=policy)
+    if guard.problem:
+        say(guard.problem)
+    collector = beside.begin(store, guard, os.environ, say) if collect else None
+    try:
+        told = _redaction(guard) | (beside.told(collector, os.environ, say) if collector is not None else {})
+        with owning(store, recording):
+            return _recorded(argv, store, recording, identity, say, told, collector)
+    finally:
+        if collector is not None:
+            collector.close()
 
 
 def _recorded(
@@ -61,7 +78,8 @@ def _recorded(
     recording: str,
     identity: Mapping[str, str],
     say: Callable[[str], None],
-    redaction: Mapping[str, str],
+    told: Mapping[str, str],
+    collector: Beside | None,
 ) -> Recorded:
     named = {f"REENACT_{name.upper()}": value for name, value in identity.items()}
     environ = injected(
@@ -69,7 +87,7 @@ def _recorded(
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
         REENACT_STORE=str(store.folder),
-        **redaction,
+        **told,
         **named,
     )
     backends = backends_from_environment(os.environ)
@@ -84,20 +102,20 @@ def _recorded(
     code = ended(process)
     over.set()
     carrier.join()
+    if collector is not None:
+        collector.close()  # before the runs are built: what was sent may be a part of them
     runs = drain.finish({process.pid: code})
     return Recorded(
         exit_code=code if code >= 0 else 128 - code,
         runs=tuple(runs),
         unfinished=drain.done.unfinished,
         reports=tuple(drain.reports),
+        taken_in=collector.taken_in if collector is not None else (0, 0),
     )
 
 
-def _redaction(store: DirectoryStore, policy: str | Path, say: Callable[[str], None]) -> dict[str, str]:
-    """Find the policy and the key before the program starts, so that all its processes have the same."""
-    found = in_force.guard(store.folder, os.environ, chosen=policy)
-    if found.problem:
-        say(found.problem)
+def _redaction(found: Guard) -> dict[str, str]:
+    """Give the policy and the key, found before the program starts, so that all its processes have the same."""
     return {"REENACT_SALT": found.salt or os.urandom(16).hex(), **in_force.handed_on(found)}
 
 

@@ -1,15 +1,22 @@
-"""Keeping what a collector took in: traces that are over are put together, and every trace is noted in the index."""
+"""Keeping what a collector took in: traces that are over are put together, and every trace is noted in the index.
+
+What the rules of retention do not keep is deleted beside that, where there are any.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from reenact.errors import InputError
 from reenact.pipeline.catalog import entry, runs_of
 from reenact.pipeline.glimpse import glimpse
+from reenact.pipeline.retention import Rules, prune
 from reenact.stores.directory import DirectoryStore
-from reenact.stores.frames import FrameStore, packing
+from reenact.stores.frames import FrameStore
+from reenact.values.appender import packing
+from reenact.values.limits import spelled
 from reenact.values.run_index import Entry
 
 IDLE_S = 30.0
@@ -21,9 +28,30 @@ _SETTLED_NS = 2 * 10**9
 _PAUSE_S = 0.5
 
 
-def keep(store: DirectoryStore, idle_s: float, over: Callable[[float], bool], say: Callable[[str], None]) -> None:
+PRUNE_S = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning:
+    """What is deleted now and then."""
+
+    rules: Rules
+    every_s: float = PRUNE_S
+
+
+def keep(
+    store: DirectoryStore,
+    idle_s: float,
+    over: Callable[[float], bool],
+    say: Callable[[str], None],
+    pruning: Pruning | None = None,
+) -> None:
     """Keep a store until `over`, which waits so many seconds and tells whether to end."""
+    due = time.monotonic()
     while True:
+        if pruning is not None and time.monotonic() >= due:
+            _prune(store, pruning.rules, over, say)
+            due = time.monotonic() + pruning.every_s
         try:
             busy = compacted(store, idle_s) > 0
             busy = judged(store) > 0 or busy
@@ -32,6 +60,19 @@ def keep(store: DirectoryStore, idle_s: float, over: Callable[[float], bool], sa
             busy = False
         if over(0.0 if busy else _PAUSE_S):
             return
+
+
+def _prune(store: DirectoryStore, rules: Rules, over: Callable[[float], bool], say: Callable[[str], None]) -> None:
+    try:
+        done = prune(store, rules, over=lambda: over(0.0))
+    except Exception as error:  # noqa: BLE001 - the keeping goes on, and it is tried again later
+        say(f"what is too old was not deleted for now: {error}")
+        return
+    if done.deleted or done.flagged:
+        say(
+            f"{len(done.deleted)} runs deleted and {len(done.flagged)} flagged by the rules of retention; "
+            f"{spelled(done.freed)} freed, {spelled(done.size)} left"
+        )
 
 
 def compacted(store: DirectoryStore, idle_s: float, most: int = _AT_ONCE) -> int:
@@ -55,8 +96,8 @@ def judged(store: DirectoryStore, most: int = _JUDGED_AT_ONCE, within_s: float =
     """Rebuild and note runs of traces that grew since they were noted, and say how many. Raises `InputError`."""
     end, count = time.monotonic() + within_s, 0
     for further in store.further():
-        at = time.time_ns()
-        ids = further.unnoted(most, at - _SETTLED_NS)
+        at = time.time_ns() - _SETTLED_NS  # what is under way now was made before now: it counts as come in since
+        ids = further.unnoted(most, at)
         entries: list[Entry] = []
         done: list[str] = []
         for trace_id in ids:

@@ -10,6 +10,7 @@ from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.export.courier import Leaving, Wares
 from reenact.export.limits import limits_from
+from reenact.export.log_events import SUFFIX
 from reenact.export.outcome import Outcome
 from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
@@ -115,7 +116,8 @@ def leaving(span: SpanRecord, store: DirectoryStore, size: int) -> Leaving:
 
 def undelivered(standing: Standing) -> str:
     """Say in one line what a backend did not get, and where to learn more."""
-    said = [f"{standing.exported} spans delivered"]
+    what = "log events" if standing.backend.endswith(SUFFIX) else "spans"
+    said = [f"{standing.exported} {what} delivered"]
     if standing.dropped:
         said.append(f"{sum(standing.dropped.values())} dropped ({', '.join(standing.dropped)})")
     if standing.waiting:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from reenact.formats import otlp_json
 from reenact.graph.logs import joined
 from reenact.pipeline.bundles import whole
+from reenact.pipeline.drain import say
 from reenact.pipeline.sources import find
 from reenact.read.open import open_spans
 from reenact.record.unwritten import scrubbed
@@ -104,7 +105,7 @@ def read(selector: str, store: DirectoryStore) -> list[SpanRecord]:
     """Give the spans of a file, their large values in place and log events with them; else of a run of the store."""
     path = Path(selector)
     if selector == "-" or path.exists():
-        return joined(whole(open_spans(path), path))
+        return joined(whole(open_spans(path, say), path))
     found = find(selector, store)
     return spans_of((found.run, *found.siblings))
 

@@ -1,13 +1,16 @@
 """How long runs are kept: everything for some days, what went wrong and what was flagged for ever, all below a size.
 
 A flag is a file `flags/<trace id>` in the store, with the reason; it can be set and taken away at any time.
+
+Pruning may go on beside whatever writes: of a run that is deleted, what comes in after the look at it is there all the
+same, and a run that grew since that look is left alone.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,13 +19,15 @@ from reenact.errors import InputError
 from reenact.pipeline.asserted import asserted
 from reenact.pipeline.catalog import runs_of
 from reenact.stores.directory import DirectoryStore
-from reenact.stores.frames import FrameStore, packing
+from reenact.stores.frames import FrameStore, FramesUnusableError
+from reenact.values.appender import packing
 from reenact.values.assertion import Placed, Standing
 from reenact.values.run_index import Entry
 
 _DAY_NS = 24 * 3600 * 10**9
 _ENDED_BADLY = ("error", "interrupted")
 _PAGE = 500
+_MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +37,18 @@ class Rules:
     days: float | None = None
     """Everything for so long; None for ever."""
     most_bytes: int | None = None
-    """The store's traces are at most so large, the oldest runs going first; those kept for ever are never touched."""
+    """The traces are at most so large, the oldest runs going first; those kept for ever are never touched.
+
+    What lies in segments only is not counted, and not deleted for its size.
+    """
     errors: bool = True
     """Runs that ended badly are kept for ever."""
     flag_if: tuple[Placed, ...] = ()
     """A run for which one of these holds is flagged instead of deleted."""
     flag_unless: tuple[Placed, ...] = ()
     """A run for which one of these does not hold is flagged instead of deleted."""
+    settled_s: float = 0.0
+    """Beside a collector: a run is left alone until nothing came in of it for so long, and it was judged since."""
 
 
 @dataclass(slots=True)
@@ -48,7 +58,7 @@ class Pruned:
     deleted: list[str] = field(default_factory=list[str])
     flagged: dict[str, str] = field(default_factory=dict[str, str])
     kept: int = 0
-    """Old runs that are kept for ever."""
+    """Old runs that are kept for ever, and those that cannot be read, of which nobody can tell."""
     freed: int = 0
     """Bytes on disk."""
     size: int = 0
@@ -68,6 +78,10 @@ class Flags:
             (self._folder / trace_id).write_text(f"{why}\n", encoding="utf-8")
         except OSError as error:
             raise InputError(str(self._folder), f"the flag cannot be written: {error.strerror}") from error
+
+    def has(self, trace_id: str) -> bool:
+        """Tell whether a run has a flag now."""
+        return (self._folder / trace_id).exists()
 
     def remove(self, trace_id: str) -> bool:
         """Take a flag away; False where there is none."""
@@ -92,45 +106,98 @@ def rules(
     )
 
 
-def prune(store: DirectoryStore, given: Rules, *, dry_run: bool = False) -> Pruned:
-    """Delete what the rules do not keep, and write anew the files that this leaves half empty. Raises `InputError`."""
-    done, flags = Pruned(), Flags(store)
-    flagged = set(flags.all())
-    before = done.size = _size(store)
-    if given.days is not None:
-        oldest = time.time_ns() - int(given.days * _DAY_NS)
-        for entry in _oldest_first(store, oldest):
-            _judge(store, entry, given, done, flagged)
-    if given.most_bytes is not None:
-        left = before - sum(_weight(store, trace_id) for trace_id in done.deleted)
-        known = {*done.deleted, *done.flagged}
-        for entry in _oldest_first(store, 2**63 - 1):
-            if left <= given.most_bytes:
-                break
-            if entry.id not in known:
-                count = len(done.deleted)
-                _judge(store, entry, given, done, flagged)
-                left -= _weight(store, entry.id) if len(done.deleted) > count else 0
+def prune(
+    store: DirectoryStore, given: Rules, *, dry_run: bool = False, over: Callable[[], bool] = lambda: False
+) -> Pruned:
+    """Delete what the rules do not keep, and write anew the files that this leaves half empty.
+
+    `over` is asked now and then whether to leave the rest for another time. Raises `InputError`.
+    """
+    flags, since = Flags(store), time.time_ns() - int(given.settled_s * 1e9)
+    done, before = _chosen(store, given, flags, since), _size(store)
+    done.size = before
     if dry_run:
         return done
     for trace_id, why in done.flagged.items():
         flags.add(trace_id, why)
-    for trace_id in done.deleted:
-        with suppress(InputError):  # somebody else deleted it
-            store.delete(trace_id)
-    _reclaimed(store, 0.3)
+    done.deleted = _deleted(store, done.deleted, flags, since, over)
+    _reclaimed(store, 0.3, beside=given.settled_s > 0)
     done.size = _size(store)
     done.freed = max(0, before - done.size)
     return done
 
 
+def _chosen(store: DirectoryStore, given: Rules, flags: Flags, since: int) -> Pruned:
+    """Choose by the index what is to be deleted and what flagged."""
+    done, flagged = Pruned(), set(flags.all())
+    growing = _growing(store, since) if given.settled_s else set[str]()
+    if given.days is not None:
+        oldest = time.time_ns() - int(given.days * _DAY_NS)
+        for entry in _oldest_first(store, oldest):
+            if entry.id not in growing:
+                _judge(store, entry, given, done, flagged)
+    if given.most_bytes is not None:
+        left = _packed(store) - sum(_weight(store, trace_id) for trace_id in done.deleted)
+        known = {*done.deleted, *done.flagged, *growing}
+        for entry in _oldest_first(store, 2**63 - 1):
+            if left <= given.most_bytes:
+                break
+            if entry.id not in known and (weight := _weight(store, entry.id)):
+                count = len(done.deleted)
+                _judge(store, entry, given, done, flagged)
+                left -= weight if len(done.deleted) > count else 0
+    return done
+
+
+def _growing(store: DirectoryStore, since: int) -> set[str]:
+    """Give the traces of which something came in since, or that were not judged since something did."""
+    unjudged = [trace_id for each in store.further() for trace_id in each.unnoted(_MOST)]
+    return {*store.changed_since(since), *unjudged}
+
+
 def _judge(store: DirectoryStore, entry: Entry, given: Rules, done: Pruned, flagged: set[str]) -> None:
     if entry.id in flagged or entry.id in done.flagged or (given.errors and entry.status in _ENDED_BADLY):
         done.kept += 1
-    elif why := flag_for(store, entry.id, given):
+        return
+    try:
+        why = flag_for(store, entry.id, given)
+    except InputError:  # nobody can tell what it did: told where it is read, and by `reenact store check`
+        done.kept += 1
+        return
+    if why:
         done.flagged[entry.id] = why
     else:
         done.deleted.append(entry.id)
+
+
+def _deleted(
+    store: DirectoryStore, chosen: Iterable[str], flags: Flags, since: int, over: Callable[[], bool]
+) -> list[str]:
+    """Delete runs but those that grew or were flagged meanwhile, and say which that were."""
+    done: list[str] = []
+    with ExitStack() as sparing:
+        for each in store.further():
+            sparing.enter_context(each.sparing(since))
+        for trace_id in chosen:
+            if over():
+                break
+            if flags.has(trace_id) or _written_since(store, trace_id, since):
+                continue
+            try:
+                store.delete(trace_id)
+            except FramesUnusableError:
+                raise
+            except InputError:  # it grew, or somebody else deleted it
+                continue
+            done.append(trace_id)
+    return done
+
+
+def _written_since(store: DirectoryStore, trace_id: str, since: int) -> bool:
+    try:
+        return _own(store, trace_id).stat().st_mtime_ns >= since
+    except FileNotFoundError:  # a collector's, which is asked where it is deleted
+        return False
 
 
 def flag_for(store: DirectoryStore, trace_id: str, given: Rules) -> str:
@@ -156,14 +223,17 @@ def erase(store: DirectoryStore, user: str) -> Pruned:
             store.delete(entry.id)
         Flags(store).remove(entry.id)
         done.deleted.append(entry.id)
-    _reclaimed(store, 0.0)
+    _reclaimed(store, 0.0, beside=False)
     done.size = _size(store)
     done.freed = max(0, before - done.size)
     return done
 
 
-def _reclaimed(store: DirectoryStore, least: float) -> None:
-    """Put the rest of the segments together and write packs anew, so that what was deleted is in no file."""
+def _reclaimed(store: DirectoryStore, least: float, *, beside: bool) -> None:
+    """Put the rest of the segments together and write packs anew, so that what was deleted is in no file.
+
+    `beside` a collector its lock is not tried for: one that starts at this moment would find it taken.
+    """
     frames = FrameStore(store.folder)
     if not frames.folder.is_dir():
         return
@@ -173,8 +243,11 @@ def _reclaimed(store: DirectoryStore, least: float) -> None:
             while least == 0 and (ids := frames.idle(2**62, _PAGE)):
                 frames.compact(ids)
             frames.rewrite(least)
+            if beside:
+                frames.tidy()
+                return
             with suppress(InputError):  # a collector writes: its newest segment goes when it is full
-                frames.appender().close()
+                frames.appender(within=True).close()
                 frames.tidy(newest=True)
     finally:
         frames.close()
@@ -185,9 +258,19 @@ def _oldest_first(store: DirectoryStore, before_ns: int) -> Iterator[Entry]:
 
 
 def _weight(store: DirectoryStore, trace_id: str) -> int:
-    path = store.folder / "traces" / trace_id[:2] / f"{trace_id}.jsonl"
+    path = _own(store, trace_id)
     own = path.stat().st_size if path.exists() else 0
     return own + sum(each.weight(trace_id) for each in store.further())
+
+
+def _own(store: DirectoryStore, trace_id: str) -> Path:
+    return store.folder / "traces" / trace_id[:2] / f"{trace_id}.jsonl"
+
+
+def _packed(store: DirectoryStore) -> int:
+    """Count the bytes of traces that go when these are deleted: those that lie in segments only are not among them."""
+    own = sum(path.stat().st_size for path in (store.folder / "traces").glob("??/*.jsonl"))
+    return own + sum(each.packed_bytes() for each in store.further())
 
 
 def _size(store: DirectoryStore) -> int:

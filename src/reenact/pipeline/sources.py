@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -131,16 +131,20 @@ def _only(runs: list[Run], trace_id: str) -> Run:
     return runs[0]
 
 
-def runs_in(path: Path, only: str = "") -> list[Run]:
+def runs_in(path: Path, only: str = "", told: Callable[[str], object] | None = None) -> list[Run]:
     """Read every run of a file or folder (or of standard input for `-`), oldest first. Raises `InputError`.
 
     With `only`, those whose ids begin so, and whatever belongs to a recording of ours: the rest is not kept in memory.
+    What there is to say of the whole is in the notes of each, and `told` is told it.
     """
     opened = open_recording(path)
     records = (record for record in opened.records if _wanted(record, only)) if only else opened.records
     runs = build(whole(records, path), source=str(path))
     if not runs:
         raise InputError(str(path), "holds no span")
+    if told is not None:
+        for note in opened.notes:
+            told(note)
     return [replace(run, notes=(*run.notes, *opened.notes)) for run in runs] if opened.notes else runs
 
 

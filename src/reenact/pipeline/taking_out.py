@@ -23,6 +23,11 @@ def taking_out(store: Path, environ: dict[str, str], chosen: str) -> Callable[[A
     guard = in_force.of_policy(in_force.chosen_policy(store, environ, chosen=chosen), store, environ)
     key = guard.key or keys.of_store(store, environ)
     engine = Engine(guard.plan, key=key.value, shared=True, known=credentials_in(environ))
+    return taking_out_by(engine)
+
+
+def taking_out_by(engine: Engine) -> Callable[[Any], None]:
+    """Give what redacts a request in place by an engine."""
     return lambda request: _redact(request, engine)
 
 
@@ -39,6 +44,8 @@ def _redact(request: Any, engine: Engine) -> None:
                 if replaced:
                     said = {f"{in_force.REPLACED}{name}": count for name, count in replaced.items()}
                     told = {in_force.POLICY: engine.policy_digest, in_force.KEY: engine.key_id, **said}
+                    if engine.salt:
+                        told[in_force.SALT] = engine.salt
                     known = attributes_of(record.attributes)
                     del record.attributes[:]
                     write_attributes(record.attributes, {**known, **told})

@@ -16,6 +16,7 @@ from reenact.export.fanout import FanOut
 from reenact.graph.logs import joined
 from reenact.pipeline.bundles import bundle, whole
 from reenact.pipeline.catalog import index, summary
+from reenact.pipeline.drain import say
 from reenact.pipeline.flattening import flattened
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
@@ -117,9 +118,9 @@ def taken_in(
 ) -> list[dict[str, Json]]:
     """Store the spans of files and give the summaries of their runs. Raises `InputError` before anything is stored.
 
-    `redact` is what each file's spans pass first.
+    `redact` is what each file's spans pass first. What of a file is not read is said on stderr.
     """
-    read: list[Sequence[SpanRecord]] = [joined(whole(open_spans(path), path, keep_lost=True)) for path in files]
+    read: list[Sequence[SpanRecord]] = [joined(whole(open_spans(path, say), path, keep_lost=True)) for path in files]
     if redact is not None:
         read = [redact(spans) for spans in read]
     store.prepare()

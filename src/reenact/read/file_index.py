@@ -30,8 +30,9 @@ from reenact.read.open import HEAD_BYTES, surest
 from reenact.values import ids, otlp
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 from reenact.values.log import LogRecord, Record
+from reenact.values.unread import Unread
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _END: Final = 64 << 10
 _MOST_ROWS: Final = 20_000
 """So many traces are held in memory before they are written down."""
@@ -119,6 +120,12 @@ class FileIndex:
         (value,) = self._database.execute("SELECT value FROM facts WHERE name = 'unplaced'").fetchone()
         return int(value)
 
+    @property
+    def notes(self) -> list[str]:
+        """What of the file is not read, as `values.unread` tells it."""
+        (value,) = self._database.execute("SELECT value FROM facts WHERE name = 'notes'").fetchone()
+        return cast("list[str]", orjson.loads(value))
+
     def newest(self, where: Iterable[tuple[str, object]] = ()) -> Iterator[Listed]:
         """Give what is known of the traces that fit SQL conditions, newest first."""
         conditions = list(where)
@@ -149,10 +156,11 @@ class FileIndex:
 
     def records(self, trace_id: str) -> Iterator[Record]:
         """Read the spans and log events of a trace, in file order. Raises `InputError`."""
+        unread = Unread(self.path.name).at("")  # what is not read was told when the index was made
         for stretch in self.lines(trace_id):
             for line in stretch.splitlines():
                 try:
-                    for record in otlp.records(orjson.loads(line)) if line.strip() else ():
+                    for record in otlp.records(orjson.loads(line), unread) if line.strip() else ():
                         if record.trace_id == trace_id:
                             yield record
                 except (orjson.JSONDecodeError, otlp.NotOtlpError, *otlp.SHAPELESS) as failure:
@@ -257,7 +265,8 @@ def _made(path: Path, known: Path, key: str, progress: Progress | None) -> FileI
             with _no_collection():
                 scan.read(stream)
         database.execute("CREATE INDEX by_start ON runs (started)")
-        facts = {"key": key, "path": str(path.resolve()), "unplaced": str(scan.unplaced)}
+        notes = orjson.dumps(scan.unread.notes).decode()
+        facts = {"key": key, "path": str(path.resolve()), "unplaced": str(scan.unplaced), "notes": notes}
         database.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
         database.commit()
         if _key(path) == key:  # nobody wrote to it meanwhile
@@ -309,6 +318,7 @@ class _Scan:
         self._last: tuple[str, int, int] = ("", 0, 0)
         """The trace of the line before, if it held no other, and where it lies."""
         self.unplaced = 0
+        self.unread = Unread(Path(place).name)
 
     def read(self, stream: BinaryIO) -> None:
         limit, number, at, told = max_record_bytes(), 0, 0, 0
@@ -320,7 +330,7 @@ class _Scan:
                 problem = f"this line is longer than the limit of {spelled(limit)}"
                 raise InputError(f"{self._place}:{number}", problem, hint=RAISE_THE_LIMIT)
             try:
-                found = self._traces(loads(line))
+                found = self._traces(loads(line), number)
             except (orjson.JSONDecodeError, otlp.NotOtlpError, *otlp.SHAPELESS, ValueError) as failure:
                 found = () if line.isspace() else self._refused(line, number, failure)
             self._note(found, at, size)
@@ -345,13 +355,13 @@ class _Scan:
         hint = "It was damaged or not yet written to its end: copy it again, or cut the broken line out."
         raise InputError(f"{self._place}:{number}", problem, hint=hint) from None
 
-    def _traces(self, document: Any) -> Iterable[str]:
+    def _traces(self, document: Any, number: int) -> Iterable[str]:
         """Note every span of a document and give the ids of the traces that it holds something of."""
         if type(document) is not dict:
-            return self._slowly(document)
+            return self._slowly(document, number)
         told = cast("dict[str, Any]", document)
         if "resourceSpans" not in told and "resourceLogs" not in told:
-            return self._slowly(told)
+            return self._slowly(told, number)
         glimpses: list[tuple[str, Glimpse]] = []
         logs: list[str] = []
         recording = ""
@@ -359,15 +369,30 @@ class _Scan:
             for group in told.get("resourceSpans") or ():
                 recording = _recording(group) or recording
                 for scope in group["scopeSpans"]:
-                    glimpses += [(self._id(span["traceId"]), glance.of_told(span)) for span in scope["spans"] if span]
+                    glimpses += [(self._names(span), glance.of_told(span)) for span in scope["spans"] if span]
             for group in told.get("resourceLogs") or ():
                 for scope in group["scopeLogs"]:
-                    logs += [self._log_id(log.get("traceId")) for log in scope["logRecords"] if log]
+                    logs += [self._log_id(log) for log in scope["logRecords"] if log]
         except (AttributeError, KeyError, TypeError, ValueError):
-            return self._slowly(told)
+            return self._slowly(told, number)
         return self._all(glimpses, logs, recording)
 
-    def _log_id(self, raw: object) -> str:
+    def _names(self, span: dict[str, Any]) -> str:
+        """Give the trace that a span is of. Raises what `_traces` expects where any of its ids is none."""
+        if not any(_span_id(span["spanId"])):
+            raise otlp.NotOtlpError("spanId is all zeros")
+        if above := span.get("parentSpanId"):
+            _span_id(above)
+        for link in span.get("links") or ():
+            _span_id(link["spanId"])
+            if not ids.trace_id(link["traceId"]):
+                raise otlp.NotOtlpError("a link names no trace")
+        return self._id(span["traceId"])
+
+    def _log_id(self, log: dict[str, Any]) -> str:
+        raw, span_id = log.get("traceId"), log.get("spanId")
+        if span_id:
+            _span_id(span_id)
         return self._id(raw) if raw and not (isinstance(raw, str) and not raw.strip("0A=")) else ""
 
     def _all(self, glimpses: list[tuple[str, Glimpse]], logs: list[str], recording: str) -> Iterable[str]:
@@ -380,12 +405,13 @@ class _Scan:
                 self.unplaced += 1
         return found
 
-    def _slowly(self, document: object) -> Iterable[str]:
+    def _slowly(self, document: object, number: int) -> Iterable[str]:
+        unread = self.unread.at(f"line {number}")
         glimpses: list[tuple[str, Glimpse]] = []
         logs: list[str] = []
         recording = ""
         for item in cast("list[object]", document) if isinstance(document, list) else [document]:
-            for record in otlp.records(item):
+            for record in otlp.records(item, unread):
                 if isinstance(record, LogRecord):
                     logs.append(record.trace_id)
                 else:
@@ -415,7 +441,7 @@ class _Scan:
         known = self._spelled.get(text) if text else None
         if known is None:
             known = ids.trace_id(raw)
-            if not known:
+            if not known.strip("0"):
                 raise otlp.NotOtlpError(f"traceId {str(raw)[:60]!r} is not 32 hexadecimal digits")
             if text and known != text and len(self._spelled) < _MOST_ROWS:
                 self._spelled[text] = known
@@ -441,6 +467,15 @@ class _Scan:
         self._database.executemany("INSERT OR REPLACE INTO places VALUES (?, ?, ?)", self._places)
         self._rows.clear()
         self._places.clear()
+
+
+def _span_id(raw: Any) -> bytes:
+    """Read the id of a span. Raises `ValueError` or `TypeError` where it is none."""
+    if len(raw) == ids.SPAN_DIGITS:
+        return bytes.fromhex(raw)
+    if read := ids.span_id(raw):  # spelled in another way
+        return bytes.fromhex(read)
+    raise otlp.NotOtlpError("what stands for the id of a span is none")
 
 
 def _recording(group: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -18,6 +18,7 @@ from reenact.discover import members
 from reenact.errors import InputError
 from reenact.read.unpack import ZIP, looked_at, unpacked, zip_members
 from reenact.values.log import Record
+from reenact.values.unread import Unread
 
 HEAD_BYTES = 64 << 10
 """So much of a file is looked at to tell its format."""
@@ -39,12 +40,19 @@ class Opened:
     """What is to be told of the whole, such as files that were passed over. Complete once all records are read."""
 
 
-def open_spans(path: Path) -> Iterator[Record]:
+def open_spans(path: Path, told: Callable[[str], object] | None = None) -> Iterator[Record]:
     """Open a file of spans, or standard input for `-`, and read its spans and log events one at a time, in file order.
 
-    The same as the records of `open_recording`, which says more.
+    The same as the records of `open_recording`, whose notes `told` is told once all are read.
     """
-    return open_recording(path).records
+    opened = open_recording(path)
+    return opened.records if told is None else _telling(opened, told)
+
+
+def _telling(opened: Opened, told: Callable[[str], object]) -> Iterator[Record]:
+    yield from opened.records
+    for note in opened.notes:
+        told(note)
 
 
 def open_recording(path: Path) -> Opened:
@@ -53,6 +61,7 @@ def open_recording(path: Path) -> Opened:
     gzip (RFC 1952), Zstandard (RFC 8878), the Collector's framed Zstandard and zip are unpacked on the way. The formats
     are the members of `reenact.formats`. A file is opened and its format settled before this returns; the records
     follow as they are asked for. A file `x.otlp.jsonl` is followed by its log events in `x.otlp.logs.jsonl` beside it.
+    In OTLP, a span or link whose ids are none is passed over and told in the notes.
 
     Raises `InputError`, at once or from the iterator, whose place is the path with line or byte: for a file that
     cannot be opened, is empty, is no trace file, is damaged or cut off, or holds no spans; and for packed data that
@@ -72,7 +81,7 @@ def open_recording(path: Path) -> Opened:
         if head.startswith(ZIP):
             return Opened(records=_zipped(stream, shown, opened.pop_all(), notes), notes=notes)
         chosen = _format_of(head, str(shown))
-        records = _whole(chosen, stream, shown, opened.pop_all())
+        records = _whole(chosen, stream, shown, opened.pop_all(), notes)
         beside = logs_beside(path)
         return Opened(records=_followed(records, beside, notes) if beside is not None else records, notes=notes)
 
@@ -99,21 +108,26 @@ def _source(path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
         raise InputError(str(path), f"the file cannot be opened: {refusal}") from None
 
 
-def _spans(chosen: Format, stream: BinaryIO, shown: Path) -> Iterator[Record]:
+def _spans(chosen: Format, stream: BinaryIO, shown: Path, notes: list[str]) -> Iterator[Record]:
+    unread = Unread(shown.name)
     try:
-        yield from chosen.decode(stream, shown)
+        yield from chosen.tolerant(stream, shown, unread) if chosen.tolerant else chosen.decode(stream, shown)
     except OSError as failure:
         raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
+    notes += unread.notes
 
 
-def _whole(chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack) -> Iterator[Record]:
+def _whole(
+    chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str]
+) -> Iterator[Record]:
     found = False
     with opened:
-        for record in _spans(chosen, stream, shown):
+        for record in _spans(chosen, stream, shown, notes):
             found = True
             yield record
     if not found:
-        raise InputError(str(shown), f"the file is {chosen.name} and holds no spans", hint=_expected())
+        problem = "; ".join([f"the file is {chosen.name} and holds no spans", *notes])
+        raise InputError(str(shown), problem, hint="" if notes else _expected())
 
 
 # ------------------------------------------------------------------------------------------------- more than one file
@@ -131,7 +145,7 @@ def logs_beside(path: Path) -> Path | None:
 def _followed(records: Iterator[Record], beside: Path, notes: list[str]) -> Iterator[Record]:
     yield from records
     count = 0
-    for record in open_spans(beside):
+    for record in open_spans(beside, notes.append):
         count += 1
         yield record
     notes.append(f"{count} log events read from {beside.name} beside it")
@@ -180,7 +194,7 @@ def _several(
         with opening as source:
             head, stream = looked_at(unpacked(source, str(place)), HEAD_BYTES)
             chosen = surest(head) if head and not head.startswith(ZIP) else None
-            for record in _spans(chosen, stream, place) if chosen is not None else ():
+            for record in _spans(chosen, stream, place, notes) if chosen is not None else ():
                 count += 1
                 yield record
         if count == before:

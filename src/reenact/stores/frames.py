@@ -20,17 +20,17 @@ import sqlite3
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from reenact.contracts.further import FurtherKeeping
+from reenact.contracts.further import FurtherKeeping, GrewError
 from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.errors import InputError
 from reenact.formats import otlp_proto
 from reenact.values import frame_index, frames
-from reenact.values.appender import Appender
-from reenact.values.frame_index import Place, Placed
+from reenact.values.appender import Appender, append_whole, packing
+from reenact.values.frame_index import Ending, InPack, Place, Placed
 from reenact.values.frames import Frame
 from reenact.values.gathering import Gathering
 from reenact.values.log import Record
@@ -39,6 +39,8 @@ from reenact.values.span import SpanRecord
 FOLDER = "frames"
 _VERSION = 1
 _PACK_BYTES = 256 << 20
+_LATE_NS = 600 * 10**9
+"""Frames may be written so much later than they were made."""
 _TRIES = 5
 _NAME = re.compile(r"(seg|pack)-(\d{8,})\.rnf")
 _NEEDED = "forwarding"
@@ -59,7 +61,8 @@ class FrameStore:
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
         self._inode = 0
-        self._tails: dict[int, _Ending] = {}
+        self._tails: dict[int, Ending] = {}
+        self._since_ns: int | None = None
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -169,6 +172,11 @@ class FrameStore:
             place = frame_index.pack(database, bytes.fromhex(trace_id))
         return place[2] if place is not None else 0
 
+    def packed_bytes(self) -> int:
+        """Give the bytes on disk of all traces that are in frames of their own."""
+        with self._reading() as database:
+            return frame_index.packed_bytes(database)
+
     def sizes(self) -> tuple[int, int]:
         """Give how many traces there are, and their bytes on disk."""
         with self._reading() as database:
@@ -177,12 +185,16 @@ class FrameStore:
 
     def parcel(self, parcel: Parcel) -> list[SpanRecord]:
         """Read the spans of one frame again, as they came in."""
+        payload = self.request(parcel)
+        return [record for record in decoded(payload, b"", place="") if isinstance(record, SpanRecord)]
+
+    def request(self, parcel: Parcel) -> bytes:
+        """Give the request that one frame holds, of spans or of log records. Raises `ParcelGoneError`."""
         number = int((_PARCEL.fullmatch(parcel.trace_id) or ["", "0"])[1])
         try:
-            frame = self._read("seg", number, parcel.at, parcel.size)
+            return self._read("seg", number, parcel.at, parcel.size).payload
         except FileNotFoundError as error:
             raise ParcelGoneError(str(self._file("seg", number)), "was deleted") from error
-        return [record for record in decoded(frame.payload, b"", place="") if isinstance(record, SpanRecord)]
 
     # ------------------------------------------------------------------------------------------------------- writing
 
@@ -193,12 +205,16 @@ class FrameStore:
         except OSError as error:
             raise FramesUnusableError(str(self.folder), f"cannot be made: {error.strerror}") from error
 
-    def appender(self) -> Appender:
-        """Be the one that appends, until it is closed. What a crash tore is cut off. Raises `FramesUnusableError`."""
+    def appender(self, *, within: bool = False) -> Appender:
+        """Be the one that appends, until it is closed. What a crash tore is cut off. Raises `FramesUnusableError`.
+
+        `within` says that this is within `packing`. Else it waits for that: a keeper may have outlived its collector.
+        """
         self.prepare()
         lock = self.lock()
         try:
-            self.catch_up(cut=True)
+            with nullcontext() if within else packing(self.folder):
+                self.catch_up(cut=True)
             segments = [number for _, number in self._files("seg")]
             return Appender(self.folder, max(segments, default=0) + 1, lock)
         except BaseException:
@@ -311,51 +327,61 @@ class FrameStore:
 
     def _append_packs(self, made: Mapping[bytes, bytes], after: int = 0) -> dict[bytes, Place]:
         """Append frames to the newest pack behind `after`, wholly and on disk, and say where they are."""
-        found: dict[bytes, Place] = {}
         packs = self._files("pack")
         path, number = packs[-1] if packs else (self._file("pack", 1), 1)
         if packs and (path.stat().st_size > _PACK_BYTES or number <= after):
             number += 1
             path = self._file("pack", number)
-        new = not path.exists()
         try:
-            with path.open("ab", buffering=1 << 20) as file:
-                start = file.tell()
-                if new:
-                    start += file.write(frames.MAGIC)
-                for trace, frame in made.items():
-                    found[trace] = (number, start, len(frame))
-                    start += file.write(frame)
-                file.flush()
-                os.fdatasync(file.fileno())
-            if new:
-                _sync_folder(self.folder)
+            places = append_whole(path, list(made.values()))
         except OSError as error:
             raise FramesUnusableError(str(path), f"cannot be written: {error.strerror}") from error
-        return found
+        return {trace: (number, at, len(frame)) for at, (trace, frame) in zip(places, made.items(), strict=True)}
 
     def rewrite(self, least: float = 0.5) -> int:
         """Write packs anew of which more than this part is dead, within `packing`; give the bytes that this freed."""
         freed, packs = 0, self._files("pack")
         for path, number in packs:
             with self._reading() as database:
-                live = frame_index.live(database, path.name)
-                kept, gone = frame_index.of_pack(database, number), frame_index.gone(database)
+                live, kept = frame_index.live(database, path.name), frame_index.of_pack(database, number)
             size = path.stat().st_size - len(frames.MAGIC)
             if size - live <= least * size:
                 continue
-            made = {trace: frames.framed(frames.DELETED, b"", [trace], records=0, time_ns=at) for trace, at in gone}
-            self._append_packs(made, packs[-1][1])
-            with path.open("rb") as file:
-                for trace, at, length, records, raw in kept:
-                    frame = os.pread(file.fileno(), length, at)
-                    ((new, place, _),) = self._append_packs({trace: frame}, packs[-1][1]).values()
-                    with self._writing() as database:
-                        frame_index.note_pack(database, trace, (new, place, length, records, raw))
-                        frame_index.scanned(database, self._file("pack", new).name, place + length)
+            self._keep_deleted(path, packs[-1][1], first=number == self._files("pack")[0][1])
+            for some in frame_index.portions(kept):
+                self._copy(path, some, packs[-1][1])
             path.unlink()
             freed += size - live
         return freed
+
+    def _keep_deleted(self, path: Path, after: int, *, first: bool) -> None:
+        """Copy the frames of a pack that say what was deleted, but those of which no file holds anything any more."""
+        said, oldest = frames.deletions(path), 0
+        if first:  # what was deleted lies in packs up to this one, and in segments
+            segments = self.segments()
+            oldest = frames.began(segments[0][1]) if segments else 2**63 - 1
+        with self._writing() as database:
+            known = frame_index.gone(database, list(said))
+            said = {trace: at for trace, at in said.items() if known.get(trace) == at}
+            frame_index.forget(database, [trace for trace, at in said.items() if at < oldest - _LATE_NS])
+        left = {trace: frames.deleted(trace, at) for trace, at in said.items() if at >= oldest - _LATE_NS}
+        placed = self._append_packs(left, after)  # be it empty: numbers of packs are never used again
+        with self._writing() as database:
+            self._note_deleted(database, placed)
+
+    def _note_deleted(self, database: sqlite3.Connection, placed: Mapping[bytes, Place]) -> None:
+        for number, at, size in placed.values():
+            frame_index.scanned(database, self._file("pack", number).name, at + size, size)
+
+    def _copy(self, path: Path, kept: Sequence[InPack], after: int) -> None:
+        with path.open("rb") as file:
+            made = {trace: os.pread(file.fileno(), length, at) for trace, at, length, *_ in kept}
+        placed = self._append_packs(made, after)
+        with self._writing() as database:
+            for trace, _, _, records, raw in kept:
+                number, at, length = placed[trace]
+                frame_index.note_pack(database, trace, (number, at, length, records, raw))
+                frame_index.scanned(database, self._file("pack", number).name, at + length)
 
     def tidy(self, *, newest: bool = False) -> None:
         """Delete the segments of which nothing is needed any more, but the one that is written unless `newest`."""
@@ -393,19 +419,38 @@ class FrameStore:
     # ------------------------------------------------------------------------------------------------------ deleting
 
     def delete(self, trace_id: str) -> bool:
-        """Delete a trace, what lies in segments too; its bytes go when its pack is rewritten."""
-        trace = bytes.fromhex(trace_id)
-        with self._reading() as database:
-            known = database.execute("SELECT 1 FROM traces WHERE trace = ?", (trace,)).fetchone() is not None
-        if not known:
-            return False
-        gone = frames.framed(frames.DELETED, b"", [trace], records=0, time_ns=time.time_ns())
-        with packing(self.folder):
-            ((number, at, size),) = self._append_packs({trace: gone}).values()
-        with self._writing() as database:
-            frame_index.delete(database, trace, time.time_ns())
-            frame_index.scanned(database, self._file("pack", number).name, at + size)
+        """Delete a trace, what lies in segments too; its bytes go when its pack is rewritten.
+
+        Within `sparing` raises `GrewError` for a trace of which something came in since.
+        """
+        trace, since = bytes.fromhex(trace_id), self._since_ns
+        with packing(self.folder), self._writing() as database:  # nothing is noted between the look and the deed
+            row = database.execute("SELECT changed FROM traces WHERE trace = ?", (trace,)).fetchone()
+            if row is None:
+                return False
+            if since is not None and self._grew(database, trace, max(row[0], self._packed_ns(database, trace)), since):
+                raise GrewError(trace_id, "something came in of it meanwhile")
+            until = time.time_ns() if since is None else since
+            self._note_deleted(database, self._append_packs({trace: frames.deleted(trace, until)}))
+            frame_index.delete(database, trace, until)
         return True
+
+    @contextmanager
+    def sparing(self, since_ns: int) -> Generator[None]:
+        """Within it, `delete` raises `GrewError` for a trace of which something came in at or after an instant."""
+        self._since_ns = since_ns
+        try:
+            yield
+        finally:
+            self._since_ns = None
+
+    def _packed_ns(self, database: sqlite3.Connection, trace: bytes) -> int:
+        """Say when a trace was put together; what says that it was deleted has to be younger, or it is found again."""
+        place = frame_index.pack(database, trace)
+        return self._read("pack", *place).time_ns if place is not None else 0
+
+    def _grew(self, database: sqlite3.Connection, trace: bytes, changed: int, since: int) -> bool:
+        return changed >= since or any(ending.places(trace) for ending in self._endings(self._known(database)))
 
     # ------------------------------------------------------------------------------------------------------ the index
 
@@ -424,16 +469,16 @@ class FrameStore:
     def _known(database: sqlite3.Connection) -> dict[str, int]:
         return dict(database.execute("SELECT name, scanned FROM files").fetchall())
 
-    def _endings(self, known: Mapping[str, int]) -> list[_Ending]:
+    def _endings(self, known: Mapping[str, int]) -> list[Ending]:
         """Give what the index does not know yet, of each segment that is longer than what it knows."""
-        found: list[_Ending] = []
+        found: list[Ending] = []
         for path, number in self._files("seg"):
             scanned = max(known.get(path.name, 0), len(frames.MAGIC))
             with suppress(FileNotFoundError):
                 if path.stat().st_size > scanned:
                     ending = self._tails.get(number)
                     if ending is None or ending.start > scanned:
-                        ending = self._tails[number] = _Ending(number, scanned)
+                        ending = self._tails[number] = Ending(number, scanned)
                     ending.read(path)
                     found.append(ending)
                     continue
@@ -529,32 +574,6 @@ class FrameStore:
             self._drop()
 
 
-class _Ending:
-    """The frames at the end of a segment that the index does not know yet."""
-
-    def __init__(self, number: int, start: int) -> None:
-        self._number, self.start = number, start
-        self._end = start
-        self._places: dict[bytes, list[Place]] = {}
-
-    @property
-    def traces(self) -> Iterable[bytes]:
-        """The traces that they are of."""
-        return self._places
-
-    def read(self, path: Path) -> None:
-        """Look at what was appended since."""
-        with path.open("rb") as file:
-            for at, size, frame in frames.scan(file, self._end):
-                for trace in frame.traces:
-                    self._places.setdefault(trace, []).append((self._number, at, size))
-                self._end = at + size
-
-    def places(self, trace: bytes) -> list[Place]:
-        """Give where frames of a trace are."""
-        return self._places.get(trace, [])
-
-
 def place_name(segment: int) -> str:
     """Name a segment as parcels do."""
     return f"frames/{segment}"
@@ -565,25 +584,6 @@ def decoded(spans: bytes, logs: bytes, *, place: str) -> Iterator[Record]:
     yield from otlp_proto.spans_of(spans, place)
     if logs:
         yield from otlp_proto.logs_of(logs, place)
-
-
-@contextmanager
-def packing(folder: Path) -> Generator[None]:
-    """Be the only one that appends to packs."""
-    lock = os.open(folder / "pack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _opened(store: Path) -> FrameStore | None:

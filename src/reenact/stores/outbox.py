@@ -311,6 +311,10 @@ class Intake:
         self.carried = _carried(database, journal)
         """How many spans of the journal were taken in before."""
 
+    def beside(self, journal: str, backends: Sequence[int]) -> Intake:
+        """Take what is for other backends in within the same transaction, counted by itself under another name."""
+        return Intake(self._database, journal, backends)
+
     def owe(self, parcels: Iterable[Parcel]) -> None:
         """Owe parcels, which are in the store, to every backend."""
         now, count = time.time_ns(), 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reenact.values.frames import MAGIC
@@ -57,11 +57,7 @@ class Appender:
         try:
             _written(fd, [MAGIC])
             os.fsync(fd)
-            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self.folder)
         except BaseException:
             os.close(fd)
             with suppress(OSError):
@@ -92,6 +88,47 @@ class Appender:
         if fd >= 0:
             fcntl.flock(fd, fcntl.LOCK_UN)
             os.close(fd)
+
+
+def append_whole(path: Path, frames: Sequence[bytes]) -> list[int]:
+    """Append frames to a file, made with its magic where there is none, and say at which byte each begins.
+
+    They are on disk then. Raises `OSError`; a part of them may be there.
+    """
+    new = not path.exists()
+    places: list[int] = []
+    with path.open("ab", buffering=1 << 20) as file:
+        at = file.tell()
+        if new:
+            at += file.write(MAGIC)
+        for frame in frames:
+            places.append(at)
+            at += file.write(frame)
+        file.flush()
+        os.fdatasync(file.fileno())
+    if new:
+        sync_folder(path.parent)
+    return places
+
+
+@contextmanager
+def packing(folder: Path) -> Generator[None]:
+    """Be the only one that appends to packs."""
+    lock = os.open(folder / "pack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _written(fd: int, data: Sequence[bytes]) -> None:

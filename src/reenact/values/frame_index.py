@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -28,9 +28,13 @@ CREATE INDEX traces_changed ON traces (changed);
 """
 """`live` counts what still lies in a file: rows of `hot` for a segment, bytes of current frames for a pack. `hot` of a
 trace says that it has such rows; `gone` until when a trace was deleted, whatever of it lies in segments."""
+_AT_ONCE = 500
 _LOCKED_S = 30.0
 Place: TypeAlias = tuple[int, int, int]
 """Number of a segment or pack, byte, bytes."""
+InPack: TypeAlias = tuple[bytes, int, int, int, int]
+"""Trace, byte, bytes, records, unpacked bytes."""
+_PORTION_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +58,12 @@ def connection(path: Path) -> sqlite3.Connection:
 
 def note(database: sqlite3.Connection, placed: Iterable[Placed]) -> None:
     """Note frames of segments, and how far these are known now; those that are known already are passed over."""
-    deleted = dict(gone(database))
     known = dict(database.execute("SELECT name, scanned FROM files").fetchall())
     for each in placed:
         name, frame = f"seg-{each.segment:08}.rnf", each.frame
         if each.at != max(known.get(name, 0), len(frames.MAGIC)):
             continue  # known already, or behind some that could not be noted: these are found by `catch_up`
+        deleted = gone(database, frame.traces)
         traces = [trace for trace in frame.traces if deleted.get(trace, -1) < frame.time_ns]
         rows = [(trace, each.segment, each.at, each.size) for trace in traces]
         database.executemany("INSERT OR IGNORE INTO hot VALUES (?, ?, ?, ?)", rows)
@@ -86,6 +90,7 @@ def note_whole(database: sqlite3.Connection, frame: Frame, place: tuple[int, int
     for trace in frame.traces:
         if frame.kind == frames.DELETED:
             delete(database, trace, frame.time_ns)
+            scanned(database, f"pack-{place[0]:08}.rnf", 0, place[2])
         else:
             note_pack(database, trace, (*place, frame.records, frame.raw), frame.time_ns)
 
@@ -145,12 +150,66 @@ def live(database: sqlite3.Connection, name: str) -> int:
     return int(row[0]) if row else 0
 
 
-def of_pack(database: sqlite3.Connection, number: int) -> list[tuple[bytes, int, int, int, int]]:
+def of_pack(database: sqlite3.Connection, number: int) -> list[InPack]:
     """Give trace, byte, bytes, records and unpacked bytes of each frame of a pack that counts."""
     sql = "SELECT trace, at, size, records, raw FROM traces WHERE pack = ? ORDER BY at"
     return database.execute(sql, (number,)).fetchall()
 
 
-def gone(database: sqlite3.Connection) -> list[tuple[bytes, int]]:
-    """Give the traces that were deleted, and when."""
-    return database.execute("SELECT trace, time FROM gone").fetchall()
+def gone(database: sqlite3.Connection, traces: Sequence[bytes]) -> dict[bytes, int]:
+    """Give which of some traces were deleted, and until when."""
+    found: dict[bytes, int] = {}
+    for start in range(0, len(traces), _AT_ONCE):
+        some = traces[start : start + _AT_ONCE]
+        sql = f"SELECT trace, time FROM gone WHERE trace IN ({','.join('?' * len(some))})"  # noqa: S608 - marks alone
+        found.update(database.execute(sql, some))
+    return found
+
+
+def forget(database: sqlite3.Connection, traces: Iterable[bytes]) -> None:
+    """Forget that traces were deleted: no file holds anything of them from before."""
+    database.executemany("DELETE FROM gone WHERE trace = ?", [(trace,) for trace in traces])
+
+
+def packed_bytes(database: sqlite3.Connection) -> int:
+    """Count the bytes of all traces that are in frames of their own."""
+    return int(database.execute("SELECT coalesce(sum(size), 0) FROM traces").fetchone()[0])
+
+
+def portions(kept: Iterable[InPack]) -> Iterator[list[InPack]]:
+    """Part frames of a pack into so many as are copied at once."""
+    portion, size = list[InPack](), 0
+    for each in kept:
+        portion.append(each)
+        size += each[2]
+        if size >= _PORTION_BYTES or len(portion) >= _AT_ONCE:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+class Ending:
+    """The frames at the end of a segment that the index does not know yet."""
+
+    def __init__(self, number: int, start: int) -> None:
+        self._number, self.start = number, start
+        self._end = start
+        self._places: dict[bytes, list[Place]] = {}
+
+    @property
+    def traces(self) -> Iterable[bytes]:
+        """The traces that they are of."""
+        return self._places
+
+    def read(self, path: Path) -> None:
+        """Look at what was appended since."""
+        with path.open("rb") as file:
+            for at, size, frame in frames.scan(file, self._end):
+                for trace in frame.traces:
+                    self._places.setdefault(trace, []).append((self._number, at, size))
+                self._end = at + size
+
+    def places(self, trace: bytes) -> list[Place]:
+        """Give where frames of a trace are."""
+        return self._places.get(trace, [])

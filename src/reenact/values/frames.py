@@ -27,6 +27,7 @@ import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
@@ -132,6 +133,23 @@ def scan(file: BinaryIO, start: int) -> Iterator[tuple[int, int, Frame]]:
             return
         yield at, _FRONT.size + size, frame
         at += _FRONT.size + size
+
+
+def began(path: Path) -> int:
+    """Say when the first frame of a file was made; 0 where it has none. Raises `OSError`."""
+    with path.open("rb") as file:
+        return next((frame.time_ns for *_, frame in scan(file, 0)), 0)
+
+
+def deleted(trace: bytes, time_ns: int) -> bytes:
+    """Make the frame that says that what came in of a trace until an instant was deleted."""
+    return framed(DELETED, b"", [trace], records=0, time_ns=time_ns)
+
+
+def deletions(path: Path) -> dict[bytes, int]:
+    """Give the traces of which a file says that they were deleted, and until when. Raises `OSError`."""
+    with path.open("rb") as file:
+        return {frame.traces[0]: frame.time_ns for *_, frame in scan(file, 0) if frame.kind == DELETED}
 
 
 def whole(spans: bytes, logs: bytes) -> bytes:

@@ -16,6 +16,7 @@ from reenact.values import ids
 from reenact.values.json import Json, compact
 from reenact.values.log import LogRecord, Record
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
+from reenact.values.unread import LINKS, LOG_IDS, PARENTS, SPANS, Told
 
 _CAMEL = {
     "resource_spans": "resourceSpans",
@@ -59,31 +60,39 @@ class NotOtlpError(ValueError):
     """JSON that is no OTLP. Becomes an `errors.InputError` where its line is known."""
 
 
-def records(item: object) -> Iterator[Record]:
+class _NoIdError(NotOtlpError):
+    """What stands where an id should be is none."""
+
+
+def records(item: object, unread: Told | None = None) -> Iterator[Record]:
     """Read a TracesData, a LogsData or the request that carries one, or one ResourceSpans or ResourceLogs alone.
 
-    Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names.
+    With `unread`, a span whose trace or span id is none, or all zeros, is passed over, and so are the other ids that
+    are none; it is told of each. Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names.
     """
     top = _message(item, "a document")
     if "resourceSpans" in top or "resourceLogs" in top:
         for group in _list(top.get("resourceSpans"), "resourceSpans"):
             if group is not None:
-                yield from resource_spans(_message(group, "an entry of resourceSpans"))
+                yield from resource_spans(_message(group, "an entry of resourceSpans"), unread)
         for group in _list(top.get("resourceLogs"), "resourceLogs"):
             if group is not None:
-                yield from _resource_logs(_message(group, "an entry of resourceLogs"))
+                yield from _resource_logs(_message(group, "an entry of resourceLogs"), unread)
     elif "scopeSpans" in top:
-        yield from resource_spans(top)
+        yield from resource_spans(top, unread)
     elif "scopeLogs" in top:
-        yield from _resource_logs(top)
+        yield from _resource_logs(top, unread)
     elif top and _OTHER_SIGNALS.isdisjoint(top):
         raise NotOtlpError(
             f"expected OTLP/JSON with `resourceSpans`, found an object with {_keys(cast('_Object', item))}"
         )
 
 
-def resource_spans(group: object) -> Iterator[SpanRecord]:
-    """Read one ResourceSpans. Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names."""
+def resource_spans(group: object, unread: Told | None = None) -> Iterator[SpanRecord]:
+    """Read one ResourceSpans; `records` says what `unread` does.
+
+    Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names.
+    """
     told = _message(group, "an entry of resourceSpans")
     resource = _resource(told)
     for entry in _list(told.get("scopeSpans"), "scopeSpans"):
@@ -92,11 +101,20 @@ def resource_spans(group: object) -> Iterator[SpanRecord]:
         under = _message(entry, "an entry of scopeSpans")
         scope = _scope(_message(under.get("scope") or {}, "`scope`"), under)
         for span in _list(under.get("spans"), "spans"):
-            if span:  # null and {} say nothing at all
-                yield _span(_message(span, "a span"), resource, scope)
+            if not span:  # null and {} say nothing at all
+                continue
+            told_span = _message(span, "a span")
+            try:
+                found = _span(told_span, resource, scope, unread)
+            except _NoIdError as refusal:
+                if unread is None:
+                    raise
+                unread(SPANS, str(refusal))
+                continue
+            yield found
 
 
-def _resource_logs(group: _Object) -> Iterator[LogRecord]:
+def _resource_logs(group: _Object, unread: Told | None) -> Iterator[LogRecord]:
     resource = _resource(group)
     for entry in _list(group.get("scopeLogs"), "scopeLogs"):
         if entry is None:
@@ -105,7 +123,7 @@ def _resource_logs(group: _Object) -> Iterator[LogRecord]:
         scope = _scope(_message(under.get("scope") or {}, "`scope`"), under)
         for told in _list(under.get("logRecords"), "logRecords"):
             if told:
-                yield _log(_message(told, "a log record"), resource, scope)
+                yield _log(_message(told, "a log record"), resource, scope, unread)
 
 
 def _resource(group: _Object) -> Resource:
@@ -117,13 +135,13 @@ def _resource(group: _Object) -> Resource:
     )
 
 
-def _log(told: _Object, resource: Resource, scope: Scope) -> LogRecord:
+def _log(told: _Object, resource: Resource, scope: Scope, unread: Told | None) -> LogRecord:
     found = attributes(told.get("attributes"))
     named = found.get("event.name")
     trace_id, span_id = told.get("traceId"), told.get("spanId")
     return LogRecord(
-        trace_id=_id(trace_id, 32, "traceId") if _says_something(trace_id) else "",
-        span_id=_id(span_id, 16, "spanId") if _says_something(span_id) else "",
+        trace_id=_log_id(trace_id, 32, "traceId", unread) if _says_something(trace_id) else "",
+        span_id=_log_id(span_id, 16, "spanId", unread) if _says_something(span_id) else "",
         time_ns=_int(told.get("timeUnixNano")),
         observed_ns=_int(told.get("observedTimeUnixNano")),
         event_name=_text(told.get("eventName"), "eventName") or (named if isinstance(named, str) else ""),
@@ -143,6 +161,16 @@ _SEVERITIES = {
     for base, name in ((1, "TRACE"), (5, "DEBUG"), (9, "INFO"), (13, "WARN"), (17, "ERROR"), (21, "FATAL"))
     for number in range(4)
 } | {"UNSPECIFIED": 0}
+
+
+def _log_id(value: object, digits: int, what: str, unread: Told | None) -> str:
+    try:
+        return _id(value, digits, what)
+    except _NoIdError as refusal:
+        if unread is None:
+            raise
+        unread(LOG_IDS, str(refusal))
+        return ""
 
 
 def _says_something(told: object) -> bool:
@@ -171,14 +199,17 @@ def _scope(told: _Object, under: _Object) -> Scope:
     )
 
 
-def _span(told: _Object, resource: Resource, scope: Scope) -> SpanRecord:
+def _span(told: _Object, resource: Resource, scope: Scope, unread: Told | None) -> SpanRecord:
     get = told.get
     status: _Object = get("status") or {}
     events, links = get("events"), get("links")
+    trace_id, span_id = _id(get("traceId"), 32, "traceId"), _id(get("spanId"), 16, "spanId")
+    if unread is not None and not (trace_id.strip("0") and span_id.strip("0")):
+        raise _NoIdError(f"{'spanId' if trace_id.strip('0') else 'traceId'} is all zeros")
     return SpanRecord(
-        trace_id=_id(get("traceId"), 32, "traceId"),
-        span_id=_id(get("spanId"), 16, "spanId"),
-        parent_id=_parent(get("parentSpanId")),
+        trace_id=trace_id,
+        span_id=span_id,
+        parent_id=_parent(get("parentSpanId"), unread),
         name=_text(get("name"), "name"),
         start_ns=_int(get("startTimeUnixNano")),
         end_ns=_int(get("endTimeUnixNano")),
@@ -187,7 +218,7 @@ def _span(told: _Object, resource: Resource, scope: Scope) -> SpanRecord:
         status_message=_text(status.get("message"), "status.message"),
         attributes=attributes(get("attributes")),
         events=tuple([_event(_message(event, "an event")) for event in events]) if events else (),
-        links=tuple([_link(_message(link, "a link")) for link in links]) if links else (),
+        links=_links(links, unread) if links else (),
         resource=resource,
         scope=scope,
         trace_state=_text(get("traceState"), "traceState"),
@@ -205,6 +236,18 @@ def _event(told: _Object) -> SpanEvent:
         attributes=attributes(told.get("attributes")),
         dropped_attributes=_int(told.get("droppedAttributesCount")),
     )
+
+
+def _links(links: list[object], unread: Told | None) -> tuple[SpanLink, ...]:
+    found: list[SpanLink] = []
+    for link in links:
+        try:
+            found.append(_link(_message(link, "a link")))
+        except _NoIdError as refusal:
+            if unread is None:
+                raise
+            unread(LINKS, str(refusal))
+    return tuple(found)
 
 
 def _link(told: _Object) -> SpanLink:
@@ -248,15 +291,21 @@ def _text(value: object, what: str) -> str:
 def _id(value: object, digits: int, what: str) -> str:
     read = ids.identity(value, digits, digits // 2)
     if not read or isinstance(value, int):
-        raise NotOtlpError(f"{what} {_shown(cast('Any', value))} is not {digits} hexadecimal digits")
+        raise _NoIdError(f"{what} {_shown(cast('Any', value))} is not {digits} hexadecimal digits")
     return read
 
 
-def _parent(value: object) -> str | None:
+def _parent(value: object, unread: Told | None) -> str | None:
     """Read the id of a parent; absent, empty and all zeros mean that there is none."""
     if not value or (isinstance(value, str) and not value.strip("0")):
         return None
-    parent = _id(value, 16, "parentSpanId")
+    try:
+        parent = _id(value, 16, "parentSpanId")
+    except _NoIdError as refusal:
+        if unread is None:
+            raise
+        unread(PARENTS, str(refusal))
+        return None
     return parent if parent.strip("0") else None
 
 
