@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-# How long a machine takes to make an example says nothing of the example.
-settings.register_profile("ours", suppress_health_check=[HealthCheck.too_slow], deadline=None)
-settings.load_profile("ours")
+with suppress(ModuleNotFoundError):  # the environments of other instrumentations have none
+    from hypothesis import HealthCheck, settings
+
+    # How long a machine takes to make an example says nothing of the example.
+    settings.register_profile("ours", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+    settings.load_profile("ours")
 
 ROOT = Path(__file__).resolve().parent.parent
 
