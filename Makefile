@@ -33,7 +33,7 @@ demo: .venv/.demo
 test: lint test-older test-main
 
 test-main: .venv/.test
-	.venv/bin/python -m pytest -n 2
+	.venv/bin/python -m pytest -n 2 --dist worksteal
 
 test-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and not slow" tests/matrix
@@ -65,7 +65,7 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 slow: slow-main slow-older test-peers test-phoenix test-collector test-clickhouse
 
 slow-main: .venv/.test
-	.venv/bin/python -m pytest -n 2 -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse
 
 slow-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix

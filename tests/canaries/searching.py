@@ -31,7 +31,8 @@ from canaries.values import canary
 
 _PART = 12
 """So many characters of a canary in a row are a leak."""
-_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrtbf"\\/]))')
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U000([0-9a-fA-F]{5})|([nrtbf"\\/]))')
+"""Of JSON, and of Python's `repr`."""
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}")
 _DEEPEST = 6
@@ -234,7 +235,8 @@ def views(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16)) if found[1] else _PLAIN.get(found[2], found[2])
+    number = found[1] or found[2] or found[3]
+    return chr(int(number, 16)) if number else _PLAIN.get(found[4], found[4])
 
 
 def _paired(text: str) -> str:
