@@ -227,6 +227,8 @@ def views(text: str, depth: int = 0) -> Iterator[str]:
         return  # what is below is in it, too
     if "%" in text and (plain := unquote(text, errors="replace")) != text:
         yield from views(plain, depth + 1)
+        if "+" in text:  # in a form a blank
+            yield unquote(text.replace("+", " "), errors="replace")
     if "&" in text and (plain := html.unescape(text)) != text:
         yield plain
     for run in _BASE64.findall(text):
