@@ -35,7 +35,10 @@ PERCENT = frozenset(
 """Paths on which whatever is planted is percent-encoded once more, as URLs and forms are."""
 _LOOK_ALIKE = frozenset(("Cyrillic look-alikes", "mathematical bold", "Unicode tags"))
 _PACKED = frozenset(("base64 in lines", "gzip, base64", "zlib, base64"))
-_ESCAPED = frozenset(("run input", "exception of a tool", "generator", "generator that fails", "run's own error"))
+_ESCAPED = frozenset(
+    ("run input", "exception of a tool", "generator", "generator that fails", "run's own error", "service: header")
+)
+"""Paths on which a value is spelled as Python spells it; a header with a line feed is in its refusal alone."""
 _NUMBERS = frozenset(("payment_card", "iban"))
 _BYTES = "answer of a plain call, among bytes"
 
