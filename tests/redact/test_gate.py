@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reenact.contracts.detector import Detector
 from reenact.redact.fields import SENSITIVE_KEYS
 from reenact.redact.gate import ESCAPE, KEY, Gate, runs
+from reenact.redact.scan import Scanner
 
 EXACT = Detector(
     name="exact", group="credentials", anchors=("ghp_", "gh", "AKIA", "sk-", "sk-ant-", "aaaa"), pattern="x"
@@ -81,3 +82,13 @@ def test_a_number_without_end_is_not_looked_at_digit_by_digit() -> None:
 @given(text=st.text("ab1 -\n", max_size=200))
 def test_runs_are_what_a_pattern_finds(text: str) -> None:
     assert runs(text.encode()) == [match.span() for match in re.finditer("[a-zA-Z0-9]{16,}", text)]
+
+
+def test_a_policy_of_nothing_but_digits_finds_them() -> None:
+    digits = Detector(name="digits", group="personal", run="shapes", anchors=("0000000000",), pattern="[0-9]{10,12}")
+    gate = Gate([digits])
+    assert [at for at, _ in gate.anchors(b"no 1234567890, and no 123456789")] == [3]
+    assert [found.secret for found in Scanner([digits]).find("no 1234567890, and 12345678901")] == [
+        "1234567890",
+        "12345678901",
+    ]

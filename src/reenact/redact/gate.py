@@ -128,7 +128,7 @@ class Gate:
                     continue
                 put((start, entry))
                 before, ended = index, start
-        if self._shapes is not None:
+        if self._shapes is not None or self._fewest:
             found += self._of_shapes(data.translate(_SHAPES))
         return found
 
