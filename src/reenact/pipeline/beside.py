@@ -20,8 +20,8 @@ from reenact.export.backends import BESIDE
 from reenact.pipeline.keeping import IDLE_S, compacted, keep
 from reenact.redact.in_force import Guard
 from reenact.stores.directory import DirectoryStore
-from reenact.stores.frames import FrameStore, Placed
-from reenact.values import frames as framing
+from reenact.stores.frames import FrameStore
+from reenact.values.frame_index import placed
 
 if TYPE_CHECKING:
     from reenact.collect.server import Server
@@ -116,10 +116,7 @@ class Beside:
         from reenact.pipeline.taking_out import taking_out_by
 
         def note(written: Sequence[tuple[int, int, bytes]]) -> None:
-            self._frames.note(
-                Placed(segment=segment, at=at, size=len(frame), frame=framing.head(frame))
-                for segment, at, frame in written
-            )
+            self._frames.note(placed(written))
 
         settings = Settings(
             decoding=decoding(taking_out_by(guard.engine(os.environ))),

@@ -20,9 +20,9 @@ from reenact.graph.logs import trace_of
 from reenact.pipeline.forwarding import Forwarding
 from reenact.pipeline.posting import undelivered
 from reenact.stores.directory import DirectoryStore
-from reenact.stores.frames import FrameStore, Placed
-from reenact.values import frames as framing
+from reenact.stores.frames import FrameStore
 from reenact.values.appender import Appender
+from reenact.values.frame_index import placed
 
 if TYPE_CHECKING:
     from reenact.collect.server import Server
@@ -79,9 +79,7 @@ async def _collect(
     ready: Callable[[Server], None],
 ) -> None:
     def note(written: Sequence[tuple[int, int, bytes]]) -> None:
-        frames.note(
-            Placed(segment=segment, at=at, size=len(frame), frame=framing.head(frame)) for segment, at, frame in written
-        )
+        frames.note(placed(written))
 
     from reenact.collect.server import Server
 

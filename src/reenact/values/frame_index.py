@@ -47,6 +47,12 @@ class Placed:
     frame: Frame
 
 
+def placed(written: Iterable[tuple[int, int, bytes]]) -> Iterator[Placed]:
+    """Say of frames that were written, each with its segment and byte, what the index is told of them."""
+    for segment, at, frame in written:
+        yield Placed(segment=segment, at=at, size=len(frame), frame=frames.head(frame))
+
+
 def connection(path: Path) -> sqlite3.Connection:
     """Open the index, as many processes may at once."""
     database = sqlite3.connect(path, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False)
