@@ -15,10 +15,9 @@ from reenact.export.file import FileSender
 from reenact.export.limits import BATCH_BYTES
 from reenact.export.otlp_grpc import LOGS, OtlpGrpcSender
 from reenact.export.otlp_http import OtlpHttpSender
-from reenact.export.outcome import Outcome, Rejected, TooLarge
+from reenact.export.outcome import Outcome, Rejected, over
 from reenact.export.sender import Sender
 from reenact.values.envelopes import Part, joined
-from reenact.values.limits import spelled
 
 SUFFIX = " (log events)"
 """Behind the name of a backend: how it stands with log events is told apart from how it does with spans."""
@@ -39,9 +38,7 @@ class LogEvents:
     def send(self, spans: Sequence[Part], within_s: float | None = None) -> Outcome:
         """Make one request and judge the answer; see `sender.Sender`."""
         body = joined(spans)
-        if len(spans) > 1 and len(body) > self.most_bytes:
-            return TooLarge(reason=f"{spelled(len(body))} is over our limit of {spelled(self.most_bytes)}")
-        outcome = self.post(body, len(spans), within_s)
+        outcome = over(len(body), len(spans), self.most_bytes) or self.post(body, len(spans), within_s)
         if isinstance(outcome, Rejected) and outcome.cure and outcome.reason.startswith(_ABSENT):
             return replace(outcome, cure="absent")
         return outcome

@@ -14,11 +14,10 @@ from typing import Any
 from reenact.errors import InputError
 from reenact.export.hushed import hushed, secrets_of
 from reenact.export.limits import BATCH_BYTES
-from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge
+from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge, over
 from reenact.export.replies import partial, shortest
 from reenact.export.rpc_status import RpcStatus, read_status
 from reenact.formats.otlp_proto import to_request
-from reenact.values.limits import spelled
 from reenact.values.span import SpanRecord
 
 _TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -83,9 +82,7 @@ class OtlpGrpcSender:
     def send(self, spans: Sequence[SpanRecord], within_s: float | None = None) -> Outcome:
         """Make one request and judge the answer; see `sender.Sender`."""
         body = to_request(spans).SerializeToString()
-        if len(spans) > 1 and len(body) > self._target.max_bytes:
-            return TooLarge(reason=f"{spelled(len(body))} is over our limit of {spelled(self._target.max_bytes)}")
-        return self.post(body, len(spans), within_s)
+        return over(len(body), len(spans), self._target.max_bytes) or self.post(body, len(spans), within_s)
 
     @property
     def most_bytes(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from reenact.values.limits import spelled
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
@@ -46,6 +48,13 @@ class TooLarge:
     """The request as a whole is over a limit; its halves may not be."""
 
     reason: str
+
+
+def over(size: int, count: int, most: int) -> TooLarge | None:
+    """Judge a request of so many bytes before it is made; None where it may be: one span alone always is."""
+    if count > 1 and size > most:
+        return TooLarge(reason=f"{spelled(size)} is over our limit of {spelled(most)}")
+    return None
 
 
 Outcome: TypeAlias = Delivered | Rejected | Retry | TooLarge
