@@ -36,6 +36,8 @@ _BODIES: Final = frozenset({"reenact.http.request.body", "reenact.http.response.
 """Attributes that hold a body as it came, in base64 where it is no text."""
 _TOGETHER: Final = 4096
 """Up to this length a text is looked at together with the others of its span: what clears all of them clears each."""
+_OPENED: Final = 100
+"""So often documents are opened at once, before it is tried again without."""
 _LARGE_NUMBER: Final = 10_000_000
 _CHUNKS: Final = "reenact.stream.chunks"
 _STREAM: Final = Place(attribute=_CHUNKS, kind="LLM")
@@ -145,7 +147,7 @@ class Engine(Leaves):
                     redacted[key] = self._value(key, value)
             elif kind is not bool:
                 redacted[key] = self._value(key, value)
-        if short and not self._are_clean([attributes[key] for key in short]):
+        if short and not self._all_clean(short, [attributes[key] for key in short]):
             for key in short:
                 redacted[key] = self.text(attributes[key])
         return redacted
@@ -157,11 +159,22 @@ class Engine(Leaves):
         clean = {key: self._value(key, value) for key, value in bodies.items()}
         return {key: clean[key] if key in clean else others[key] for key in attributes}
 
-    def _are_clean(self, texts: list[str]) -> bool:
+    def _all_clean(self, keys: list[str], texts: list[str]) -> bool:
+        """Tell at little cost that nothing is to be found in some attributes; False says nothing.
+
+        Texts as they stand are searched fastest. Where that did not clear these attributes the last time (replies hold
+        a number of ten digits: when they were made) their documents are opened first, and searched together.
+        """
+        last = keys[-1]
+        left = self._opened.get(last, 0)
+        clean = self._are_clean(texts, opened=left > 0)
+        self._opened[last] = left - 1 if left > 0 and clean else 0 if left or clean else _OPENED
+        return clean
+
+    def _are_clean(self, texts: list[str], *, opened: bool = False) -> bool:
         """Tell at a glance that nothing can be found in any of some texts; False says nothing."""
-        joined = BETWEEN.join(texts)
         try:
-            return self._scanner.is_clean(joined)
+            return self._nothing_in(texts) if opened else self._scanner.is_clean(BETWEEN.join(texts))
         except Exception:  # noqa: BLE001 - each is looked at by itself
             alarms.pass_on()
             return False

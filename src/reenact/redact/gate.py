@@ -1,15 +1,17 @@
 """The gate: where in a text anything may stand that a detector looks for, told by automata.
 
 Three passes in compiled code tell all places: an automaton over the text for literals (anchors of detectors, exact
-secrets, the beginnings of escapes, characters that hide others), one over its *shape* (every digit a `0`, every letter
-an `A`) for what is made of digits, and a search for long runs of letters and digits, which may be base64.
+secrets, the beginnings of escapes, characters that hide others), one over its *shape* (every digit one
+character, every letter another) for what is made of digits, and a search for long runs of letters and digits, which
+may be base64.
 """
 
 from __future__ import annotations
 
 import re
+import string
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
@@ -30,17 +32,24 @@ _ESCAPES: Final = (
     *("=40", "=3D", "=2E", "=2D", "=5F", "=3A", "=20", "=E2=80", *(f"={c:02X}=" for c in range(0x21, 0x7F))),
 )
 """Spellings behind which what a detector looks for may hide."""
-_SHAPES: Final = bytes(48 if 48 <= c <= 57 else 65 if 65 <= c <= 90 or 97 <= c <= 122 else c for c in range(256))
-_ENDLESS: Final = b"0" * 32
-_NUMBERLESS: Final = b"x" * 32
-_RUNS: Final = bytes(98 if chr(c).isascii() and chr(c).isalnum() else 120 for c in range(256))
+_DIGIT: Final = b"Q"
+"""Stands for every digit in a shape. The automaton leaps to the rarest byte of its anchors, and holds Q for rare."""
+_A_DIGIT: Final = _DIGIT[0]
+_LETTER: Final = b"A"
+_SHAPES: Final = bytes.maketrans(
+    (string.digits + string.ascii_letters).encode(), _DIGIT * len(string.digits) + _LETTER * len(string.ascii_letters)
+)
+_LONGEST: Final = 31
+"""Digits of a number that may be somebody's, at most."""
+_ENDLESS: Final = _DIGIT * (_LONGEST + 1)
+_NUMBERLESS: Final = b"x" * (_LONGEST + 1)
 SLACK: Final = 2
 """How far behind `after` a pattern may look."""
 _LONG: Final = 16
 """The shortest run of letters and digits that may be a text encoded."""
-_RUN: Final = b"b" * _LONG
-_LETTER: Final = re.compile(rb"[A-Za-z]")
-_NO_DIGIT: Final = re.compile(rb"[^0]|\Z")
+_RUN: Final = _LETTER * _LONG
+_NO_RUN: Final = re.compile(rb"[^A]|\Z")
+_IN_ANY_CASE: Final = re.compile(rb"[A-Za-z]")
 _APART: Final = (
     *("(?<![A-Za-z0-9]", "(?<![0-9A-Za-z]", "(?:(?<![A-Za-z0-9])|", r"(?<![\w", r"\b", "(?i:(?<![a-z])"),
     *("(?i:(?<![A-Za-z0-9]", "(?i:(?<![a-z0-9]"),
@@ -49,7 +58,7 @@ _APART: Final = (
 
 _ALONE: Final = ("(?<![A-Za-z0-9", "(?<![0-9A-Za-z", r"(?<![\w")
 _LETTERS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-_OF_WORDS: Final = frozenset(b"0A")
+_OF_WORDS: Final = frozenset(_DIGIT + _LETTER)
 
 Entry = tuple[int, bytes, int, bool, bytes, int]
 """What a literal in the automaton says: a detector's number or one of `ESCAPE`, `KNOWN`, `KEY`, `HIDING`; how it is
@@ -57,12 +66,15 @@ spelled, empty where it is meant in any case; its length; whether it counts only
 must stand behind it, empty for nothing; and within so many bytes."""
 _WIDEST: Final = 4
 """Bytes of a character in UTF-8, at most."""
+_Automaton = tuple[BytesAhoCorasick, tuple[tuple[Entry, ...], ...]]
+"""What finds literals, and what each of them says."""
+_Digits = tuple[tuple[Entry, ...], tuple[tuple[int, Entry], ...]]
 
 
 class Gate:
     """Finds the places of anchors. Immutable, and shared by threads."""
 
-    __slots__ = ("_digits", "_entries", "_fewest", "_shape_entries", "_shapes", "_words")
+    __slots__ = ("_any", "_ascii", "_digits", "_fewest", "_lettered", "_moving", "_shapes", "_words")
 
     def __init__(
         self,
@@ -77,7 +89,7 @@ class Gate:
         def put(row: int, anchor: str, *, any_case: bool = False, apart: bool = False) -> None:
             spelled = anchor.encode()
             lowered = spelled.lower()
-            exact = b"" if any_case or (spelled == lowered and not _LETTER.search(spelled)) else spelled
+            exact = b"" if any_case or (spelled == lowered and not _IN_ANY_CASE.search(spelled)) else spelled
             needs = detectors[row].needs.encode() if row >= 0 else b""
             within = _WIDEST * (detectors[row].after + SLACK) if needs else 0
             words[lowered][row, exact, len(anchor), apart, needs, within] = None
@@ -87,7 +99,7 @@ class Gate:
             for anchor in detector.anchors:
                 if detector.run:
                     alone = not detector.before and _alone(detector)
-                    shapes[anchor.encode()][row, b"", len(anchor), alone, b"", 0] = None
+                    shapes[shape_of(anchor.encode())][row, b"", len(anchor), alone, b"", 0] = None
                 else:
                     put(row, anchor, any_case=detector.any_case, apart=apart and not detector.before)
         for row, anchors in ((KEY, keys), (ESCAPE, _ESCAPES)):
@@ -98,23 +110,28 @@ class Gate:
             words[literal][HIDING, b"", 1, False, b"", 0] = None
         for secret in known:
             put(KNOWN, secret)
-        self._words, self._entries = _automaton(words)
-        digits = [anchor for anchor in shapes if not anchor.strip(b"0")]
-        self._digits = sorted((len(anchor), tuple(shapes.pop(anchor))) for anchor in digits)
-        self._fewest = b"0" * self._digits[0][0] if digits else b""
-        self._shapes, self._shape_entries = _automaton(shapes) if shapes else (None, ())
+        self._words = words
+        self._ascii = _automaton({literal: said for literal, said in words.items() if literal.isascii()})
+        self._any: _Automaton | None = None
+        digits = [anchor for anchor in shapes if not anchor.strip(_DIGIT)]
+        self._digits = _by_length([(len(anchor), entry) for anchor in digits for entry in shapes.pop(anchor)])
+        self._fewest = _DIGIT * min(map(len, digits), default=0)
+        self._moving = any(moving for _, moving in self._digits)
+        self._lettered = any(_DIGIT not in anchor for anchor in shapes)
+        self._shapes = _automaton(shapes)
 
-    def anchors(self, data: bytes) -> list[tuple[int, Entry]]:
-        """Give the starts of all anchors in a text in UTF-8, those of literals in order, then those of shapes in order.
+    def anchors(self, data: bytes, shape: bytes) -> list[tuple[int, Entry]]:
+        """Give the starts of all anchors in a text in UTF-8 that has this shape.
 
-        Of an anchor that begins at one character after another only the first counts.
+        Those of literals come in order, then those of shapes in order. Of an anchor that begins at one character after
+        another only the first counts.
         """
         found: list[tuple[int, Entry]] = []
         put = found.append
-        entries = self._entries
+        literals, entries = self._ascii if data.isascii() else self._of_all()
         before, ended = -1, -2
         escapes = b"\\" in data or b"%" in data
-        for index, start, end in self._words.find_matches_as_indexes(data.lower(), overlapping=True):
+        for index, start, end in literals.find_matches_as_indexes(data.lower(), overlapping=True):
             if index == before and start == ended + 1:
                 ended = start
                 continue
@@ -128,44 +145,62 @@ class Gate:
                     continue
                 put((start, entry))
                 before, ended = index, start
-        if self._shapes is not None or self._fewest:
-            found += self._of_shapes(data.translate(_SHAPES))
+        if self._lettered or _DIGIT in shape:
+            self._of_shapes(shape, found)
         return found
 
-    def _of_shapes(self, shape: bytes) -> list[tuple[int, Entry]]:
-        found: list[tuple[int, Entry]] = []
-        put = found.append
-        if _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
+    def _of_all(self) -> _Automaton:
+        """Give the automaton for texts in any script, whose table is some times as large: most texts need none."""
+        if self._any is None:
+            self._any = _automaton(self._words)
+        return self._any
+
+    def _of_shapes(self, shape: bytes, found: list[tuple[int, Entry]]) -> None:
+        first, put = len(found), found.append
+        start = shape.find(self._fewest) if self._fewest else -1
+        if start >= 0 and _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
             shape = shape.replace(_ENDLESS, _NUMBERLESS)
-        entries = self._shape_entries
-        for index, start, _ in self._shapes.find_matches_as_indexes(shape, overlapping=True) if self._shapes else ():
-            inside = start and shape[start - 1] in _OF_WORDS
+            start = shape.find(self._fewest)
+        shapes, entries = self._shapes
+        for index, at, _ in shapes.find_matches_as_indexes(shape, overlapping=True):
+            inside = at and shape[at - 1] in _OF_WORDS
             for entry in entries[index]:
                 if not (inside and entry[3]):
-                    put((start, entry))
-        if self._fewest and self._fewest in shape:
-            found += self._of_digits(shape)
-            found.sort(key=_start_of)
-        return found
+                    put((at, entry))
+        if start >= 0:
+            of_others = len(found)
+            self._of_digits(shape, start, found)
+            if of_others > first or self._moving:
+                found[first:] = sorted(found[first:], key=_start_of)
 
-    def _of_digits(self, shape: bytes) -> Iterator[tuple[int, Entry]]:
-        """Give the starts of anchors that are digits alone. An automaton would tell of each digit of a long number."""
-        start = shape.find(self._fewest)
+    def _of_digits(self, shape: bytes, start: int, found: list[tuple[int, Entry]]) -> None:
+        """Take in what begins at numbers, from the first. An automaton would tell of each digit of a long one."""
+        size = len(shape)
         while start >= 0:
-            end = _end_of_digits(shape, start)
-            inside = start and shape[start - 1] in _OF_WORDS
-            for length, entries in self._digits:
-                for entry in entries:
-                    first = start + 1 if inside and entry[3] else start
-                    last = start if entry[3] else end - length
-                    if length <= end - start:
-                        yield from ((at, entry) for at in range(first, last + 1))
+            end = start + len(self._fewest)
+            while end < size and shape[end] == _A_DIGIT:
+                end += 1
+            alone, moving = self._digits[end - start]
+            if not start or shape[start - 1] not in _OF_WORDS:
+                found += [(start, entry) for entry in alone]
+            for length, entry in moving:
+                found += [(at, entry) for at in range(start, end - length + 1)]
             start = shape.find(self._fewest, end)
 
 
-def _end_of_digits(shape: bytes, start: int) -> int:
-    match = _NO_DIGIT.search(shape, start)
-    return match.start() if match else len(shape)
+def shape_of(data: bytes) -> bytes:
+    """Give the shape of a text: every digit is one character in it, every letter another one."""
+    return data.translate(_SHAPES)
+
+
+def _by_length(of_digits: Sequence[tuple[int, Entry]]) -> tuple[_Digits, ...]:
+    """Give, by the length of a number, what begins at its first digit alone, and what at any."""
+
+    def of(size: int) -> _Digits:
+        fitting = [each for each in sorted(of_digits, key=_start_of) if each[0] <= size]
+        return tuple(entry for _, entry in fitting if entry[3]), tuple(each for each in fitting if not each[1][3])
+
+    return tuple(of(size) for size in range(_LONGEST + 1))
 
 
 def _start_of(anchor: tuple[int, Entry]) -> int:
@@ -183,16 +218,14 @@ def _escaped(data: bytes, start: int) -> bool:
     return data.find(b"\\", low, start) >= 0 or data.find(b"%", low, start) >= 0
 
 
-def runs(data: bytes) -> list[tuple[int, int]]:
-    """Give the runs of letters and digits that are long enough for an encoded text."""
-    classes = data.translate(_RUNS)
+def runs(shape: bytes) -> list[tuple[int, int]]:
+    """Give the runs of letters and digits that are long enough for an encoded text, in a text of this shape."""
+    classes = shape.replace(_DIGIT, _LETTER)
     start = classes.find(_RUN)
-    if start < 0:
-        return []
     found: list[tuple[int, int]] = []
     while start >= 0:
-        end = classes.find(b"x", start)
-        end = len(classes) if end < 0 else end
+        match = _NO_RUN.search(classes, start)
+        end = match.start() if match else len(classes)
         found.append((start, end))
         start = classes.find(_RUN, end)
     return found
@@ -203,8 +236,6 @@ def latin(text: str) -> bytes:
     return text.encode("latin-1", "replace")
 
 
-def _automaton(
-    words: dict[bytes, dict[Entry, None]],
-) -> tuple[BytesAhoCorasick, tuple[tuple[Entry, ...], ...]]:
+def _automaton(words: Mapping[bytes, Iterable[Entry]]) -> _Automaton:
     made = BytesAhoCorasick(list(words), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
-    return made, tuple(tuple(entries) for entries in words.values())
+    return made, tuple(map(tuple, words.values()))

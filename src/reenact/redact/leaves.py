@@ -16,7 +16,7 @@ from typing import Any, Final
 from reenact.redact import decode
 from reenact.redact.documents import Looks, Undecided, applied, hits, walk
 from reenact.redact.fields import BYTES_KEYS, COUNTS, OPAQUE_KEYS, SENSITIVE_KEYS, TOKEN
-from reenact.redact.glance import BETWEEN, Glance, found_in, marks_of, places_of
+from reenact.redact.glance import BETWEEN, Glance, Seen, found_in, marks_of, places_of
 from reenact.redact.heads import Heads, Known, Noted
 from reenact.redact.known import looks_secret
 from reenact.redact.names import finder
@@ -39,6 +39,7 @@ OPENS: Final = frozenset("{[")
 _EVENTS: Final = frozenset("deir:")
 """How the lines of server-sent events begin."""
 _WHITE: Final = " \n\r\t\ufeff"
+_BLANKS: Final = tuple(_WHITE)
 _SHORTEST_NUMBER: Final = 7
 _PIN: Final = 4
 """So many digits under a key that says so are a secret; fewer are a flag or a count."""
@@ -96,6 +97,7 @@ class Leaves:
         self._same = ("", "", ())
         self._keys: set[str] = set()
         self._contexts: dict[str, bool] = {}
+        self._opened: dict[str, int] = {}
         self._glance = Glance(self._clean, self._is_context)
         self._lock = threading.Lock()
         self._local = threading.local()
@@ -254,10 +256,34 @@ class Leaves:
                 return None
             work.found = found_in(seen.texts, found)
             return places_of(text, work.marks)
+        self._was_clean(seen)
+        return []
+
+    def _nothing_in(self, texts: Sequence[str]) -> bool:
+        """Tell that nothing is to be found in some texts, opened and searched together; False says nothing."""
+        plain: list[str] = []
+        seen: list[Seen] = []
+        for text in texts:
+            if text[:1] in OPENS:
+                if (held := self._glance.of(text, 0)) is None:
+                    return False
+                seen.append(held)
+                plain += held.texts
+            elif text.startswith(_BLANKS) or is_stream(text) or ("+" in text and decode.of_form(text) is not None):
+                return False
+            else:
+                plain.append(text)
+        joined = BETWEEN.join(plain)
+        if self._scanner.all_in(joined, Budget(len(joined))):
+            return False
+        for held in seen:
+            self._was_clean(held)
+        return True
+
+    def _was_clean(self, seen: Seen) -> None:
         self._glance.was_clean(seen)
         for each in seen.long:
             remember(self._clean, hash(each))
-        return []
 
     def _hits(
         self, text: str, begin: int, places: list[int], noted: tuple[Noted, ...], depth: int, work: Work

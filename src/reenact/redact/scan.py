@@ -11,13 +11,14 @@ import re
 import time
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus
 
 from reenact.contracts.detector import Detector
 from reenact.redact import decode
 from reenact.redact.fields import BYTES_KEYS, SENSITIVE_KEYS, TOKEN, TOKEN_MARK
-from reenact.redact.gate import ESCAPE, HIDING, KEY, KNOWN, SLACK, Entry, Gate, runs
+from reenact.redact.gate import ESCAPE, HIDING, KEY, KNOWN, SLACK, Entry, Gate, runs, shape_of
 from reenact.redact.names import CLASSES, Finder
 from reenact.redact.plan import KNOWN as KNOWN_SECRET
 
@@ -136,6 +137,8 @@ class Scanner:
         for spelled, secret in self._spellings.items():
             if marks := _marks(spelled):
                 self._marked[marks].append((spelled, secret))
+        self._gated = not (self._unmarked or self._everywhere or named)
+        """All that can be found has an anchor."""
         self._gate = Gate(detectors, SENSITIVE_KEYS | BYTES_KEYS, words, decode.hiding())
 
     def places(self, text: str) -> list[int] | None:
@@ -143,12 +146,14 @@ class Scanner:
 
         None where a known secret cannot be told from the text as it stands.
         """
-        if self._unmarked or self._everywhere or self._named is not None:
+        if not self._gated:
             return None
         data = text.encode("utf-8", "surrogatepass")
-        anchors = self._gate.anchors(data)
+        shape = shape_of(data)
+        anchors = self._gate.anchors(data, shape)
         found = [at for at, _ in anchors]
-        found += decode.looks_packed(data, runs(data))
+        if long := runs(shape):
+            found += decode.looks_packed(data, long)
         if len(data) != len(text):
             found.sort()
             found = list(map(_Characters(data).before, found))
@@ -170,8 +175,8 @@ class Scanner:
 
     def is_context(self, key: str) -> bool:
         """Tell whether a key holds an anchor of any detector."""
-        text = f"{key}: "
-        return any(entry[0] >= 0 for _, entry in self._gate.anchors(text.encode("utf-8", "surrogatepass")))
+        data = f"{key}: ".encode("utf-8", "surrogatepass")
+        return any(entry[0] >= 0 for _, entry in self._gate.anchors(data, shape_of(data)))
 
     def find(
         self,
@@ -196,8 +201,8 @@ class Scanner:
         found: list[Found] = []
         hidden: list[int] = []
         tried: dict[int, int] = {}
-        rows, size = self._rows, len(text)
-        anchors = self._gate.anchors(data)
+        rows, size, shape = self._rows, len(text), shape_of(data)
+        anchors = self._gate.anchors(data, shape)
         if len(data) != size:
             anchors = _in_characters(data, anchors)
         for at, (number, _, long, *_) in anchors:
@@ -206,9 +211,8 @@ class Scanner:
                 if at < done:
                     continue
                 row = rows[number]
-                low = max(done, at - row.before)
+                low, high = max(done, at - row.before), at + long + row.after
                 tried[number] = at + 1
-                high = at + long + row.after
                 match = row.match(text, low, high)
                 if match is None:
                     budget.spend(row.cost)
@@ -221,13 +225,8 @@ class Scanner:
                 hidden.append(at)
             elif number == KNOWN:
                 self._known(text, at, text[at : at + long], found)
-        for secret in self._unmarked:
-            found += [Found(*m.span(), KNOWN_SECRET, secret, -1) for m in re.finditer(re.escape(secret), text)]
-        for row, pattern in self._everywhere:
-            for match in pattern.finditer(text):
-                self._matched(text, row._replace(before=0), match, 0, -1, found, budget)
-        if self._named is not None and depth == 0:
-            found += [Found(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._named(text)]
+        if not self._gated:
+            self._without_gate(text, depth, found, budget)
         if depth < _DEEPEST:
             if len(data) != size and _has_other_letters(data):
                 hidden += decode.before_ascii(text)
@@ -235,8 +234,21 @@ class Scanner:
                 self._open(text, hidden, found, lambda inner: self._found(inner, budget, keep, depth + 1))
             if depth == 0 and (form := decode.of_form(text)) is not None:  # of the same length: every place is the same
                 found += self._found(form, budget, keep, depth + 1)
-            self._unpack(text, data, found, budget, lambda inner: self.find(inner, budget, keep=keep, depth=depth + 1))
+            if long := runs(shape):
+                find = partial(self.find, budget=budget, keep=keep, depth=depth + 1)
+                characters = None if len(data) == size else _Characters(data)
+                self._unpack(decode.texts_in(data, long), characters, found, budget, find)
         return found
+
+    def _without_gate(self, text: str, depth: int, found: list[Found], budget: Budget) -> None:
+        """Find what has no anchor."""
+        for secret in self._unmarked:
+            found += [Found(*m.span(), KNOWN_SECRET, secret, -1) for m in re.finditer(re.escape(secret), text)]
+        for row, pattern in self._everywhere:
+            for match in pattern.finditer(text):
+                self._matched(text, row._replace(before=0), match, 0, -1, found, budget)
+        if self._named is not None and depth == 0:
+            found += [Found(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._named(text)]
 
     def _matched(
         self, text: str, row: _Row, match: re.Match[str], low: int, high: int, found: list[Found], budget: Budget
@@ -275,11 +287,15 @@ class Scanner:
                     found.append(inner._replace(start=start, end=end))
 
     def _unpack(
-        self, text: str, data: bytes, found: list[Found], budget: Budget, find: Callable[[str], list[Found]]
+        self,
+        packed: Iterable[tuple[int, int, decode.Packed | None]],
+        characters: _Characters | None,
+        found: list[Found],
+        budget: Budget,
+        find: Callable[[str], list[Found]],
     ) -> None:
         known: dict[str, list[Found]] = {}
-        characters = None if len(data) == len(text) else _Characters(data)
-        for start, end, run in decode.texts_in(data, runs(data)):
+        for start, end, run in packed:
             if characters is not None:
                 start, end = characters.before(start), characters.before(end)  # noqa: PLW2901 - from here on characters are meant
             if run is None:
