@@ -113,13 +113,17 @@ def _ours() -> dict[str, int]:
     from reenact.record.journal import JournalProcessor
 
     sizes: list[int] = []
-    append = JournalProcessor._append
 
-    def counting(self: JournalProcessor, frame: bytes) -> bool:
-        sizes.append(len(frame))
-        return append(self, frame)
+    def counting(method: Callable[..., None]) -> Callable[..., None]:
+        def counted(self: JournalProcessor, *facts: Any) -> None:
+            before = self._size
+            method(self, *facts)
+            sizes.append(self._size - before if self._size >= before else self._size)  # a further file was begun
 
-    JournalProcessor._append = counting  # type: ignore[method-assign]
+        return counted
+
+    for name in ("write", "write_turn"):
+        setattr(JournalProcessor, name, counting(getattr(JournalProcessor, name)))
     with tempfile.TemporaryDirectory() as folder:
         recorder = reenact.record(store=Path(folder) / "store")
         _said(_client())
