@@ -165,7 +165,13 @@ def test_spans_without_ids_cost_no_others_and_are_told_everywhere(
     assert [call["label"] for call in shown["calls"]] == [call["label"] for call in whole["calls"]]
     assert any("line 1: spanId is all zeros" in note for note in shown["run"]["notes"])
     assert "not read: 2 (archive.jsonl" in run("show", str(path)).stdout
-    assert "not read: 2 (archive.jsonl" in run("doctor", str(path)).stdout
+    told = run("doctor", str(path)).stdout
+    assert "not read: 2 (archive.jsonl" in told
+    assert "any of them may be a call of this run" in told
+    before, after = (json.loads(run("doctor", str(each), "--json").stdout)["verdict"] for each in (RECORDED, path))
+    assert after["grade"] == "partial"
+    [lost] = [reason for reason in after["reasons"] if reason not in before["reasons"]]
+    assert lost["lost"].startswith("spans without a valid trace and span id, not read: 2")
 
 
 def test_what_is_taken_in_or_redacted_tells_the_spans_it_left_behind(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ _LONGEST_PATH = 1000
 _DREW = 10_000
 """So many lanes may draw without ever making a call; a service that spawns for ever keeps the latest."""
 
-_RESOLVE_S = 0.05
+_RESOLVE_S = 0.25
 """How long the end of a pool job waits for the callbacks of another one: they may themselves wait for this end."""
 
 

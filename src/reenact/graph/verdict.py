@@ -26,6 +26,7 @@ from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redacted import given_by, given_to
 from reenact.values.run import UNDECLARED, Grade, KitItem, Node, Reason, Run, Verdict
+from reenact.values.unread import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
 _MARK = "REDACTED_"
@@ -135,6 +136,9 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
         lost = f"{suppressed} calls made under suppress_tracing"
         yield Reason(call="run", field="calls", lost=lost, fix="do not suppress calls that a replay must answer")
     yield from _dropped_reasons(run)
+    for note in lost_spans(run.notes):
+        fix = "export the trace anew, or mend the ids: any of them may be a call of this run"
+        yield Reason(call="run", field="calls", lost=note, fix=fix)
     unrecorded = run.root.span.attributes.get("reenact.unrecorded") if run.root else None
     if unrecorded:
         lost = f"{unrecorded} HTTP calls whose body is a stream, or that are a web socket's; a replay refuses them"

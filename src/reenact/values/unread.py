@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 SPANS: Final = "spans without a valid trace and span id, not read"
@@ -13,6 +13,11 @@ _MOST_SHOWN: Final = 3
 
 Told: TypeAlias = Callable[[str, str], None]
 """Told of one thing that is not read: what it is, such as `SPANS`, and why."""
+
+
+def lost_spans(notes: Iterable[str]) -> list[str]:
+    """Give those of some notes that tell of spans which were not read: any of them may be a call."""
+    return [note for note in notes if note.startswith(SPANS)]
 
 
 class Unread:
