@@ -21,7 +21,7 @@ from reenact.values.envelopes import Part, joined
 
 SUFFIX = " (log events)"
 """Behind the name of a backend: how it stands with log events is told apart from how it does with spans."""
-_ABSENT = ("answered 404", "answered 405", "answered 501", "answered UNIMPLEMENTED")
+_ABSENT = frozenset({"404", "405", "501", "UNIMPLEMENTED"})
 _Post: TypeAlias = Callable[[bytes, int, float | None], Outcome]
 
 
@@ -39,7 +39,7 @@ class LogEvents:
         """Make one request and judge the answer; see `sender.Sender`."""
         body = joined(spans)
         outcome = over(len(body), len(spans), self.most_bytes) or self.post(body, len(spans), within_s)
-        if isinstance(outcome, Rejected) and outcome.cure and outcome.reason.startswith(_ABSENT):
+        if isinstance(outcome, Rejected) and outcome.cure and outcome.code in _ABSENT:
             return replace(outcome, cure="absent")
         return outcome
 

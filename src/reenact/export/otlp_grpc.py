@@ -147,8 +147,8 @@ def _judged(failure: Any, count: int) -> Outcome:
     if code == "RESOURCE_EXHAUSTED" and _TOO_LARGE.search(details):
         return TooLarge(reason=reason)
     if code in _SETTINGS:
-        return Rejected(count=count, reason=reason, cure="setting")
-    return Rejected(count=count, reason=reason, whole=True, cure="time" if code in _PERHAPS_LATER else "")
+        return Rejected(count=count, reason=reason, cure="setting", code=code)
+    return Rejected(count=count, reason=reason, whole=True, cure="time" if code in _PERHAPS_LATER else "", code=code)
 
 
 def _status(failure: Any) -> RpcStatus:

@@ -32,6 +32,8 @@ class Rejected:
 
     `absent`: the endpoint that is not there may be one that this backend has not.
     """
+    code: str = field(default="", compare=False)
+    """The status that it answered with, as HTTP or gRPC spell it; empty where it was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

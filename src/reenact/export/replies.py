@@ -74,8 +74,8 @@ def judged(answer: HttpAnswer, count: int) -> Outcome:
         return TooLarge(reason=reason)
     if status in _SETTINGS or status >= 500:
         cure = "setting" if status in _SETTINGS else "time"
-        return Rejected(count=count, reason=reason + _ADVICE.get(status, ""), whole=True, cure=cure)
-    return Rejected(count=count, reason=reason + _ADVICE.get(status, ""), whole=True)
+        return Rejected(count=count, reason=reason + _ADVICE.get(status, ""), whole=True, cure=cure, code=str(status))
+    return Rejected(count=count, reason=reason + _ADVICE.get(status, ""), whole=True, code=str(status))
 
 
 def retry_after(text: str, now: datetime | None = None) -> float | None:
