@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -22,6 +23,8 @@ from reenact.stores.outbox import Account, Outbox
 from reenact.values.lenient import as_text, at
 from reenact.values.log import LogRecord
 from reenact.values.span import SpanRecord
+
+T = TypeVar("T")
 
 
 def received(receiver: Receiver) -> list[bytes]:
@@ -166,44 +169,40 @@ def test_a_backend_that_takes_no_log_events_has_every_span(tmp_path: Path) -> No
         assert "answered 404" in str(logs.error)
 
 
+def killed_thrice(
+    store: Path, down: Receiver, path: str, make: Callable[[random.Random], tuple[bytes, set[T]]]
+) -> set[T]:
+    """Kill three collectors that take ten requests each and bring them to nobody, and say what was in these."""
+    rng, sent = random.Random(3), set[T]()
+    down.behave = lambda _self, _request: (503, {}, b"")
+    for _ in range(3):
+        running = start(store, "--idle", "0.2", "--forward", down.url)
+        for _ in range(10):
+            body, said_in_it = make(rng)
+            assert running.post(body, path)[0] == 200
+            sent |= said_in_it
+        time.sleep(rng.uniform(0, 0.8))
+        running.kill()
+    down.requests.clear()
+    down.bodies.clear()
+    down.behave = lambda _self, _request: (200, {"content-type": "application/x-protobuf"}, b"")
+    return sent
+
+
 @pytest.mark.slow
 def test_log_events_that_a_dead_collector_owed_go_out_with_the_next(tmp_path: Path) -> None:
-    rng, sent = random.Random(6), set[str]()
     with http_receiver() as down:
-        down.behave = lambda _self, _request: (503, {}, b"")
-        options = ("--idle", "0.2", "--forward", down.url)
-        for _ in range(3):
-            running = start(tmp_path / "s", *options)
-            for _ in range(10):
-                body, texts = said(rng)
-                assert running.post(body, "/v1/logs")[0] == 200
-                sent |= texts
-            time.sleep(rng.uniform(0, 0.8))
-            running.kill()
-        down.bodies.clear()
-        down.behave = lambda _self, _request: (200, {"content-type": "application/x-protobuf"}, b"")
-        with collecting(tmp_path / "s", *options):
+        sent = killed_thrice(tmp_path / "s", down, "/v1/logs", said)
+        with collecting(tmp_path / "s", "--idle", "0.2", "--forward", down.url):
             until(lambda: sum(each.exported for each in accounts(tmp_path / "s").values()) >= 180)
         assert sorted(texts_at(down)) == sorted(sent)
 
 
 @pytest.mark.slow
 def test_what_a_dead_collector_owed_goes_out_with_the_next(tmp_path: Path) -> None:
-    rng, sent = random.Random(3), set[bytes]()
     with http_receiver() as down:
-        down.behave = lambda _self, _request: (503, {}, b"")
-        options = ("--idle", "0.2", "--forward", down.url)
-        for _ in range(3):
-            running = start(tmp_path / "s", *options)
-            for _ in range(10):
-                body, ids = request(rng)
-                assert running.post(body)[0] == 200
-                sent |= ids
-            time.sleep(rng.uniform(0, 0.8))
-            running.kill()
-        down.requests.clear()
-        down.behave = lambda _self, _request: (200, {"content-type": "application/x-protobuf"}, b"")
-        with collecting(tmp_path / "s", *options):
+        sent = killed_thrice(tmp_path / "s", down, "/v1/traces", request)
+        with collecting(tmp_path / "s", "--idle", "0.2", "--forward", down.url):
             found = settled(tmp_path / "s", 600)
         assert found == [(600, 600, 0)]
         assert set(received(down)) >= sent
