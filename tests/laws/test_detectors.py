@@ -134,6 +134,34 @@ def test_every_example_is_found_in_json_and_urls(name: str, item: dict[str, str]
     assert quote(value) not in told.text(line)
 
 
+BEFORE = [
+    *("\n", "\N{GRINNING FACE}"),
+    *(pytest.param(each, marks=pytest.mark.slow) for each in ("\t", "\r\n", "\b", "é", '"', "\\", "/", "<")),
+]
+"""What JSON spells otherwise, so that in a document a value has other characters in front than in its text."""
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize(("name", "item"), FOUND)
+def test_every_example_is_found_behind_what_json_escapes(name: str, item: dict[str, str], before: str) -> None:
+    text, value = spelled(item)
+    said = f"It is this:{before}{text}"
+    if value in engine().text(said):
+        return  # `é`, or a slash, is part of a word
+    spoken = {"role": "user", "content": said}
+    for ascii_only in (True, False):
+        told = engine()
+        told.attributes({"input.value": "{}"})
+        held = told.attributes({"input.value": json.dumps(spoken, ensure_ascii=ascii_only)})["input.value"]
+        assert value not in json.loads(held)["content"], (name, "in a document")
+        told = engine()
+        turns = [{"role": "user", "content": "Once more, in a long conversation. " * 60}]
+        told.attributes({"input.value": json.dumps({"messages": turns})})
+        asked = json.dumps({"messages": [*turns, spoken]}, ensure_ascii=ascii_only)
+        held = told.attributes({"input.value": asked})["input.value"]
+        assert value not in json.loads(held)["messages"][1]["content"], (name, "in a turn of a conversation")
+
+
 @pytest.mark.parametrize(("name", "text"), NOT)
 def test_no_lookalike_is_taken(name: str, text: str) -> None:
     for around in ("{}", "It is {} there."):

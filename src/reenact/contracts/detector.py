@@ -42,6 +42,8 @@ class Detector:
     """0 is fastest: the pattern is tried at the anchor alone."""
     after: int = 512
     """Characters; larger is slower only where the pattern goes on for so long."""
+    apart: bool = False
+    """An anchor of shapes counts at no place right behind a letter or digit, though a match may begin before it."""
     needs: str = ""
     """A literal that every match holds behind its anchor: where it is not, the pattern need not be tried."""
     check: Callable[[str], bool] | None = None

@@ -202,6 +202,7 @@ DETECTORS: tuple[Detector, ...] = (
         pattern=rf"{_STARTS}(?:1[ .\-])?{_DATE}(?:{_pattern(_FIRM)}){_EXTENSION}{_STOPS}",
         before=3,
         after=40,
+        apart=True,  # what may stand before is `1` and a separator
         check=_is_number,
         order=74,
     ),
@@ -213,6 +214,7 @@ DETECTORS: tuple[Detector, ...] = (
         pattern=rf"{_STARTS}{_ALONE}(?:1[ .\-])?{_DATE}(?:{_pattern(_WEAK)}){_EXTENSION}{_STOPS}{_NOT_ON}",
         before=3,
         after=40,
+        apart=True,  # what may stand before is `1` and a separator
         check=_is_number,
         order=75,
     ),

@@ -96,9 +96,9 @@ class Gate:
 
         for row, detector in enumerate(detectors):
             apart = detector.pattern.startswith(_APART)
-            for anchor in detector.anchors:
+            for anchor in _least(detector.anchors):
                 if detector.run:
-                    alone = not detector.before and _alone(detector)
+                    alone = detector.apart or (not detector.before and _alone(detector))
                     shapes[shape_of(anchor.encode())][row, b"", len(anchor), alone, b"", 0] = None
                 else:
                     put(row, anchor, any_case=detector.any_case, apart=apart and not detector.before)
@@ -146,7 +146,7 @@ class Gate:
                 put((start, entry))
                 before, ended = index, start
         if self._lettered or _DIGIT in shape:
-            self._of_shapes(shape, found)
+            self._of_shapes(shape, found, data if escapes else b"")
         return found
 
     def _of_all(self) -> _Automaton:
@@ -155,7 +155,8 @@ class Gate:
             self._any = _automaton(self._words)
         return self._any
 
-    def _of_shapes(self, shape: bytes, found: list[tuple[int, Entry]]) -> None:
+    def _of_shapes(self, shape: bytes, found: list[tuple[int, Entry]], escaping: bytes) -> None:
+        """Take in what begins at digits. `escaping` is the text where it holds escapes: one may end in a letter."""
         first, put = len(found), found.append
         start = shape.find(self._fewest) if self._fewest else -1
         if start >= 0 and _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
@@ -163,17 +164,17 @@ class Gate:
             start = shape.find(self._fewest)
         shapes, entries = self._shapes
         for index, at, _ in shapes.find_matches_as_indexes(shape, overlapping=True):
-            inside = at and shape[at - 1] in _OF_WORDS
+            inside = at and shape[at - 1] in _OF_WORDS and not (escaping and _escaped(escaping, at))
             for entry in entries[index]:
                 if not (inside and entry[3]):
                     put((at, entry))
         if start >= 0:
             of_others = len(found)
-            self._of_digits(shape, start, found)
+            self._of_digits(shape, start, found, escaping)
             if of_others > first or self._moving:
                 found[first:] = sorted(found[first:], key=_start_of)
 
-    def _of_digits(self, shape: bytes, start: int, found: list[tuple[int, Entry]]) -> None:
+    def _of_digits(self, shape: bytes, start: int, found: list[tuple[int, Entry]], escaping: bytes) -> None:
         """Take in what begins at numbers, from the first. An automaton would tell of each digit of a long one."""
         size = len(shape)
         while start >= 0:
@@ -181,7 +182,7 @@ class Gate:
             while end < size and shape[end] == _A_DIGIT:
                 end += 1
             alone, moving = self._digits[end - start]
-            if not start or shape[start - 1] not in _OF_WORDS:
+            if not start or shape[start - 1] not in _OF_WORDS or (escaping and _escaped(escaping, start)):
                 found += [(start, entry) for entry in alone]
             for length, entry in moving:
                 found += [(at, entry) for at in range(start, end - length + 1)]
@@ -201,6 +202,15 @@ def _by_length(of_digits: Sequence[tuple[int, Entry]]) -> tuple[_Digits, ...]:
         return tuple(entry for _, entry in fitting if entry[3]), tuple(each for each in fitting if not each[1][3])
 
     return tuple(of(size) for size in range(_LONGEST + 1))
+
+
+def _least(anchors: Iterable[str]) -> list[str]:
+    """Leave out anchors that begin with another one of the same detector: they tell of no other place."""
+    kept: list[str] = []
+    for anchor in sorted(anchors):
+        if not kept or not anchor.startswith(kept[-1]):
+            kept.append(anchor)
+    return kept
 
 
 def _start_of(anchor: tuple[int, Entry]) -> int:
