@@ -14,7 +14,8 @@ import time
 import reenact
 
 calls, size, store = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-text = "".join(f"{word} {word * word} " for word in range(size))[: size - 20]
+_LINE = "The order was checked against the invoice, line by line, and two of the amounts do not agree with it. "
+text = "".join(f"{line}: {_LINE}" for line in range(size // len(_LINE) + 1))[: size - 20]
 
 
 @reenact.tool
