@@ -162,9 +162,22 @@ def test_every_example_is_found_behind_what_json_escapes(name: str, item: dict[s
         assert value not in json.loads(held)["messages"][1]["content"], (name, "in a turn of a conversation")
 
 
+SPELLED_OUT = ["\\n", *(pytest.param(each, marks=pytest.mark.slow) for each in ("\\t", "\\r\\n", "\\\\n", "\\x0a"))]
+
+
+@pytest.mark.parametrize("before", SPELLED_OUT)
+@pytest.mark.parametrize(("name", "item"), FOUND)
+def test_every_example_is_found_behind_a_line_s_end_that_is_spelled_out(
+    name: str, item: dict[str, str], before: str
+) -> None:
+    """As in what Python prints of a text, and in arguments that were cut off."""
+    text, value = spelled(item)
+    assert value not in engine().text(f"['It is this:{before}{text} indeed', 'and"), name
+
+
 @pytest.mark.parametrize(("name", "text"), NOT)
 def test_no_lookalike_is_taken(name: str, text: str) -> None:
-    for around in ("{}", "It is {} there."):
+    for around in ("{}", "It is {} there.", "Here:\\n{}\\n"):
         told = engine()
         told.text(around.replace("{}", text))
         assert told.replaced[name] == 0

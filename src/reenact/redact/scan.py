@@ -38,6 +38,9 @@ _PLAIN: Final = re.compile(r"[ !#-.0-\[\]-~]+")
 """Characters that JSON spells in one way only."""
 _OF_A_BREAK: Final = 3
 """Characters in a line's end that is escaped, at most."""
+_BREAK: Final = re.compile(r"\\[abfnrtv]|\\x0[9ADad]|%0[9ADad]")
+"""What stands for a line's end or a tab in texts of Python, JSON and URLs, and ends in a letter or digit."""
+_LONGEST_BREAK: Final = 4
 _OF_PACKED: Final = 90
 _CONTINUED: Final = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 with which no character begins."""
@@ -215,7 +218,7 @@ class Scanner:
                 tried[number] = at + 1
                 match = row.match(text, low, high)
                 if match is None:
-                    budget.spend(row.cost)
+                    self._matched_behind(text, row, at, high, found, budget)
                 elif (end := self._matched(text, row, match, low, high, found, budget)) > at:
                     tried[number] = end
             elif number == ESCAPE:
@@ -270,6 +273,21 @@ class Scanner:
             secret = text[start:end]
         found.append(Found(start, end, row.name, secret, row.order))
         return after
+
+    def _matched_behind(self, text: str, row: _Row, at: int, high: int, found: list[Found], budget: Budget) -> None:
+        """Take a match that a spelled-out line end hides, backslash and `n`: no word begins with that `n`."""
+        budget.spend(row.cost)
+        before = text[max(0, at - row.before - _LONGEST_BREAK) : at]
+        if "\\" not in before and "%" not in before:
+            return
+        ends = [match.end() for match in _BREAK.finditer(before) if match.end() >= len(before) - row.before]
+        for end in ends[-1:]:
+            low = at - len(before) + end
+            window = f"  {text[low : high + 4 * row.after]}"
+            if (match := row.match(window, 2, high - low + 2)) is not None:
+                there: list[Found] = []
+                self._matched(window, row, match, 2, high - low + 2, there, budget)
+                found += [each._replace(start=each.start + low - 2, end=each.end + low - 2) for each in there]
 
     def _known(self, text: str, at: int, marks: str, found: list[Found]) -> None:
         for spelled, secret in self._marked.get(marks, ()):
