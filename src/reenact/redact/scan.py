@@ -266,13 +266,12 @@ class Scanner:
         ):
             budget.spend(row.cost)
             return -1
-        after = end
         if row.credential and _IN_A_WORD.match(text, end - 1, end + 1):  # a repeat has its end, a secret may go on
             rest = _WORD.match(text, end)
             end = rest.end() if rest else end
             secret = text[start:end]
         found.append(Found(start, end, row.name, secret, row.order))
-        return after
+        return end  # what else begins in the rest of it is gone with it
 
     def _matched_behind(self, text: str, row: _Row, at: int, high: int, found: list[Found], budget: Budget) -> None:
         """Take a match that a spelled-out line end hides, backslash and `n`: no word begins with that `n`."""
