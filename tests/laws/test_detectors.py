@@ -213,6 +213,7 @@ _AHEAD = re.compile(r"\(\?=(?:[^()\\[]|\\.|\[(?:[^\]\\]|\\.)*\]|\((?:[^()\\[]|\\
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # a look ahead at the end of much is seldom met
 @pytest.mark.parametrize("row", ROWS)
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
 @given(data=st.data())

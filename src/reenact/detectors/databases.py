@@ -47,7 +47,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector(
         name="connection_password",
         group="credentials",
-        anchors=("password=", "pwd=", "password ="),
+        anchors=("password=", "pwd=", "password =", "pwd ="),
         any_case=True,
         pattern=(
             r"(?i:(?:(?<=[;?&])|(?<=[;?&] )|(?=[a-z ]{3,9}=[^;&\"'\s]{0,128};))(?:password|pwd) ?= ?"
