@@ -165,6 +165,18 @@ def test_every_example_is_found_behind_what_json_escapes(name: str, item: dict[s
         assert value not in json.loads(held)["messages"][1]["content"], (name, "in a turn of a conversation")
 
 
+@pytest.mark.parametrize(("name", "item"), FOUND)
+def test_every_example_is_found_where_documents_are_opened_first(name: str, item: dict[str, str]) -> None:
+    text, value = spelled(item)
+    told = engine()
+    reply = {"created": 1760000000, "content": "Two amounts do not agree."}
+    for number in range(3):  # what does not clear such attributes as they stand
+        plain = {"output.value": json.dumps({**reply, "id": number})}
+        assert told.attributes(plain) == plain
+    for said in (json.dumps({**reply, "content": text}), f"It is {text}", json.dumps(json.dumps({"deep": text}))):
+        assert value not in told.attributes({"output.value": said})["output.value"], (name, said)
+
+
 SPELLED_OUT = ["\\n", *(pytest.param(each, marks=pytest.mark.slow) for each in ("\\t", "\\r\\n", "\\\\n", "\\x0a"))]
 
 
@@ -198,7 +210,8 @@ def admits(row: Detector, text: str, start: int, end: int) -> bool:
         wanted = anchor.lower() if row.any_case and not row.run else anchor
         at = searched.find(wanted)
         while at >= 0:
-            if at - row.before <= start <= at and end <= at + len(anchor) + row.after:
+            inside = row.apart and at > 0 and searched[at - 1] in "0A"
+            if not inside and at - row.before <= start <= at and end <= at + len(anchor) + row.after:
                 return True
             at = searched.find(wanted, at + 1)
     return False
@@ -213,7 +226,6 @@ _AHEAD = re.compile(r"\(\?=(?:[^()\\[]|\\.|\[(?:[^\]\\]|\\.)*\]|\((?:[^()\\[]|\\
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # a look ahead at the end of much is seldom met
 @pytest.mark.parametrize("row", ROWS)
 @settings(max_examples=4, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
 @given(data=st.data())

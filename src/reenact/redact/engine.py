@@ -147,7 +147,7 @@ class Engine(Leaves):
                     redacted[key] = self._value(key, value)
             elif kind is not bool:
                 redacted[key] = self._value(key, value)
-        if short and not self._all_clean(short, [attributes[key] for key in short]):
+        if short and not self._all_clean(short[-1], [attributes[key] for key in short]):
             for key in short:
                 redacted[key] = self.text(attributes[key])
         return redacted
@@ -159,16 +159,19 @@ class Engine(Leaves):
         clean = {key: self._value(key, value) for key, value in bodies.items()}
         return {key: clean[key] if key in clean else others[key] for key in attributes}
 
-    def _all_clean(self, keys: list[str], texts: list[str]) -> bool:
-        """Tell at little cost that nothing is to be found in some attributes; False says nothing.
+    def _all_clean(self, last: str, texts: list[str]) -> bool:
+        """Tell at little cost that nothing is to be found in some attributes, of which `last` is the last one's name.
 
-        Texts as they stand are searched fastest. Where that did not clear these attributes the last time (replies hold
-        a number of ten digits: when they were made) their documents are opened first, and searched together.
+        Texts as they stand are searched fastest. Where that did not clear attributes that ended so the last time
+        (replies hold a number of ten digits: when they were made), their documents are opened first, and searched
+        together. False says nothing.
         """
-        last = keys[-1]
         left = self._opened.get(last, 0)
         clean = self._are_clean(texts, opened=left > 0)
-        self._opened[last] = left - 1 if left > 0 and clean else 0 if left or clean else _OPENED
+        if left:
+            self._opened[last] = left - 1 if clean else 0
+        elif not clean:
+            self._opened[last] = _OPENED
         return clean
 
     def _are_clean(self, texts: list[str], *, opened: bool = False) -> bool:

@@ -57,6 +57,11 @@ def _scanner(plan: Plan, known: tuple[str, ...]) -> Scanner:
     return Scanner(used, known if is_used(KNOWN) else (), finder(plan.names))
 
 
+def is_quoted(text: str) -> bool:
+    """Return True for a JSON string literal with escaped quotes, which may hold a document."""
+    return text[:1] == '"' and text[-1:] == '"' and '\\"' in text
+
+
 class Work:
     """What one call did, and what it may cost."""
 
@@ -103,7 +108,7 @@ class Leaves:
         self._local = threading.local()
 
     def _redacted(self, text: str, depth: int, work: Work) -> str:
-        is_json = text[:1] in OPENS or (text[:1] in _WHITE and text.lstrip(_WHITE)[:1] in OPENS)
+        is_json = text[:1] in OPENS or (text[:1] in _WHITE and text.lstrip(_WHITE)[:1] in OPENS) or is_quoted(text)
         remembered = self._fast and not (is_json and depth == 0 and len(text) > LONG)  # `heads` remembers those
         if remembered:
             if hash(text) in self._clean:
@@ -269,7 +274,12 @@ class Leaves:
                     return False
                 seen.append(held)
                 plain += held.texts
-            elif text.startswith(_BLANKS) or is_stream(text) or ("+" in text and decode.of_form(text) is not None):
+            elif (
+                text.startswith(_BLANKS)
+                or is_quoted(text)
+                or is_stream(text)
+                or ("+" in text and decode.of_form(text) is not None)
+            ):
                 return False
             else:
                 plain.append(text)

@@ -206,9 +206,7 @@ class Scanner:
         tried: dict[int, int] = {}
         rows, size, shape = self._rows, len(text), shape_of(data)
         anchors = self._gate.anchors(data, shape)
-        if len(data) != size:
-            anchors = _in_characters(data, anchors)
-        for at, (number, _, long, *_) in anchors:
+        for at, (number, _, long, *_) in anchors if len(data) == size else _in_characters(data, anchors):
             if number >= 0:
                 done = tried.get(number, 0)
                 if at < done:
@@ -218,6 +216,7 @@ class Scanner:
                 tried[number] = at + 1
                 match = row.match(text, low, high)
                 if match is None:
+                    budget.spend(row.cost)
                     self._matched_behind(text, row, at, high, found, budget)
                 elif (end := self._matched(text, row, match, low, high, found, budget)) > at:
                     tried[number] = end
@@ -266,27 +265,30 @@ class Scanner:
         ):
             budget.spend(row.cost)
             return -1
+        if found and found[-1].order == row.order and found[-1].start <= start and end <= found[-1].end:
+            return end  # it is in the rest of the one before, which is gone as a whole
+        after = end
         if row.credential and _IN_A_WORD.match(text, end - 1, end + 1):  # a repeat has its end, a secret may go on
             rest = _WORD.match(text, end)
             end = rest.end() if rest else end
             secret = text[start:end]
         found.append(Found(start, end, row.name, secret, row.order))
-        return end  # what else begins in the rest of it is gone with it
+        return after
 
     def _matched_behind(self, text: str, row: _Row, at: int, high: int, found: list[Found], budget: Budget) -> None:
         """Take a match that a spelled-out line end hides, backslash and `n`: no word begins with that `n`."""
-        budget.spend(row.cost)
         before = text[max(0, at - row.before - _LONGEST_BREAK) : at]
         if "\\" not in before and "%" not in before:
             return
-        ends = [match.end() for match in _BREAK.finditer(before) if match.end() >= len(before) - row.before]
-        for end in ends[-1:]:
-            low = at - len(before) + end
-            window = f"  {text[low : high + 4 * row.after]}"
-            if (match := row.match(window, 2, high - low + 2)) is not None:
-                there: list[Found] = []
-                self._matched(window, row, match, 2, high - low + 2, there, budget)
-                found += [each._replace(start=each.start + low - 2, end=each.end + low - 2) for each in there]
+        ends = [match.end() for match in _BREAK.finditer(before)]
+        if not ends or ends[-1] < len(before) - row.before:
+            return
+        low = at - len(before) + ends[-1]
+        window, shift = f"  {text[low : high + 4 * row.after]}", low - 2
+        if (match := row.match(window, 2, high - shift)) is not None:
+            there: list[Found] = []
+            self._matched(window, row, match, 2, high - shift, there, budget)
+            found += [each._replace(start=each.start + shift, end=each.end + shift) for each in there]
 
     def _known(self, text: str, at: int, marks: str, found: list[Found]) -> None:
         for spelled, secret in self._marked.get(marks, ()):
