@@ -11,7 +11,7 @@
     reenact.RedactionSpanProcessor(processor)   spans of any OpenTelemetry program, redacted before they leave
     reenact.redact_everything(provider)         the same for all that a provider exports by, now and later
 
-Importing this module imports no SDK and no server.
+Importing this module imports nothing else: each name brings its module when it is first asked for.
 """
 
 import sys
@@ -19,12 +19,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from reenact.facade import check, compare, load, record, replay, run
-from reenact.integrations.functions import agent, chain, llm, retriever, tool
-from reenact.integrations.units import unit
 from reenact.version import VERSION
 
 if TYPE_CHECKING:
+    from reenact.facade import check, compare, load, record, replay, run
+    from reenact.integrations.functions import agent, chain, llm, retriever, tool
+    from reenact.integrations.units import unit
     from reenact.redact.everything import redact_everything
     from reenact.redact.exporter import RedactingSpanExporter
     from reenact.redact.logs import RedactingLogRecordExporter, RedactingLogRecordProcessor
@@ -53,27 +53,44 @@ __all__ = [
     "unit",
 ]
 
-_LATER = {
-    "RedactingLogRecordExporter": "logs",
-    "RedactingLogRecordProcessor": "logs",
-    "RedactingSpanExporter": "exporter",
-    "RedactionSpanProcessor": "processor",
-    "redact_everything": "everything",
+_DEFINED_IN = {
+    "RedactingLogRecordExporter": "redact.logs",
+    "RedactingLogRecordProcessor": "redact.logs",
+    "RedactingSpanExporter": "redact.exporter",
+    "RedactionSpanProcessor": "redact.processor",
+    "agent": "integrations.functions",
+    "chain": "integrations.functions",
+    "check": "facade",
+    "compare": "facade",
+    "llm": "integrations.functions",
+    "load": "facade",
+    "record": "facade",
+    "redact_everything": "redact.everything",
+    "replay": "facade",
+    "retriever": "integrations.functions",
+    "run": "facade",
+    "tool": "integrations.functions",
+    "unit": "integrations.units",
 }
-"""What is imported when it is asked for, and its module in `reenact.redact`."""
+"""Each name of `__all__`, and the module that defines it, which is imported when the name is first asked for."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"reenact.redact.{_LATER[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_DEFINED_IN[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 class _Facade(ModuleType):
     """Keeps `reenact.record`, `.replay` and `.compare` the functions, though rooms of the same names are imported.
 
-    The import system sets a submodule as an attribute of its package; the rooms stay reachable by `from
-    reenact.replay…`.
+    The import system sets a submodule as an attribute of its package, which would hide the function from `__getattr__`;
+    the rooms stay reachable by `from reenact.replay…`.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import traceback
+from dataclasses import dataclass
 from importlib import import_module
 
 import click
@@ -11,31 +11,69 @@ import click
 from reenact.errors import ReenactError
 from reenact.version import VERSION
 
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table of commands."""
+
+    module: str
+    """The module of `reenact.cli` that holds `<command>_command`."""
+    summary: str
+    """The first sentence of the command's docstring."""
+
+
 COMMANDS = {
-    "run": "run",
-    "ls": "listing",
-    "show": "show",
-    "step": "step",
-    "replay": "replay",
-    "check": "check",
-    "diff": "diff",
-    "fork": "fork",
-    "promote": "promote",
-    "fuzz": "fuzz",
-    "doctor": "doctor",
-    "cold": "cold",
-    "incident": "incident",
-    "export": "transfer",
-    "import": "transfer",
-    "redact": "redact",
-    "policy": "redact",
-    "collect": "collect",
-    "recover": "recover",
-    "status": "status",
-    "store": "store",
-    "demo": "demo",
+    "run": Row("run", "Record COMMAND, any Python program, with no change to its code."),
+    "ls": Row("listing", "List runs, newest first: those of the store, or of SOURCE, a trace file or `-`."),
+    "show": Row("show", "Show RUN as a tree: every call in its place, with input, output and timing."),
+    "step": Row(
+        "step", "Walk through RUN: each call with the conversation before and after it, what went in and what came out."
+    ),
+    "replay": Row("replay", "Run a program again with every model call and declared tool answered from RUN."),
+    "check": Row("check", "Hold assertions against RUN: a recording, a replay, or a trace of anybody's."),
+    "diff": Row("diff", "Compare runs A and B, aligned on what was asked: the first divergence, then the rest."),
+    "fork": Row("fork", "Run a program again from RUN: recorded up to a call, changed there, then by policy."),
+    "promote": Row("promote", "Write a fixture and a pytest test of RUN next to the project's tests."),
+    "fuzz": Row(
+        "fuzz",
+        "Look for bugs around RUN: run the program again, offline, with answers that are each a little different.",
+    ),
+    "doctor": Row("doctor", "Judge RUN from its trace alone: the verdict, and the replay kit piece by piece."),
+    "cold": Row(
+        "cold", "Count the runs and calls that cannot be replayed: of the store, or of SOURCES, trace files or `-`."
+    ),
+    "incident": Row(
+        "incident",
+        "Write RUN as one HTML page: what was asked, every call, where a replay leaves it, what was redacted.",
+    ),
+    "export": Row("transfer", "Write RUN to a file that replays without the store, or send it to an OTLP backend."),
+    "import": Row(
+        "transfer",
+        "Take the runs of trace FILES (of any format that is read, packed or not; or folders) into the store.",
+    ),
+    "redact": Row(
+        "redact", "Apply a redaction policy to a trace FILE of any format that is read, or to a RUN of the store."
+    ),
+    "policy": Row(
+        "redact",
+        "Say which redaction policy is in force here, or what FILE says: what is sought, and what becomes of it.",
+    ),
+    "collect": Row(
+        "collect", "Take spans and log events in over OTLP, HTTP on 4318 and gRPC on 4317, until it is told to end."
+    ),
+    "recover": Row(
+        "recover", "Carry what dead processes left in their journals into the store, and say what was found."
+    ),
+    "status": Row(
+        "status",
+        "Say how the store stands: journals, sizes, and for each backend what it has, waits for and will not get.",
+    ),
+    "store": Row("store", "Take runs out of the store, and large values that no run refers to any more."),
+    "demo": Row(
+        "demo", "Re-enact a production incident: record it, fail to repeat it live, replay it, meet it with a fix."
+    ),
 }
-"""Command to module of `reenact.cli`; the module holds `<command>_command`."""
+"""The commands in the order of a first use. Help is printed from here, so that it imports no command."""
 
 
 class _Commands(click.Group):
@@ -49,9 +87,17 @@ class _Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"reenact.cli.{COMMANDS[cmd_name]}")
+        module = import_module(f"reenact.cli.{COMMANDS[cmd_name].module}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with what each does, as click does, but without loading them."""
+        del ctx
+        room = formatter.width - 6 - max(map(len, COMMANDS))
+        stands_in = (click.Command(name, help=row.summary) for name, row in COMMANDS.items())
+        with formatter.section("Commands"):
+            formatter.write_dl([(str(each.name), each.get_short_help_str(room)) for each in stands_in])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -87,6 +133,8 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(141)
     except Exception:  # noqa: BLE001 - a failure of ours is no verdict: 1 would be one, and a bad commit to `git bisect`
+        import traceback
+
         traceback.print_exc()
         sys.exit(125)
     sys.exit(code if isinstance(code, int) else 0)
