@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix collector test-collector test-clickhouse lint slow slow-main slow-older bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix collector test-collector test-clickhouse lint index slow slow-main slow-older bench clean
 
 # A Python environment of the caller's must not leak into ours.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -18,6 +18,7 @@ help:
 	@echo 'make demo    a real incident, recorded and replayed offline'
 	@echo 'make test    lint, then every test but the slow ones, on the SDKs' present and earlier majors'
 	@echo 'make lint    ruff, basedpyright, import-linter'
+	@echo 'make index   what members of families say of themselves, gathered for discovery'
 	@echo 'make slow    the whole matrices'
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
@@ -43,6 +44,9 @@ lint: .venv/.test
 	.venv/bin/python -m ruff format --check
 	.venv/bin/basedpyright
 	.venv/bin/lint-imports
+
+index: .venv/.test
+	@.venv/bin/python .ci/index.py
 
 test-peers: .venv-peers/.test
 	.venv-peers/bin/python -m pytest -n 2 tests/peers

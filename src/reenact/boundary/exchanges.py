@@ -21,9 +21,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from reenact.boundary import plain_http
 from reenact.boundary.decoding import decoder_for
 from reenact.boundary.foreign import LOST, REBUILT, Loss
-from reenact.boundary.question import PLAIN_HTTP
+from reenact.boundary.question import PLAIN_HTTP, shape_named
 from reenact.contracts.shape import Shape
-from reenact.discover import members
+from reenact.discover import entries
 from reenact.values import records
 from reenact.values.call import (
     Body,
@@ -163,7 +163,7 @@ def shape_at(method: str, url: str, body: bytes) -> Shape | None:
         path = unquote(urlsplit(url).path).rstrip("/")
     except ValueError:
         return None
-    found = (shape for shape in members("shapes", Shape) if path.endswith(shape.paths))
+    found = (each.load() for each in entries("shapes", Shape) if path.endswith(tuple(each.outline["paths"])))
     return next((shape for shape in found if all(held in body for held in shape.needs)), None)
 
 
@@ -229,7 +229,7 @@ _PLAINLY = "its bytes are answered to the same method, URL and body, and not sho
 
 def _shape(exchange: Exchange, method: str, url: str) -> Shape | None:
     if exchange.shape:
-        return next((shape for shape in members("shapes", Shape) if shape.name == exchange.shape), None)
+        return shape_named(exchange.shape)
     return shape_at(method, url, exchange.request)
 
 

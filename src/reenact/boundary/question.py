@@ -14,7 +14,7 @@ from typing import Final
 
 from reenact.contracts.redactor import Redactor
 from reenact.contracts.shape import Shape
-from reenact.discover import members
+from reenact.discover import entries
 from reenact.values.call import STRUCTURE, Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parsed_or_none
 
@@ -43,7 +43,7 @@ _BOUNDARY = re.compile(rb"--([^\r\n]{8,200})\r\n")
 @cache
 def shape_named(name: str) -> Shape | None:
     """Find a shape by its name."""
-    return next((shape for shape in members("shapes", Shape) if shape.name == name), None)
+    return next((entry.load() for entry in entries("shapes", Shape) if entry.outline["name"] == name), None)
 
 
 def question(call: Call, redactor: Redactor | None = None) -> Question:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from reenact.values.call import Call, Outcome
+from reenact.values.json import Json
 from reenact.values.span import Attribute, SpanRecord
 
 
@@ -29,6 +31,46 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpanMarks:
+    """What a dialect goes by: a span that shows none of these is none of its, so the dialect need not be loaded."""
+
+    attributes: tuple[str, ...] = ()
+    """Names of attributes."""
+    beginnings: tuple[str, ...] = ()
+    """Beginnings of names of attributes."""
+    values: tuple[tuple[str, str], ...] = ()
+    """Attributes with the text that they have to hold."""
+    scopes: tuple[str, ...] = ()
+    """Beginnings of the scope's name."""
+    names: tuple[str, ...] = ()
+    """Beginnings of the span's name."""
+    events: tuple[str, ...] = ()
+    """Names of attributes of the span's events."""
+    event_names: tuple[str, ...] = ()
+    """Beginnings of names of the span's events."""
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> SpanMarks:
+        """Read what `asdict` gave and JSON carried."""
+        pairs = tuple((name, value) for name, value in told.pop("values", ()))
+        return cls(values=pairs, **{name: tuple(each) for name, each in told.items()})
+
+    def on(self, span: SpanRecord) -> bool:
+        """Tell whether a span shows one of the marks."""
+        held = span.attributes
+        if any(name in held for name in self.attributes) or any(held.get(name) == value for name, value in self.values):
+            return True
+        if self.beginnings and any(name.startswith(self.beginnings) for name in held):
+            return True
+        if span.scope.name.startswith(self.scopes) or span.name.startswith(self.names):
+            return True
+        return bool(self.events or self.event_names) and any(
+            event.name.startswith(self.event_names) or any(name in event.attributes for name in self.events)
+            for event in span.events
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """One spelling of calls in span attributes. Each module of `reenact.dialects` declares one as `DIALECT`."""
 
@@ -45,3 +87,13 @@ class Dialect:
 
     The same dialect decodes them. None, and nothing given, where every span is one call. Never raises.
     """
+    marks: SpanMarks | None = None
+    """What every span that it recognises shows; None where that cannot be told."""
+    most: float = 1.0
+    """How sure it ever is."""
+
+    def outline(self) -> dict[str, Json]:
+        """Give what is known of the dialect before it is loaded, for the index of families (`discover`)."""
+        held: dict[str, Any] = asdict(self.marks) if self.marks is not None else {}
+        marks: Json = {name: [*each] for name, each in held.items() if each} if self.marks is not None else None
+        return {"name": self.name, "most": self.most, "marks": marks, "parts": self.parts is not None}

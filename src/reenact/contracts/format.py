@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from reenact.values.json import Json
 from reenact.values.log import Record
+from reenact.values.skeleton import holds
 from reenact.values.span import SpanRecord
 from reenact.values.unread import Unread
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadMarks:
+    """What a format goes by: a file that shows none of these in its first bytes is none of its.
+
+    Each mark is a list of signs that have to be there together.
+    """
+
+    keys: tuple[tuple[str, ...], ...] = ()
+    """Paths of keys of JSON, as `values.skeleton.holds` takes them."""
+    texts: tuple[tuple[str, ...], ...] = ()
+    """Texts, wherever they stand."""
+    plain: tuple[tuple[str, ...], ...] = ()
+    """Texts in lower case, in a file that does not begin like JSON; the letter case of the file does not matter."""
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> HeadMarks:
+        """Read what `asdict` gave and JSON carried."""
+        return cls(**{name: tuple(tuple(signs) for signs in each) for name, each in told.items()})
+
+    def on(self, head: bytes) -> bool:
+        """Tell whether the first bytes of a file show one of the marks."""
+        if any(all(sign.encode() in head for sign in signs) for signs in self.texts):
+            return True
+        if any(holds(head, *signs) for signs in self.keys):
+            return True
+        if not self.plain or head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"["):
+            return False
+        lower = head.lower()
+        return any(all(sign.encode() in lower for sign in signs) for signs in self.plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +70,17 @@ class Format:
     """
     encode: Callable[[Iterable[SpanRecord]], bytes] | None = None
     """Spell spans toward the disk. None for a format that is only read."""
+    marks: HeadMarks | None = None
+    """What every file that it recognises shows; None where that cannot be told."""
+    most: float = 1.0
+    """How sure it ever is."""
+
+    def outline(self) -> dict[str, Json]:
+        """Give what is known of the format before it is loaded, for the index of families (`discover`)."""
+        held: dict[str, Any] = asdict(self.marks) if self.marks is not None else {}
+        marks: Json = (
+            {name: [[*signs] for signs in each] for name, each in held.items() if each}
+            if self.marks is not None
+            else None
+        )
+        return {"name": self.name, "most": self.most, "marks": marks}

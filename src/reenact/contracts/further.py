@@ -10,6 +10,7 @@ from typing import Protocol
 
 from reenact.contracts.parcel import Parcel
 from reenact.errors import InputError
+from reenact.values.json import Json
 from reenact.values.log import Record
 from reenact.values.span import SpanRecord
 
@@ -88,3 +89,9 @@ class FurtherKeeping:
     """Open what belongs to a store's folder; None where there is nothing of the kind."""
     owns: Callable[[str], bool]
     """Tell whether a parcel's trace id is of this way."""
+    folder: str = ""
+    """The folder within the store's that everything of it lies in; where that is missing, `open` gives None."""
+
+    def outline(self) -> dict[str, Json]:
+        """Give what is known of it before it is loaded, for the index of families (`discover`)."""
+        return {"folder": self.folder}

@@ -71,3 +71,7 @@ class Shape:
     """What the last event of a stream holds and no other; who stops reading there has read the stream to its end."""
     credentials: tuple[str, ...] = ()
     """Environment variables in which the provider's SDK insists on finding a key."""
+
+    def outline(self) -> dict[str, Json]:
+        """Give what is known of the shape before it is loaded, for the index of families (`discover`)."""
+        return {"name": self.name, "paths": [*self.paths]}

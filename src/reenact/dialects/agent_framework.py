@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -18,6 +18,8 @@ from reenact.values.message import Answered, Asked
 from reenact.values.span import SpanRecord
 
 NAME: Final = "agent-framework"
+_SCOPES: Final = ("agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI")
+_PROVIDER: Final = "microsoft.agent_framework"
 _STRUCTURE: Final = ("workflow.", "executor.", "message.", "edge_group.")
 _AGENT_HAS_TOOLS: Final = Loss(
     field="tools",
@@ -32,8 +34,8 @@ _HIDDEN: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    named = span.scope.name.startswith(("agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI"))
-    provider = span.attributes.get("gen_ai.provider.name") == "microsoft.agent_framework"
+    named = span.scope.name.startswith(_SCOPES)
+    provider = span.attributes.get("gen_ai.provider.name") == _PROVIDER
     return 0.86 if named or provider else 0.0
 
 
@@ -58,4 +60,10 @@ def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, An
     return semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(scopes=_SCOPES, values=(("gen_ai.provider.name", _PROVIDER),)),
+    most=0.86,
+)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import carried, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, native, parts, python_repr, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -157,4 +157,10 @@ def _part(part: Part) -> Part:
     return ToolCall(id=known, name=name, arguments=as_text(held.get("arguments"))) if name else part
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("PlatformType",), beginnings=("aws.genai.", "aws.local."), events=("body",)),
+    most=0.93,
+)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, provider_of, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import indexed, native, parts, semconv, tool_io
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -131,4 +131,10 @@ def _parts(said: Mapping[str, Json]) -> Asked | None:
     return parts.asked(said.get("gen_ai.input.messages")) or (native.asked(entity) if as_object(entity) else None)
 
 
-DIALECT = Dialect(name="agentops", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="agentops",
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("gen_ai.prompt.0.role",), beginnings=("agentops.",), scopes=("agentops",)),
+    most=0.95,
+)

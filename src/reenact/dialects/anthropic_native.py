@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -88,4 +88,10 @@ def _losses(said: dict[str, Json]) -> tuple[Loss, ...]:
     return tuple(found)
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(beginnings=("anthropic.",), scopes=_SCOPES),
+    most=0.86,
+)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -67,4 +67,12 @@ def _answered(said: dict[str, Json]) -> Answered | None:
     return Answered(messages=(Message(role="assistant", parts=(Text(output),)),)) if isinstance(output, str) else None
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(
+        attributes=("gen_ai.output",), beginnings=("any_agent.",), values=(("gen_ai.operation.name", "call_llm"),)
+    ),
+    most=0.86,
+)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import CALL_ID, Loss, carried, function_call, marked, model_call, part, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native
 from reenact.values.call import Body, Call, CallKind, HttpReply, HttpRequest, Outcome, Raised, Returned, Unfinished
 from reenact.values.json import Json, parsed_or_none
@@ -244,4 +244,11 @@ def _content(value: Json) -> Json:
     return value if parsed is None else parsed
 
 
-DIALECT = Dialect(name=_NAME, recognises=_recognises, decode=_decode, parts=_parts)
+DIALECT = Dialect(
+    name=_NAME,
+    recognises=_recognises,
+    decode=_decode,
+    parts=_parts,
+    marks=SpanMarks(attributes=(_EVENT, "reenact.synthetic"), names=(_PREFIX,), scopes=("com.anthropic.claude_code",)),
+    most=0.95,
+)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import CALL_ID, Loss, carried, function_call, marked, model_call, part, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_text
@@ -151,4 +151,11 @@ def _tool(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
     )
 
 
-DIALECT = Dialect(name=_NAME, recognises=_recognises, decode=_decode, parts=_parts)
+DIALECT = Dialect(
+    name=_NAME,
+    recognises=_recognises,
+    decode=_decode,
+    parts=_parts,
+    marks=SpanMarks(attributes=(_EVENT, "reenact.synthetic"), scopes=_SCOPES),
+    most=0.95,
+)

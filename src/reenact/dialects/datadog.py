@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from reenact.boundary.foreign import Loss, provider_of, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, semconv, tool_io
 from reenact.encodings.semconv import Reading
 from reenact.values.call import Call, CallKind, Outcome
@@ -185,4 +185,6 @@ def _usage(held: dict[str, Json]) -> Usage:
     )
 
 
-DIALECT = Dialect(name="datadog", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="datadog", recognises=_recognises, decode=_decode, marks=SpanMarks(attributes=("datadog.kind",)), most=0.96
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import CALL_ID, function_call, marked, model_call, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, parsed_or_none
@@ -91,4 +91,10 @@ def _read(value: Json) -> Json:
     return value if parsed is None else parsed
 
 
-DIALECT = Dialect(name=_NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=_NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(scopes=(_NAME,), values=tuple(("gen_ai.operation.name", each) for each in sorted(_OPERATIONS))),
+    most=0.95,
+)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import Loss, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, indexed, native, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -88,4 +88,12 @@ def _in_details(span: SpanRecord) -> bool:
     return any(events.name_of(event) in events.DETAILS for event in span.events)
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(
+        attributes=("mcp.method.name",), beginnings=("gen_ai.",), event_names=("gen_ai.",), events=("event.name",)
+    ),
+    most=0.8,
+)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, native, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -136,4 +136,10 @@ def _response(told: Json, known: dict[str, Json]) -> tuple[str, Json]:
     return "", told
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=(_REQUEST, _RESPONSE, _ARGUMENTS, _RESULT), scopes=("gcp.vertex.agent",)),
+    most=0.92,
+)

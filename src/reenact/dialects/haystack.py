@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import CALL_ID, Loss, function_call, marked, model_call, part, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, python_repr
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, compact, parsed_or_none
@@ -261,4 +261,11 @@ def _read(value: Json) -> Json:
     return python_repr.read(value) if value[:1] in "{[(" else value
 
 
-DIALECT = Dialect(name=_NAME, recognises=_recognises, decode=_decode, parts=_parts)
+DIALECT = Dialect(
+    name=_NAME,
+    recognises=_recognises,
+    decode=_decode,
+    parts=_parts,
+    marks=SpanMarks(beginnings=("haystack.",), scopes=("haystack",), names=("haystack.",)),
+    most=0.85,
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.values import typed
 from reenact.values.call import Call, CallKind, FunctionCall, HttpRequest, Outcome
 from reenact.values.evidence import outcome_from_attributes, request_from_attributes
@@ -59,4 +59,10 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     return call, outcome_from_attributes(span.attributes)
 
 
-DIALECT = Dialect(name="http-exchange", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="http-exchange",
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("reenact.carrier",)),
+    most=1.0,
+)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reenact.boundary.foreign import CALL_ID, function_call, marked, model_call, provider_of, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, tool_io
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
@@ -207,4 +207,10 @@ def _called(call: dict[str, Json]) -> ToolCall:
     )
 
 
-DIALECT = Dialect(name=_NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=_NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("input", "output"), beginnings=("mastra.", "genkit:", "lk.", "lmnr.span.", "flue.")),
+    most=0.82,
+)

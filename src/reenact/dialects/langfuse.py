@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from reenact.boundary.foreign import Loss, provider_of, richer_answer, richer_question, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import indexed, native, openinference, parts, python_repr, semconv, tool_io, worded
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -366,4 +366,6 @@ def _function(kind: CallKind, said: Mapping[str, Json]) -> Reading:
     )
 
 
-DIALECT = Dialect(name="langfuse", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="langfuse", recognises=_recognises, decode=_decode, marks=SpanMarks(beginnings=("langfuse.",)), most=0.97
+)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, provider_of, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, python_repr, semconv, tool_io, worded
 from reenact.encodings.semconv import Reading
 from reenact.values.call import Call, CallKind, Outcome
@@ -188,4 +188,10 @@ def _arguments(inputs: Json) -> Json:
     return tool_io.arguments(inputs)
 
 
-DIALECT = Dialect(name="langsmith", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="langsmith",
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("langsmith.span.kind", "langsmith.trace.name")),
+    most=0.96,
+)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from reenact.boundary.foreign import Loss, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import indexed, native, parts, python_repr, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -141,4 +141,10 @@ def _usable(literal: Json, depth: int = 0) -> Json:
     return {name: _usable(item, depth + 1) for name, item in held.items() if name != "$class" or not as_text(item)}
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("litellm.call_id",), scopes=("litellm",), names=("raw_gen_ai_request",)),
+    most=0.86,
+)

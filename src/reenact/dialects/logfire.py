@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, native, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -108,4 +108,10 @@ def _own(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
     )
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("logfire.msg", "logfire.msg_template"), scopes=("logfire",)),
+    most=0.85,
+)

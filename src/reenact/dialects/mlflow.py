@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, provider_of, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, python_repr, semconv, tool_io, worded
 from reenact.encodings.semconv import Reading
 from reenact.values.call import Call, CallKind, Outcome
@@ -137,4 +137,6 @@ def _usage(said: Mapping[str, Json]) -> Usage | None:
     )
 
 
-DIALECT = Dialect(name="mlflow", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="mlflow", recognises=_recognises, decode=_decode, marks=SpanMarks(beginnings=("mlflow.",)), most=0.95
+)

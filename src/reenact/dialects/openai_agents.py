@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, semconv, tool_io
 from reenact.encodings.semconv import Reading
 from reenact.values.call import Call, CallKind, Outcome
@@ -150,4 +150,10 @@ def _parameters(config: Mapping[str, Json], response: Mapping[str, Json]) -> dic
     return found
 
 
-DIALECT = Dialect(name="openai-agents", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="openai-agents",
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("openai_agents.type",)),
+    most=0.96,
+)

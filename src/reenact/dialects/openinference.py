@@ -26,11 +26,10 @@ from reenact.boundary.foreign import (
     richer_question,
 )
 from reenact.boundary.foreign import DIALECT as DIALECT_MARK
-from reenact.boundary.question import PLAIN_HTTP
+from reenact.boundary.question import PLAIN_HTTP, shape_named
 from reenact.boundary.rebuilding import failure, rebuilt
-from reenact.contracts.dialect import Dialect, Writing
+from reenact.contracts.dialect import Dialect, SpanMarks, Writing
 from reenact.contracts.shape import Shape
-from reenact.discover import members
 from reenact.encodings import native, python_repr, tool_io
 from reenact.encodings import openinference as flat
 from reenact.values import flattened, sse, typed
@@ -156,11 +155,6 @@ def _host(url: str) -> _Host:
     return _Host(name, port, "", "")
 
 
-@functools.cache
-def _shapes() -> Mapping[str, Shape]:
-    return {shape.name: shape for shape in members("shapes", Shape)}
-
-
 _NOTHING: Final[Mapping[str, Attribute]] = {}
 
 
@@ -218,7 +212,7 @@ def _derived(call: Call) -> dict[str, Attribute]:
         attributes["gen_ai.operation.name"] = operation
     if isinstance(call.request, HttpRequest):
         host = _host(call.request.url)
-        shape = _shapes().get(call.request.shape)
+        shape = shape_named(call.request.shape)
         system = shape.system if shape else call.request.shape.partition(".")[0]
         if shape:
             attributes["gen_ai.operation.name"] = shape.operation
@@ -370,13 +364,20 @@ def _decode_model(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> t
         given["reenact.rebuilt"] = ["stream"]  # nothing but the span's name says that it was a stream
     outcome = _exact_reply(span, exact)
     if outcome is None:
-        shape = _shapes()[exact.shape]
+        shape = _shape(exact.shape)
         _, outcome, marks = rebuilt(Asked(), said, system=shape.system, api=shape.operation)
         if isinstance(outcome, Returned):
             given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), *(m for m in marks if m != "request")]
     elif isinstance(outcome, Returned) and exception_of_span(span) is not None:
         given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), "failure"]
     return Call(kind=kind, name=span.name, request=exact, attributes=given), outcome
+
+
+def _shape(name: str) -> Shape:
+    shape = shape_named(name)
+    if shape is None:
+        raise KeyError(name)
+    return shape
 
 
 def _api(span: SpanRecord) -> str:
@@ -391,7 +392,7 @@ def _api(span: SpanRecord) -> str:
 def _exact_reply(span: SpanRecord, request: HttpRequest) -> Outcome | None:
     """Give the outcome where `output.value` is a provider's whole reply, or None where it must be made of its parts."""
     if (exception := exception_of_span(span)) is not None:
-        return failure(_shapes()[request.shape], exception)
+        return failure(_shape(request.shape), exception)
     text = span.attributes.get("output.value")
     value = parsed_or_none(text) if isinstance(text, str) else None
     if not isinstance(text, str) or not isinstance(value, dict) or _REDACTED in text:
@@ -529,7 +530,7 @@ def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 
 
 def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcome: Outcome) -> None:
-    shape = _shapes().get(request.shape)
+    shape = shape_named(request.shape)
     if shape is None:
         _flatten_plain(attributes, outcome)
         return
@@ -597,4 +598,13 @@ WRITING = Writing(
     encode_reply=lambda _call, status, headers, body: reply_to_attributes(status, headers, body),
     flatten=_flatten,
 )
-DIALECT = Dialect(name="openinference", recognises=_recognises, decode=_decode, writing=WRITING)
+DIALECT = Dialect(
+    name="openinference",
+    recognises=_recognises,
+    decode=_decode,
+    writing=WRITING,
+    marks=SpanMarks(
+        attributes=("reenact.schema_version", "reenact.boundary", _KIND), beginnings=("llm.input_messages.",)
+    ),
+    most=1.0,
+)

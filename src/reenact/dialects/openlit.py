@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, native, parts, python_repr, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -164,4 +164,12 @@ def _decorated(span: SpanRecord, said: dict[str, Json]) -> Reading:
     )
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(
+        attributes=("gen_ai.application_name",), scopes=("openlit",), values=(("telemetry.sdk.name", "openlit"),)
+    ),
+    most=0.86,
+)

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from reenact.boundary.foreign import Loss, carried, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, indexed, native, parts, python_repr, semconv, tool_io
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -200,4 +200,14 @@ def _literal(value: Json) -> Json:
     return read
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(
+        attributes=("gen_ai.openai.api_base", "llm.request.type"),
+        beginnings=("traceloop.", "gen_ai.prompt.0.", "gen_ai.completion.0."),
+        scopes=("opentelemetry.instrumentation.", "traceloop."),
+    ),
+    most=0.84,
+)

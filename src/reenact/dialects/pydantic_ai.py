@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -95,4 +95,13 @@ def _plain_tool(tool: dict[str, Json]) -> Json:
     return {name: tool[name] for name in ("name", "description", "parameters_json_schema", "strict") if name in tool}
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(
+        attributes=("model_request_parameters", "pydantic_ai.all_messages", "all_messages_events", "tool_arguments"),
+        scopes=("pydantic-ai",),
+    ),
+    most=0.86,
+)

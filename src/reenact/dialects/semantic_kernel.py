@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from reenact.boundary.foreign import Loss, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, native, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -73,4 +73,10 @@ def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, An
     return asked, answered or native.answered(said.get("gen_ai.completion"))
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("sk.available_functions",), scopes=_SCOPES),
+    most=0.86,
+)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, plain, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, parts, semconv
 from reenact.encodings.semconv import Reading
 from reenact.values import genai
@@ -20,6 +20,7 @@ from reenact.values.message import Answered, Asked, Message, Text
 from reenact.values.span import SpanRecord
 
 NAME: Final = "strands"
+_SYSTEM: Final = "strands-agents"
 _TOOLS: Final = Loss(
     field="tools",
     lost="Strands keeps tool definitions only where it is asked to",
@@ -39,7 +40,7 @@ _RESPONSE: Final = Loss(
 
 def _recognises(span: SpanRecord) -> float:
     said = span.attributes
-    named = "strands-agents" in (said.get("gen_ai.system"), said.get("gen_ai.provider.name"))
+    named = _SYSTEM in (said.get("gen_ai.system"), said.get("gen_ai.provider.name"))
     return 0.86 if named or span.scope.name.startswith("strands.") or "event_loop.cycle_id" in said else 0.0
 
 
@@ -98,4 +99,14 @@ def _text(message: Message) -> str:
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-DIALECT = Dialect(name=NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(
+        attributes=("event_loop.cycle_id",),
+        scopes=("strands.",),
+        values=(("gen_ai.system", _SYSTEM), ("gen_ai.provider.name", _SYSTEM)),
+    ),
+    most=0.86,
+)

@@ -12,7 +12,7 @@ from typing import Final
 
 from reenact.boundary.foreign import CALL_ID, Loss, function_call, marked, model_call, said_of
 from reenact.boundary.rebuilding import shape_for
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, parsed_or_none
@@ -40,6 +40,7 @@ _SPELLED: Final[Mapping[tuple[str, str], str]] = {
 }
 """What another shape calls it."""
 _METADATA: Final = "ai.telemetry.metadata."
+_KNOWN: Final = ("ai.prompt.messages", "ai.prompt", "ai.response.text", "ai.toolCall.name", "ai.model.id")
 
 
 def _operation(span: SpanRecord) -> str:
@@ -62,8 +63,7 @@ def _recognises(span: SpanRecord) -> float:
     told = attributes.get("operation.name")
     if isinstance(told, str) and told.startswith("ai."):
         return 0.7
-    known = ("ai.prompt.messages", "ai.prompt", "ai.response.text", "ai.toolCall.name", "ai.model.id")
-    return 0.6 if any(name in attributes for name in known) else 0.0
+    return 0.6 if any(name in attributes for name in _KNOWN) else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
@@ -229,4 +229,10 @@ def _read(value: Json) -> Json:
     return value if read is None and value != "null" else read
 
 
-DIALECT = Dialect(name=_NAME, recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name=_NAME,
+    recognises=_recognises,
+    decode=_decode,
+    marks=SpanMarks(attributes=("ai.operationId", "operation.name", *_KNOWN)),
+    most=0.92,
+)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.foreign import Loss, provider_of, said_of
-from reenact.contracts.dialect import Dialect
+from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, python_repr, semconv, tool_io, worded
 from reenact.encodings.semconv import Reading
 from reenact.values.call import Call, CallKind, Outcome
@@ -113,4 +113,6 @@ def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, output: Json)
     )
 
 
-DIALECT = Dialect(name="weave", recognises=_recognises, decode=_decode)
+DIALECT = Dialect(
+    name="weave", recognises=_recognises, decode=_decode, marks=SpanMarks(attributes=("weave.op_name",)), most=0.96
+)

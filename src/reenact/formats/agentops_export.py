@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.documents import documents
 from reenact.values.json import Json
@@ -173,4 +173,11 @@ def _links(span: _Object) -> Iterator[SpanLink]:
         yield SpanLink(trace_id=trace_id(trace), span_id=span_id(other), attributes=_flat(told))
 
 
-FORMAT = Format(name="agentops", suffix=".agentops.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="agentops",
+    suffix=".agentops.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=(_MARKS,), texts=(("```", "span_attributes"), ("~~~", "span_attributes"))),
+)

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 from reenact.boundary.exchanges import CARRIER, hex_of, lacking, root_span
 from reenact.boundary.foreign import LOST, REBUILT, Loss
 from reenact.boundary.rebuilding import rebuilt
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import records, tool_schema
 from reenact.values.call import CallKind
@@ -292,4 +292,11 @@ def _event(told: dict[str, Json]) -> dict[str, Json]:
     return told
 
 
-FORMAT = Format(name="bedrock-invocations", suffix=".bedrock.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="bedrock-invocations",
+    suffix=".bedrock.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.97,
+    marks=HeadMarks(texts=(("schemaType", "ModelInvocationLog"),)),
+)

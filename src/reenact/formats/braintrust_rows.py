@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -37,6 +37,10 @@ _NAMES: Final = {
     "type": "braintrust.type",
 }
 _TAKEN: Final = frozenset({*_NAMES, "span_id", "root_span_id", "span_parents", "name", "_is_merge"})
+_MARKS: Final = (
+    "span_attributes|rows[].span_attributes",
+    "span_parents|metrics|project_id|rows[].metrics|rows[].id",
+)
 _SENT: Final = frozenset({"input", "output", "metadata", "name", "metrics", "type", "error", "tags", "scores"})
 """The fields of rows from which the ids were taken, as in records of what an SDK sent."""
 _SESSION: Final = ("session_id", "thread_id", "conversation_id", "session.id")
@@ -52,9 +56,7 @@ def _recognises(head: bytes) -> float:
     found = skeleton(head)
     if any(path == "root_span_id" or path.endswith((".root_span_id", "[].root_span_id")) for path in found):
         return 0.96
-    if holds(
-        head, "span_attributes|rows[].span_attributes", "span_parents|metrics|project_id|rows[].metrics|rows[].id"
-    ):
+    if holds(head, *_MARKS):
         return 0.95
     top = {path for path in found if "." not in path and "[" not in path}
     return 0.8 if top <= _SENT and top >= {"name", "metadata"} else 0.0
@@ -208,4 +210,6 @@ FORMAT = Format(
     suffix=".braintrust.jsonl",
     recognises=_recognises,
     decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=(_MARKS, ("name", "metadata")), texts=(('root_span_id"',),), plain=(("root_span_id",),)),
 )

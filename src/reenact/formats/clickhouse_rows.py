@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import ids, records, tables
 from reenact.values.json import Json, compact, parsed_or_none
@@ -190,4 +190,11 @@ def _typed(name: str, text: str) -> Attribute:
     return text
 
 
-FORMAT = Format(name="clickhouse", suffix=".clickhouse.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="clickhouse",
+    suffix=".clickhouse.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(texts=(tuple(map(bytes.decode, _TRACES)), tuple(map(bytes.decode, _LOGS)))),
+)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values.json import parsed_or_none
 from reenact.values.listed import as_objects, each_document
 from reenact.values.log import Record
@@ -58,4 +58,11 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     return each_document(stream, path, _records, "messages of CloudWatch")
 
 
-FORMAT = Format(name="cloudwatch", suffix=".cloudwatch.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="cloudwatch",
+    suffix=".cloudwatch.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.9,
+    marks=HeadMarks(texts=((r"spanId\"",), (r"span_id\"",))),
+)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, text_or_json
@@ -174,4 +174,11 @@ def _attributes(event: _Event, meta: _Event, parent: str) -> dict[str, Attribute
     return attributes
 
 
-FORMAT = Format(name="datadog", suffix=".datadog.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="datadog",
+    suffix=".datadog.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=_MARKS),
+)

@@ -26,7 +26,7 @@ from reenact.boundary.exchanges import (
     unbase64,
 )
 from reenact.boundary.foreign import Loss
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.documents import documents
 from reenact.values.json import Json, canonical, compact
@@ -135,4 +135,6 @@ def _content(content: dict[str, Json]) -> bytes:
     return unbase64(text) if content.get("encoding") == "base64" else text.encode("utf-8", "surrogatepass")
 
 
-FORMAT = Format(name="har", suffix=".har", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="har", suffix=".har", recognises=_recognises, decode=_decode, most=0.97, marks=HeadMarks(texts=(('"log"',),))
+)

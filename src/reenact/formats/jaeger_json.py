@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values import ids
 from reenact.values.json import Json, compact
 from reenact.values.listed import as_objects, each_document
@@ -56,15 +56,16 @@ _LOSSES = (
     },
 )
 _SPAN = "spanID", "operationName", "startTime|startTimeMillis"
+_MARKS = tuple(
+    tuple("|".join(f"{within}{name}" for name in names.split("|")) for names in _SPAN)
+    for within in ("data[].spans[].", "spans[].", "", "data.")
+)
 
 # ---------------------------------------------------------------------------------------------------- bytes to spans
 
 
 def _recognises(head: bytes) -> float:
-    for within in ("data[].spans[].", "spans[].", "", "data."):
-        if holds(head, *("|".join(f"{within}{name}" for name in names.split("|")) for names in _SPAN)):
-            return 0.95
-    return 0.0
+    return 0.95 if any(holds(head, *marks) for marks in _MARKS) else 0.0
 
 
 def _records(document: object) -> Iterator[SpanRecord]:
@@ -312,4 +313,12 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     return cast("Iterator[SpanRecord]", each_document(stream, path, _records, "a trace of Jaeger"))
 
 
-FORMAT = Format(name="jaeger", suffix=".jaeger.json", recognises=_recognises, encode=_encode, decode=_decode)
+FORMAT = Format(
+    name="jaeger",
+    suffix=".jaeger.json",
+    recognises=_recognises,
+    encode=_encode,
+    decode=_decode,
+    most=0.95,
+    marks=HeadMarks(keys=_MARKS),
+)

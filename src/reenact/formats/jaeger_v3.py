@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values.listed import as_objects, each_document
 from reenact.values.log import Record
 from reenact.values.otlp import records
@@ -31,4 +31,11 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     return each_document(stream, path, _records, "an answer of Jaeger's API v3")
 
 
-FORMAT = Format(name="jaeger-v3", suffix=".jaeger-v3.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="jaeger-v3",
+    suffix=".jaeger-v3.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=(("result.resourceSpans|result.resource_spans",),)),
+)

@@ -30,7 +30,7 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
@@ -395,4 +395,5 @@ FORMAT = Format(
     recognises=lambda head: 1.0 if head[: len(MAGIC)] in _SUMS else 0.0,
     encode=_encode,
     decode=_decode,
+    marks=HeadMarks(texts=tuple((magic.decode(),) for magic in _SUMS)),
 )

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -346,4 +346,11 @@ def _plain(told: Json) -> dict[str, Attribute]:
     }
 
 
-FORMAT = Format(name="langfuse", suffix=".langfuse.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="langfuse",
+    suffix=".langfuse.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=_MARKS, plain=(("id", "type", "start"), ("id", "timestamp", "session"))),
+)

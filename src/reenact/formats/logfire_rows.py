@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import ids, records, tables
 from reenact.values.json import Json, compact
@@ -201,4 +201,11 @@ def _links(row: Mapping[str, Json]) -> Iterator[SpanLink]:
             yield SpanLink(trace_id=trace_id, span_id=span_id, attributes=_attributes(link.get("attributes")))
 
 
-FORMAT = Format(name="logfire", suffix=".logfire.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="logfire",
+    suffix=".logfire.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(texts=(('"start_timestamp"',),), plain=(("start_timestamp", "span_name", "trace_id"),)),
+)

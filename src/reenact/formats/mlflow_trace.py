@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -174,4 +174,11 @@ def _made(info: _Object, facts: dict[str, Attribute]) -> SpanRecord:
     )
 
 
-FORMAT = Format(name="mlflow", suffix=".mlflow.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="mlflow",
+    suffix=".mlflow.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=_MARKS),
+)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from reenact.boundary.exchanges import Exchange, attempt_in, body_bytes, header_pairs, lacking, run_of, spelled_json
 from reenact.boundary.foreign import Loss
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.documents import documents
 from reenact.values.json import Json, canonical, parsed_or_none
@@ -132,4 +132,11 @@ def _lone_reply(told: dict[str, Json], headers: tuple[tuple[str, str], ...]) -> 
     )
 
 
-FORMAT = Format(name="nock", suffix=".nock.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="nock",
+    suffix=".nock.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(texts=(('"scope"', '"method"', '"path"'), ('"status"', '"body"', '"headers"'))),
+)

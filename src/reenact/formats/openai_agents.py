@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text
@@ -161,4 +161,11 @@ def _made(told: str, trace: _Record, spans: list[_Record]) -> SpanRecord:
     )
 
 
-FORMAT = Format(name="openai-agents", suffix=".openai-agents.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="openai-agents",
+    suffix=".openai-agents.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=_MARKS),
+)

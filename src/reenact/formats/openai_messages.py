@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 from reenact.boundary import conversations, exchanges
 from reenact.boundary.conversations import Conversation, Turn
 from reenact.boundary.exchanges import Exchange, lacking, spelled_json
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import records, tool_schema
 from reenact.values.documents import documents
@@ -305,4 +305,16 @@ def _answering(reply: Mapping[str, Json]) -> str:
     return "openai.responses" if reply.get("object") == "response" else "openai.chat"
 
 
-FORMAT = Format(name="messages", suffix=".messages.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="messages",
+    suffix=".messages.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.9,
+    marks=HeadMarks(
+        texts=tuple(
+            (f'"{key}"',)
+            for key in ("custom_id", "messages", "conversations", "object", "role", "content", "contents", "type")
+        )
+    ),
+)

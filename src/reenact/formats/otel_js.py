@@ -11,19 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values.listed import as_objects, each_document
 from reenact.values.log import Record
 from reenact.values.skeleton import holds
 from reenact.values.span_dict import span_of
 
+_CONTEXT = ("spanContext.traceId|_spanContext.traceId|spans[].spanContext.traceId",)
+_EXPORTED = "traceId", "id", "timestamp", "duration", "kind", "name", "instrumentationScope|status.code"
 _WHAT = "a span of OpenTelemetry's SDK for JavaScript"
 
 
 def _recognises(head: bytes) -> float:
-    if holds(head, "spanContext.traceId|_spanContext.traceId|spans[].spanContext.traceId"):
+    if holds(head, *_CONTEXT):
         return 0.92
-    if holds(head, "traceId", "id", "timestamp", "duration", "kind", "name", "instrumentationScope|status.code"):
+    if holds(head, *_EXPORTED):
         return 0.92 if not holds(head, "localEndpoint") else 0.0
     return 0.0
 
@@ -40,4 +42,11 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     return each_document(stream, path, _records, _WHAT)
 
 
-FORMAT = Format(name="otel-js", suffix=".spans.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="otel-js",
+    suffix=".spans.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.92,
+    marks=HeadMarks(keys=(_CONTEXT, _EXPORTED)),
+)

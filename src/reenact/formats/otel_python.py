@@ -11,19 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values.listed import as_objects, each_document
 from reenact.values.log import Record
 from reenact.values.skeleton import holds
 from reenact.values.span_dict import log_of, span_of
 
+_SPAN = "context.trace_id", "context.span_id", "start_time"
+_LOG = "trace_id", "severity_number|severity_text", "observed_timestamp|timestamp", "body|attributes"
 _WHAT = "a span of OpenTelemetry's SDK for Python"
 
 
 def _recognises(head: bytes) -> float:
-    if holds(head, "context.trace_id", "context.span_id", "start_time") and not holds(head, "span_kind"):
+    if holds(head, *_SPAN) and not holds(head, "span_kind"):
         return 0.92 if holds(head, "kind", "parent_id|resource|attributes") else 0.4
-    if holds(head, "trace_id", "severity_number|severity_text", "observed_timestamp|timestamp", "body|attributes"):
+    if holds(head, *_LOG):
         return 0.9 if not holds(head, "traceId") else 0.0
     return 0.0
 
@@ -42,4 +44,11 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     return each_document(stream, path, _records, _WHAT)
 
 
-FORMAT = Format(name="otel-python", suffix=".spans.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="otel-python",
+    suffix=".spans.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.92,
+    marks=HeadMarks(keys=(_SPAN, _LOG)),
+)

@@ -229,4 +229,5 @@ FORMAT = Format(
     encode=encode,
     decode=_decode,
     tolerant=_decode,
+    most=0.95,
 )

@@ -580,7 +580,13 @@ def _decode_packed(stream: BinaryIO, path: Path, unread: Unread | None = None) -
 
 
 FORMAT = Format(
-    name="otlp-proto", suffix=".otlp.pb", recognises=_recognises, encode=encode, decode=_decode, tolerant=_decode
+    name="otlp-proto",
+    suffix=".otlp.pb",
+    recognises=_recognises,
+    encode=encode,
+    decode=_decode,
+    tolerant=_decode,
+    most=0.8,
 )
 COLLECTOR = Format(
     name="collector-proto",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import ids, records, tables
 from reenact.values.json import Json, compact
@@ -144,4 +144,13 @@ def _events(told: Json) -> Iterator[SpanEvent]:
         yield SpanEvent(name=as_text(event.get("name")), time_ns=time_ns, attributes=attributes)
 
 
-FORMAT = Format(name="phoenix-dataframe", suffix=".phoenix.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="phoenix-dataframe",
+    suffix=".phoenix.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(
+        texts=(('"start_time"', '"attributes.'), ('"start_time"', '"context.trace_id"')), plain=(("attributes.",),)
+    ),
+)

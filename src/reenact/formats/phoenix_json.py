@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.documents import documents
 from reenact.values.json import Json, compact, parsed_or_none
@@ -34,6 +34,13 @@ _STATUSES = ("UNSET", "OK", "ERROR")
 _PAGE = re.compile(rb'\s*\{\s*"(?:data|next_cursor)"\s*:')
 _OWN = "context.trace_id|context", "span_kind|status_code", "start_time"
 _OTLP = "trace_id", "span_id", "start_time_unix_nano", "attributes"
+_MARKS = (
+    ("data",),
+    ("next_cursor",),
+    ("data[].start_time|data[].start_time_unix_nano",),
+    ("start_time",),
+    ("spans[].start_time",),
+)
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
 _TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -325,4 +332,6 @@ FORMAT = Format(
     recognises=_recognises,
     encode=_encode,
     decode=_decode,
+    most=0.97,
+    marks=HeadMarks(keys=_MARKS),
 )

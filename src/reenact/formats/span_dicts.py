@@ -78,4 +78,4 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     return each_document(stream, path, _records, _WHAT)
 
 
-FORMAT = Format(name="span-dicts", suffix=".spans.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(name="span-dicts", suffix=".spans.json", recognises=_recognises, decode=_decode, most=0.75)

@@ -11,18 +11,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values.listed import as_objects, each_document
 from reenact.values.log import Record
 from reenact.values.otlp import records, resource_spans
 from reenact.values.skeleton import holds
 
+_MARKS = ("trace.resourceSpans|trace.resource_spans|trace.batches",)
 _GROUP = "resource|scopeSpans|scope_spans|instrumentationLibrarySpans|instrumentation_library_spans"
 _INSIDE = "|".join(f"batches[].{name}" for name in _GROUP.split("|"))
 
 
 def _recognises(head: bytes) -> float:
-    if holds(head, "trace.resourceSpans|trace.resource_spans|trace.batches"):
+    if holds(head, *_MARKS):
         return 0.96
     return 0.96 if holds(head, _INSIDE) else 0.0
 
@@ -42,4 +43,11 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:
     return each_document(stream, path, _records, "a trace of Tempo")
 
 
-FORMAT = Format(name="tempo", suffix=".tempo.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="tempo",
+    suffix=".tempo.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=(_MARKS, (_INSIDE,))),
+)

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, cast
 from reenact.boundary import conversations
 from reenact.boundary.conversations import Conversation, Turn
 from reenact.boundary.exchanges import lacking
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import plain_yaml, records, tool_schema
 from reenact.values.documents import documents
@@ -395,4 +395,27 @@ def _says(message: Message) -> bool:
     return bool(message.parts) or message.role == "tool"
 
 
-FORMAT = Format(name="trajectory", suffix=".trajectory.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="trajectory",
+    suffix=".trajectory.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.97,
+    marks=HeadMarks(
+        texts=tuple(
+            (f'"{key}"',)
+            for key in (
+                "payload",
+                "trajectory",
+                "traj",
+                "schema_version",
+                "sessionId",
+                "session_id",
+                "instructions",
+                "originator",
+                "git",
+            )
+        ),
+        plain=(("messages:",),),
+    ),
+)

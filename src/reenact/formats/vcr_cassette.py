@@ -27,7 +27,7 @@ from reenact.boundary.exchanges import (
     spelled_json,
 )
 from reenact.boundary.foreign import Loss
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import plain_yaml
 from reenact.values.json import parse
@@ -180,4 +180,13 @@ def _text(value: object) -> str:
     return as_text(value) if isinstance(value, str) else "" if value is None else str(value)
 
 
-FORMAT = Format(name="vcr-cassette", suffix=".yaml", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="vcr-cassette",
+    suffix=".yaml",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.97,
+    marks=HeadMarks(
+        texts=(('interactions"', '"request"'), ('"request"', '"response"')), plain=(("interactions:",), ("request:",))
+    ),
+)

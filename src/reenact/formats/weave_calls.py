@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
@@ -114,4 +114,11 @@ def _exception(failed: str, time: int) -> SpanEvent:
     return SpanEvent(name="exception", time_ns=time, attributes=attributes)
 
 
-FORMAT = Format(name="weave", suffix=".weave.jsonl", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="weave",
+    suffix=".weave.jsonl",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.96,
+    marks=HeadMarks(keys=_MARKS, plain=(("op_name", "trace_id"),)),
+)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.values import ids
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.listed import as_objects, each_document
@@ -29,6 +29,7 @@ from reenact.values.span import (
 )
 
 _Object = dict[str, Any]
+_WITHIN = "", "[][].", "[]."
 _KINDS = {"SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _CODES = {"OK": STATUS_OK, "ERROR": STATUS_ERROR, "UNSET": STATUS_UNSET}
 _LOSSES = (
@@ -41,7 +42,7 @@ _LOSSES = (
 
 
 def _recognises(head: bytes) -> float:
-    for within in ("", "[][].", "[]."):
+    for within in _WITHIN:
         if holds(head, f"{within}traceId", f"{within}id") and not holds(head, f"{within}spanId"):
             if holds(head, f"{within}localEndpoint|{within}remoteEndpoint|{within}annotations"):
                 return 0.93
@@ -123,4 +124,11 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     return cast("Iterator[SpanRecord]", each_document(stream, path, _records, "spans of Zipkin"))
 
 
-FORMAT = Format(name="zipkin", suffix=".zipkin.json", recognises=_recognises, decode=_decode)
+FORMAT = Format(
+    name="zipkin",
+    suffix=".zipkin.json",
+    recognises=_recognises,
+    decode=_decode,
+    most=0.93,
+    marks=HeadMarks(keys=tuple((f"{within}traceId", f"{within}id") for within in _WITHIN)),
+)

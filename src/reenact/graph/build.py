@@ -6,23 +6,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reenact.contracts.dialect import Dialect
-from reenact.discover import members
 from reenact.graph.asked_below import with_calls_below
 from reenact.graph.inherited import inherited
+from reenact.graph.interpret import interpret
 from reenact.graph.join import joined
 from reenact.graph.logs import joined as with_logs
 from reenact.graph.parts import settled, with_parts
 from reenact.graph.recovered import recovered
 from reenact.graph.twins import folded
-from reenact.values.call import Call, CallKind, FunctionCall, HttpRequest, Outcome, Unfinished
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record
 from reenact.values.run import Node, Run
 from reenact.values.span import SpanRecord
 
+__all__ = ["build", "interpret"]
+
 _NOTHING = object()
-_MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
 
 
 def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
@@ -54,38 +53,6 @@ def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
         return not span.attributes.get("reenact.incomplete"), len(span.attributes), span.end_ns
 
     return b if said(b) > said(a) else a
-
-
-def interpret(span: SpanRecord) -> tuple[Call, Outcome]:
-    """Read a span with the dialect that is surest of it; what none knows stays an unknown call.
-
-    Where the surest finds a call of a model of which it cannot tell what was asked, a dialect that can, on a span that
-    two vendors wrote upon, reads it instead.
-    """
-    surest, most = None, 0.0
-    for dialect in members("dialects", Dialect):
-        sure = dialect.recognises(span)
-        if sure > most:
-            surest, most = dialect, sure
-        if most >= 1:
-            break
-    if surest is None:
-        request = FunctionCall(function="", arguments={})
-        return Call(kind=CallKind.UNKNOWN, name=span.name, request=request), Unfinished()
-    call, outcome = surest.decode(span)
-    if call.kind in _MODELS and isinstance(call.request, FunctionCall) and "reenact.boundary" not in span.attributes:
-        return _told_by_another(span, surest, call) or (call, outcome)
-    return call, outcome
-
-
-def _told_by_another(span: SpanRecord, surest: Dialect, call: Call) -> tuple[Call, Outcome] | None:
-    """Read a call of a model, of which one dialect cannot tell what was asked, with the surest of those that can."""
-    others = ((other.recognises(span), other) for other in members("dialects", Dialect) if other is not surest)
-    for _, other in sorted(((sure, other) for sure, other in others if sure > 0), key=lambda pair: -pair[0]):
-        told = other.decode(span)
-        if told[0].kind is call.kind and isinstance(told[0].request, HttpRequest):
-            return told
-    return None
 
 
 def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reenact.contracts.dialect import Dialect
-from reenact.discover import members
+from reenact.graph.interpret import dialects
 from reenact.values.span import SpanRecord
 
 _TYPE = "logfire.span_type"
@@ -22,15 +21,15 @@ _NO_SPAN = "0" * 16
 
 def with_parts(spans: Mapping[str, SpanRecord]) -> dict[str, SpanRecord]:
     """Give the spans of one trace by id, with those that dialects find in them. What is there already is not made."""
-    every = members("dialects", Dialect)
-    several = [dialect for dialect in every if dialect.parts is not None]
+    several = sorted((each for each in dialects() if each.entry.outline["parts"]), key=lambda each: each.place)
     whole = dict(spans)
     for span in spans.values():
-        for dialect in several:
-            sure = dialect.recognises(span)
-            if dialect.parts is None or sure <= 0 or any(other.recognises(span) > sure for other in every):
+        for each in several:
+            sure = each.sure(span)
+            if sure <= 0 or any(other.most > sure and other.sure(span) > sure for other in dialects()):
                 continue
-            for part in dialect.parts(span):
+            find = each.entry.load().parts
+            for part in find(span) if find is not None else ():
                 whole.setdefault(part.span_id, part)
             break
     return whole

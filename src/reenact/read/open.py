@@ -6,6 +6,7 @@ A folder and a zip file are read as one recording: every file in them that is a 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from reenact.contracts.format import Format
-from reenact.discover import members
+from reenact.contracts.format import Format, HeadMarks
+from reenact.discover import Candidate, candidates, entries
+from reenact.discover import surest as surest_of
 from reenact.errors import InputError
 from reenact.read.unpack import ZIP, looked_at, unpacked, zip_members
 from reenact.values.log import Record
@@ -215,9 +217,13 @@ def _named(names: list[str]) -> str:
 
 def surest(head: bytes, least: float = _LEAST_AMONG_OTHERS) -> Format | None:
     """Give the format that is surest of a file that begins so, or None where none is as sure as `least`."""
-    certainties = [(member.recognises(head), member) for member in members("formats", Format)]
-    certainty, chosen = max(certainties, key=lambda pair: pair[0], default=(0.0, None))
+    certainty, chosen = surest_of(_formats(), head)
     return chosen if certainty >= least else None
+
+
+@functools.cache
+def _formats() -> tuple[Candidate[Format, bytes], ...]:
+    return candidates("formats", Format, HeadMarks.read)
 
 
 def _format_of(head: bytes, shown: str) -> Format:
@@ -228,7 +234,7 @@ def _format_of(head: bytes, shown: str) -> Format:
 
 
 def _expected() -> str:
-    names = ", ".join(member.name for member in members("formats", Format))
+    names = ", ".join(entry.outline["name"] for entry in entries("formats", Format))
     return f"Expected one of: {names}; plain, gzip, zstd or zip, or a directory of such files."
 
 

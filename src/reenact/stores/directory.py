@@ -26,7 +26,7 @@ from typing import Any
 from reenact.contracts.blobs import BlobKeeping, Blobs
 from reenact.contracts.further import Further, FurtherKeeping
 from reenact.contracts.parcel import Parcel, ParcelGoneError
-from reenact.discover import members
+from reenact.discover import entries
 from reenact.errors import InputError
 from reenact.formats import otlp_json
 from reenact.values.blob import cut, is_cut, restored
@@ -114,7 +114,7 @@ class DirectoryStore:
 
     def parcel(self, parcel: Parcel) -> list[SpanRecord]:
         """Read a parcel again, references to blobs as they are. Raises `ParcelGoneError`, or another `InputError`."""
-        for keeping in members("stores", FurtherKeeping):
+        for keeping in self._keepings():
             if keeping.owns(parcel.trace_id) and (further := keeping.open(self.folder)) is not None:
                 return further.parcel(parcel)
         path = self._path(parcel.trace_id)
@@ -138,8 +138,8 @@ class DirectoryStore:
     def blobs(self) -> Blobs:
         """Where large values are kept. Raises `InputError` where its settings make no sense."""
         if self._blobs is None:
-            (keeping,) = members("stores", BlobKeeping)
-            self._blobs = keeping.open(self.folder)
+            (keeping,) = entries("stores", BlobKeeping)
+            self._blobs = keeping.load().open(self.folder)
         return self._blobs
 
     def spans(self, trace_id: str) -> Iterator[SpanRecord]:
@@ -169,9 +169,14 @@ class DirectoryStore:
     def further(self) -> tuple[Further, ...]:
         """Give what else keeps traces in this folder."""
         if not self._further:
-            opened = (keeping.open(self.folder) for keeping in members("stores", FurtherKeeping))
+            opened = (keeping.open(self.folder) for keeping in self._keepings())
             self._further = tuple(each for each in opened if each is not None)
         return self._further
+
+    def _keepings(self) -> Iterator[FurtherKeeping]:
+        """Give the other ways to keep traces of which there is something in this folder."""
+        every = entries("stores", FurtherKeeping)
+        return (each.load() for each in every if (self.folder / each.outline["folder"]).is_dir())
 
     def _lines(self, trace_id: str) -> Iterator[SpanRecord]:
         path = self._path(trace_id)

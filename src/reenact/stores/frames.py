@@ -590,4 +590,4 @@ def _opened(store: Path) -> FrameStore | None:
     return FrameStore(store) if (store / FOLDER).is_dir() else None
 
 
-FRAMES = FurtherKeeping(open=_opened, owns=lambda name: _PARCEL.fullmatch(name) is not None)
+FRAMES = FurtherKeeping(folder=FOLDER, open=_opened, owns=lambda name: _PARCEL.fullmatch(name) is not None)
