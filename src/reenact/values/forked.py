@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from reenact.values.assertion import Finding
 from reenact.values.difference import Divergence
 from reenact.values.json import Json
-from reenact.values.judgement import Basis, ReplayResult
+
+if TYPE_CHECKING:  # every start reads the names below, and assertions are 27 classes
+    from reenact.values.assertion import Finding
+    from reenact.values.judgement import Basis, ReplayResult
 
 FORK_PARENT = "reenact.fork.parent"
 """On the root of a fork: the trace id of the run that it was forked from."""

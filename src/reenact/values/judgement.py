@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from reenact.values.assertion import Finding, Standing
 from reenact.values.difference import Divergence
 from reenact.values.json import Json
+
+if TYPE_CHECKING:  # every replay has a result, few have assertions, which are 27 classes
+    from reenact.values.assertion import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,7 @@ class FixJudgement:
                 return 0
             case Word.REPRODUCED:
                 return 1
-            case Word.BROKEN if any(each.layer != "prose" and each.standing is Standing.FAILS for each in self.replay):
+            case Word.BROKEN if any(each.layer != "prose" and each.standing.value == "fails" for each in self.replay):
                 return 1
             case _:
                 return 125
