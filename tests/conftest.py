@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-with suppress(ModuleNotFoundError):  # the environments of other instrumentations have none
-    from hypothesis import HealthCheck, settings
-
-    # How long a machine takes to make an example says nothing of the example.
-    settings.register_profile("ours", suppress_health_check=[HealthCheck.too_slow], deadline=None)
-    settings.load_profile("ours")
+EXAMPLES = {"few": 25, "many": 300}
+"""How many examples a property is tried with: by default, and in `make slow`."""
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,6 +25,34 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data here: these tests read ../shared/data, beside the repository")
     return folder
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples the properties are tried with; modules read the profile when they are imported."""
+    with suppress(ModuleNotFoundError):  # the environments of other instrumentations have no hypothesis
+        from hypothesis import HealthCheck, settings
+
+        for name, count in EXAMPLES.items():
+            # How long a machine takes to make an example says nothing of the example.
+            settings.register_profile(
+                name, max_examples=count, suppress_health_check=[HealthCheck.too_slow], deadline=None
+            )
+        settings.load_profile("many" if asks_for_slow(config) else "few")
+
+
+def asks_for_slow(config: pytest.Config) -> bool:
+    """Tell whether the slow tests were chosen, as `-m slow` and `-m "older and slow"` do."""
+    chosen = str(config.option.markexpr)
+    return "slow" in chosen and "not slow" not in chosen
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take every property into the slow tests, where it has more examples than by default."""
+    if asks_for_slow(config):
+        for item in items:
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):  # its own mark comes later
+                item.add_marker("slow")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from sys import _getframe
 from typing import Any
@@ -129,64 +125,6 @@ def test_nothing_is_kept_while_nobody_records() -> None:
     assert tape.draw(site(), lambda: 1) == 1
     assert lanes.current().drawn is None
     assert tape.mode("random") == tape.SHARED
-
-
-COSTS = """
-import datetime, json, os, random, secrets, sys, time, uuid
-from time import perf_counter_ns
-import reenact
-from reenact.boundary import tape
-
-now = datetime.datetime.now
-SOURCES = {
-    "time.time": lambda: time.time(),
-    "time.time_ns": lambda: time.time_ns(),
-    "datetime.now": lambda: datetime.datetime.now(),
-    "datetime.now(UTC)": lambda: datetime.datetime.now(datetime.UTC),
-    "date.today": lambda: datetime.date.today(),
-    "time.localtime": lambda: time.localtime(),
-    "time.strftime": lambda: time.strftime("%Y"),
-    "uuid.uuid1": lambda: uuid.uuid1(),
-    "uuid.uuid4": lambda: uuid.uuid4(),
-    "random.random": lambda: random.random(),
-    "random.randint": lambda: random.randint(1, 6),
-    "random.Random": lambda: random.Random(),
-    "os.urandom": lambda: os.urandom(16),
-    "secrets.token_hex": lambda: secrets.token_hex(16),
-}
-call = reenact.tool(lambda: 1)
-costs = {}
-for name, draw in SOURCES.items():
-    draw()
-    best = float("inf")
-    for _ in range(9):
-        began = perf_counter_ns()
-        for _ in range(900):
-            draw()
-        best = min(best, (perf_counter_ns() - began) / 900)
-    call()
-    costs[name] = best
-print(json.dumps([tape.is_on(), costs]))
-"""
-
-
-def test_what_a_draw_costs(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    program = tmp_path / "costs.py"
-    program.write_text(COSTS)
-
-    def measured(*words: str) -> tuple[bool, dict[str, float]]:
-        done = subprocess.run(
-            [sys.executable, *words, str(program)], capture_output=True, text=True, check=True, cwd=tmp_path
-        )
-        on, costs = json.loads(done.stdout)
-        return on, costs
-
-    (off, bare), (on, taped) = measured(), measured("-m", "reenact", "run", "-q", "--", sys.executable)
-    assert (off, on) == (False, True)
-    assert bare.keys() == taped.keys()
-    for name, cost in taped.items():
-        figure = f"a draw, ns: {name:18} {bare[name]:6.0f} bare, {cost:6.0f} taped, {cost - bare[name]:+6.0f}"
-        record_property("figure", figure)
 
 
 def test_the_modes_of_a_recording_begin_as_it_began(held: Held) -> None:

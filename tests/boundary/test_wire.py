@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.boundary import wire
@@ -129,7 +129,6 @@ class Connection:
     sock: Any = None
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(replies(), READS, st.booleans())
 def test_what_was_read_is_read_again(data: bytes, how: list[tuple[str, int | None]], whole: bool) -> None:  # noqa: FBT001 - hypothesis
     if whole:  # said of agents that get the body in one piece

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from reenact.backends.clickhouse import BACKEND
 from reenact.demo.provider import StandIn
 from reenact.pipeline.remote import read
 from reenact.values.finding import Filters
+from waiting import until
 
 PYTHON = ROOT / ".venv-clickhouse" / "bin" / "python"
 SCHEMA = ROOT / "collector" / "clickhouse" / "schema.sql"
@@ -108,10 +108,7 @@ def recorded(server: tuple[Server, bool], tmp_path_factory: pytest.TempPathFacto
         (run,) = json.loads(desk.reenact("ls", "--json").stdout)["runs"]
         assert desk.reenact("export", "last", "-o", "ours.jsonl").returncode == 0
         count = len((folder / "ours.jsonl").read_text().splitlines())
-        until = time.monotonic() + 60
-        while stored(clickhouse, run["id"]) < count:
-            assert time.monotonic() < until, collector.log[-3000:]
-            time.sleep(0.3)
+        until(lambda: stored(clickhouse, run["id"]) >= count, 60, lambda: collector.log[-3000:], 0.3)
     return Recorded(desk, run["id"], done.stdout, clickhouse, ours)
 
 

@@ -30,6 +30,7 @@ from collector.real import (
     running,
 )
 from reenact.values.span import SpanRecord
+from waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -83,9 +84,7 @@ def test_the_real_collector_fails_what_it_is_known_to_fail(tmp_path: Path) -> No
 
 def filled(target: Target) -> None:
     """Send until no more is taken."""
-    until = time.monotonic() + 60
-    while ask(target, sized(MIB)).status == 200:
-        assert time.monotonic() < until, "it takes whatever comes"
+    until(lambda: ask(target, sized(MIB)).status != 200, 60, lambda: "it takes whatever comes", 0)
 
 
 @needs_ours
@@ -114,10 +113,8 @@ def stalled(server: Ours) -> Generator[None]:
     with socket.create_connection((place.hostname, place.port), timeout=10) as held:
         held.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n")
         held.sendall(b"Content-Length: %d\r\n\r\n" % MIB + bytes(MIB - 16))
-        until = time.monotonic() + 20
-        while b"in_flight_bytes %d" % (MIB - 16) not in read(f"{server.http}/metrics"):
-            assert time.monotonic() < until, "it does not hold what came"
-            time.sleep(0.1)
+        line = b"in_flight_bytes %d" % (MIB - 16)
+        until(lambda: line in read(f"{server.http}/metrics"), 20, lambda: "it does not hold what came")
         yield
 
 
@@ -139,11 +136,13 @@ def test_phoenix_is_asked_the_same(tmp_path: Path) -> None:
         )
     url = f"http://127.0.0.1:{ports[0]}"
     try:
-        until = time.monotonic() + 120
-        while not read(f"{url}/healthz"):
-            assert server.poll() is None, (tmp_path / "log").read_text()[-2000:]
-            assert time.monotonic() < until
-            time.sleep(0.3)
+        until(
+            lambda: server.poll() is not None or read(f"{url}/healthz"),
+            120,
+            (tmp_path / "log").read_text,
+            0.3,
+        )
+        assert server.poll() is None, (tmp_path / "log").read_text()[-2000:]
         seen = Target(name="", http=url, grpc=f"127.0.0.1:{ports[1]}", stored=shown_by(url))
         TABLE["Phoenix"] = found = trying(seen, None, None)
     finally:
@@ -166,13 +165,13 @@ def shown_by(url: str) -> Callable[[str], list[SpanRecord]]:
     """Give a way to see what Phoenix has of a trace: times to the microsecond, no kind."""
 
     def stored(trace_id: str) -> list[SpanRecord]:
-        until = time.monotonic() + 5
+        end = time.monotonic() + 5
         while True:
             asked = f"{url}/v1/projects/default/spans?limit=10&trace_id={trace_id}"
             with contextlib.suppress(OSError), urllib.request.urlopen(asked, timeout=10) as reply:
                 if found := json.loads(reply.read())["data"]:
                     return [phoenix_span(each) for each in found]
-            if time.monotonic() > until:
+            if time.monotonic() > end:
                 return []
             time.sleep(0.2)
 
@@ -196,13 +195,13 @@ def stored_in(collector: Collector) -> Callable[[str], list[SpanRecord]]:
     """Give a way to see what is in the archive, read here by hand: a reader of ours would judge itself."""
 
     def stored(trace_id: str) -> list[SpanRecord]:
-        until = time.monotonic() + 2
+        end = time.monotonic() + 2
         while True:
             with contextlib.suppress(FileNotFoundError):
                 lines = (collector.archive / "spans.otlp.jsonl").read_text("utf-8", "replace").splitlines()
                 if found := [span for line in lines if trace_id in line for span in spans_on(line)]:
                     return found
-            if time.monotonic() > until:
+            if time.monotonic() > end:
                 return []
             time.sleep(0.1)
 

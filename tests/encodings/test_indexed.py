@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from hypothesis import given
@@ -85,7 +84,6 @@ def test_content_in_blocks_is_read_and_other_json_stays_text() -> None:
 
 
 def test_a_gap_costs_nothing_and_a_name_is_no_number() -> None:
-    started = time.perf_counter()
     said: dict[str, Any] = {
         "gen_ai.prompt.1000000000.content": "far",
         "gen_ai.prompt.0.content": "near",
@@ -99,7 +97,6 @@ def test_a_gap_costs_nothing_and_a_name_is_no_number() -> None:
     }
     read = indexed.messages(said, "gen_ai.prompt")
     assert [message.parts[0] for message in read] == [Text("near"), Text("far")]
-    assert time.perf_counter() - started < 1
 
 
 rests = ("role", "content", "tool_calls.0.name", "tool_calls.x", "function_call", "finish_reason", "tool_call_id", "")

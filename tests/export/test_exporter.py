@@ -97,7 +97,7 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 _VALUE = _TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.lists(_TEXT)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(_TEXT, st.dictionaries(_TEXT.filter(bool), _VALUE, max_size=4)), min_size=1, max_size=3))
 def test_the_stock_encoder_and_ours_agree_on_any_attributes(spans: list[Any]) -> None:
     readable = finished(spans)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.boundary.reading import answered, asked
@@ -302,7 +302,6 @@ def told(run: Run) -> list[Any]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces(), st.randoms(use_true_random=False))
 def test_the_order_of_the_spans_changes_nothing(spans: list[SpanRecord], chance: random.Random) -> None:
     before = [told(run) for run in build(spans)]
@@ -311,7 +310,6 @@ def test_the_order_of_the_spans_changes_nothing(spans: list[SpanRecord], chance:
     assert [told(run) for run in build(shuffled)] == before
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces())
 def test_what_was_folded_is_not_folded_again(spans: list[SpanRecord]) -> None:
     for run in build(spans):
@@ -322,7 +320,6 @@ def test_what_was_folded_is_not_folded_again(spans: list[SpanRecord]) -> None:
         ]
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces())
 def test_every_span_is_a_node_or_the_twin_of_one(spans: list[SpanRecord]) -> None:
     for run in build(spans):
@@ -332,7 +329,6 @@ def test_every_span_is_a_node_or_the_twin_of_one(spans: list[SpanRecord]) -> Non
         )
 
 
-@settings(max_examples=150, deadline=None)
 @given(traces())
 def test_two_spans_of_one_name_beside_each_other_are_never_one(spans: list[SpanRecord]) -> None:
     flat = [replace(each, parent_id=None) for each in spans if each.scope.name != "app"]

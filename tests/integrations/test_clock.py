@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import inspect
+import math
 import pickle
 import sys
 import time
@@ -128,7 +129,8 @@ def test_datetime_stays_the_class_that_it_is(held: Held) -> None:
         assert list(inspect.signature(datetime.now).parameters) == ["tz"]
         assert isinstance(Entry().at, datetime)
         assert Entry.model_validate_json(Entry().model_dump_json()).at.tzinfo is not None
-        assert abs(datetime.now(BERLIN).timestamp() - time.time()) < 1
+        before = math.floor(time.time())
+        assert before <= datetime.now(BERLIN).timestamp() <= math.ceil(time.time())
         with pytest.raises(TypeError):
             datetime.now("Europe/Berlin")  # type: ignore[arg-type]
         told("done")
@@ -217,11 +219,12 @@ def test_what_is_not_recorded_runs_on_from_what_is(held: Held) -> None:
         return datetime.now().timestamp()
 
     did = held.record(lambda: work(more=False))
-    time.sleep(0.3)
+    time.sleep(1)
+    begun = time.time()
     again = held.replay(did, lambda: work(more=True))
     first, second = again.value
     assert first == did.value[0]
-    assert 0 <= second - first < 0.25
+    assert first <= second < begun
     assert again.result is not None
     assert again.result.result == "same"
     assert [each["site"] for each in again.result.volatile] == [f"{__name__}:{other.__qualname__} datetime.now"]

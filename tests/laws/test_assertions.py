@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.assess.check import check
@@ -20,7 +20,6 @@ def test_every_member_of_the_union_has_a_law() -> None:
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_is_spelled_is_read_as_the_same(member: type, data: st.DataObject) -> None:
     assertion = data.draw(MEMBERS[member])
@@ -31,7 +30,6 @@ def test_what_is_spelled_is_read_as_the_same(member: type, data: st.DataObject) 
 
 @pytest.mark.parametrize("run", [INCIDENT, DAMAGED], ids=["whole", "damaged"])
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_assertion_is_held_against_a_run_and_stopping_it_never_turns_a_finding_round(
     member: type, run: Run, data: st.DataObject
@@ -49,7 +47,6 @@ def test_any_assertion_is_held_against_a_run_and_stopping_it_never_turns_a_findi
 
 
 @pytest.mark.parametrize("member", [each for each in MEMBERS if each is not Price], ids=lambda member: member.__name__)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_is_decided_of_a_run_s_beginning_stays_so_to_its_end(member: type, data: st.DataObject) -> None:
     assertion = data.draw(MEMBERS[member])

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-import time
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +15,6 @@ from golden_cases import GOLDEN
 from reenact.contracts.detector import Detector
 from reenact.redact.engine import Engine
 from reenact.redact.plan import discovered
-from reenact.redact.scan import Scanner, TooHard
 
 SALT = "00" * 16
 KEY = b"a secret that never travels, of these tests"
@@ -245,45 +241,3 @@ def test_the_gate_lets_every_match_through(row: Detector, data: st.DataObject) -
 def test_the_window_is_as_long_as_the_longest_match(row: Detector) -> None:
     longest = re._parser.parse(row.pattern).getwidth()[1]  # type: ignore[attr-defined]  # no public name tells it
     assert longest <= row.before + row.after + min(map(len, row.anchors))
-
-
-def hostile(row: Detector, size: int) -> list[str]:
-    """Give texts that are made to be slow: beginnings over and over, none of which comes to an end."""
-    begun = row.anchors[0].replace("A", "b").replace("0", "7") if row.run else row.anchors[0]
-    fillers = ["a", "7", "7 ", "aB3-", "a.", ".7", "7-7", " ", "A7", "=", "::7", "\\"]
-    made = [
-        begun * (size // len(begun)),
-        begun + "a" * size,
-        begun + "a1" * (size // 2),
-        *((f * size)[:size] for f in fillers),
-    ]
-    made += [(begun + filler) * (size // len(begun + filler)) for filler in fillers]
-    for item in EXAMPLES[row.name]["found"][:2]:
-        text, value = spelled(item)
-        made += [
-            text[: text.index(value) + len(value) // 2] * (size // max(1, len(text) // 2)),
-            value[:-1] * (size // len(value)),
-        ]
-    return [each[:size] for each in made]
-
-
-def work(scanner: Scanner, text: str) -> float:
-    best = math.inf
-    for _ in range(3):
-        start = time.thread_time()
-        with suppress(TooHard):  # given up is replaced whole
-            scanner.find(text)
-        best = min(best, time.thread_time() - start)
-    return best
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", ROWS)
-def test_four_times_the_text_is_four_times_the_work(row: Detector) -> None:
-    """A quadratic pattern needs sixteen times; processor time of the thread, so that a busy machine does not matter."""
-    scanner = Scanner([row])
-    for small, large in zip(hostile(row, 6_000), hostile(row, 24_000), strict=True):
-        took = work(scanner, large)
-        if took > 0.02:
-            assert took < 9 * max(work(scanner, small), 0.002), large[:60]
-        assert took < 3.0, large[:60]

@@ -36,7 +36,7 @@ SPAN = SpanRecord(
 WRITTEN = {name: member for name, member in FORMATS.items() if member.encode is not None}
 every_format = pytest.mark.parametrize("member", FORMATS.values(), ids=FORMATS)
 every_written_format = pytest.mark.parametrize("member", WRITTEN.values(), ids=WRITTEN)
-patient = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+patient = settings(suppress_health_check=list(HealthCheck))
 
 
 def records(member: Format, data: bytes) -> list[Record]:

@@ -175,7 +175,7 @@ def assert_identified(spans: list[SpanRecord]) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDS)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_damage_is_an_input_error_or_other_spans(name: str, data: st.DataObject) -> None:
     member = FORMATS[name]

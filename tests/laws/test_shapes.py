@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from golden_cases import case_name, cases, plain
@@ -306,7 +306,6 @@ def test_a_reply_that_says_what_it_said_is_the_reply(case: Path) -> None:
 
 
 @pytest.mark.parametrize("case", SPOKEN, ids=case_name)
-@settings(max_examples=10)
 @given(said=sayings)
 def test_a_reworded_reply_says_what_it_was_given_and_keeps_the_rest(case: Path, said: Said) -> None:
     shape, reply = shape_of(case), reply_of(case)
@@ -327,7 +326,6 @@ def thoughts(answered: Answered) -> list[Reasoning]:
 
 
 @in_words
-@settings(max_examples=40)
 @given(reply=crooked_objects, said=sayings)
 def test_no_reply_is_too_strange_to_reword(shape: Shape, reply: Any, said: Said) -> None:
     wording = shape.wording
@@ -457,7 +455,6 @@ parameters_of_all = st.dictionaries(st.sampled_from(["temperature", "top_p", "se
 
 
 @pytest.mark.parametrize("shape", WRITTEN, ids=lambda shape: shape.name)
-@settings(max_examples=60)
 @given(data=st.data())
 def test_a_request_that_was_written_reads_the_same(shape: Shape, data: st.DataObject) -> None:
     assert shape.write_request is not None
@@ -482,7 +479,6 @@ def offered(tool: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("shape", WRITTEN, ids=lambda shape: shape.name)
-@settings(max_examples=60)
 @given(data=st.data())
 def test_a_reply_that_was_written_reads_the_same(shape: Shape, data: st.DataObject) -> None:
     assert shape.write_reply is not None

@@ -6,7 +6,7 @@ import functools
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.redact import policy
@@ -49,7 +49,6 @@ def test_what_is_none_is_not_completed() -> None:
     assert completed('{"a": [1, {"b') == '":null}]}'
 
 
-@settings(deadline=None)
 @given(DOCUMENTS, st.floats(0, 1))
 def test_no_word_is_left_and_what_is_left_is_the_beginning_of_a_document(document: dict[str, Any], part: float) -> None:
     engine = whole_engine()

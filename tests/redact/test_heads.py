@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.redact.engine import Engine
@@ -65,7 +65,6 @@ def engine(*, walking: bool = False) -> Engine:
     return made
 
 
-@settings(deadline=None, max_examples=150)
 @given(turns=TURNS)
 def test_what_is_replaced_never_depends_on_what_was_seen_before_or_on_the_way_it_took(
     turns: list[tuple[Any, Any]],
@@ -82,7 +81,6 @@ def test_what_is_replaced_never_depends_on_what_was_seen_before_or_on_the_way_it
     assert remembers.replaced == walks.replaced
 
 
-@settings(deadline=None, max_examples=60)
 @given(turns=TURNS)
 def test_of_a_conversation_that_grows_the_same_is_counted_every_time(turns: list[tuple[Any, Any]]) -> None:
     remembers = engine()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from counting import growth
 from reenact.contracts.detector import Detector
 from reenact.redact.engine import Engine
 from reenact.redact.fields import TOKEN_MARK
@@ -46,19 +47,16 @@ FILLERS = (
 ENGINE = Engine(salt="00" * 16, key=b"the store's own key", shared=False)
 
 
-def seconds(text: str) -> float:
-    """Measure the processor time of one search, without what is remembered."""
+def search(text: str) -> Callable[[], object]:
+    """Give one search, without what is remembered."""
     made = Engine(salt="00" * 16, key=b"the store's own key", shared=False)
-    began = time.thread_time()
-    made.text(text)
-    return time.thread_time() - began
+    return lambda: made.text(text)
 
 
 def of_length(unit: str, length: int) -> str:
     return (unit * (length // len(unit) + 1))[:length]
 
 
-@settings(deadline=None, max_examples=10)
 @given(
     anchor=st.sampled_from([*ANCHORS, *SHAPES]),
     filler=st.sampled_from(FILLERS),
@@ -67,26 +65,14 @@ def of_length(unit: str, length: int) -> str:
 )
 def test_no_repeated_anchor_makes_a_search_quadratic(anchor: str, filler: str, more: int, tail: str) -> None:
     unit = anchor + filler * more + tail
-    short, long = (min(seconds(of_length(unit, size)) for _ in range(2)) for size in (10_000, 40_000))
-    assert long < 12 * short + 0.1
-    assert long < 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("filler", FILLERS)
-@pytest.mark.parametrize("part", range(4))
-def test_no_anchor_at_all_takes_long_repeated(filler: str, part: int) -> None:
-    for anchor in [*ANCHORS, *SHAPES][part::4]:
-        took = seconds(of_length(anchor + filler, 20_000))
-        assert took < 1.5, (anchor, filler, took)
+    assert growth(lambda size: search(of_length(unit, size)), 5_000) < 3
 
 
 @pytest.mark.parametrize(
     "unit", ["%25", "\\u005c", "&amp;", "\\\\", '{"a":', "[", "=3D", "aGVsbG8gd29ybGQg" * 2, "é\u200b"]
 )
 def test_nothing_that_is_opened_makes_a_search_quadratic(unit: str) -> None:
-    short, long = (seconds(of_length(unit, size)) for size in (25_000, 100_000))
-    assert long < 12 * short + 0.1
+    assert growth(lambda size: search(of_length(unit, size)), 12_500) < 3
 
 
 COSTLY = Detector(name="costly", group="credentials", anchors=("zy",), pattern=r"zy[a-z]{0,4000}\d", after=4096)
@@ -96,9 +82,7 @@ SLOW: Plan = compiled("slow", [COSTLY])
 def test_a_text_that_takes_too_long_is_replaced_whole_and_counted() -> None:
     engine = Engine(SLOW, salt="00" * 16)
     text = "zy" * 100_000
-    began = time.thread_time()
     clean = engine.text(f"{SECRET} {text}")
-    assert time.thread_time() - began < 5
     assert clean == engine.token(UNSCANNED, f"{SECRET} {text}")
     assert engine.replaced == {UNSCANNED: 1}
     document = json.dumps({"a": text})

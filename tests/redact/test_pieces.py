@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.redact.engine import Engine
@@ -124,7 +124,6 @@ def test_a_secret_split_over_two_events_at_any_point_is_one_token(
         assert made.pieces(clean) == clean
 
 
-@settings(deadline=None)
 @given(
     shape=st.sampled_from(SHAPES),
     cuts=st.lists(st.integers(0, 900), max_size=12),
@@ -144,7 +143,6 @@ def test_a_secret_is_found_however_the_stream_is_cut(
     assert made.pieces(clean) == clean
 
 
-@settings(deadline=None)
 @given(order=st.lists(st.booleans(), min_size=1, max_size=40))
 def test_two_texts_that_take_turns_are_two_texts(order: list[bool]) -> None:
     """Neither hides the other's secret, and none is made of both."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.redact import policy
@@ -43,7 +43,6 @@ RULES = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(RULES, max_size=5), st.sampled_from(NAMES), PLACES)
 def test_the_last_rule_that_fits_decides(rules: list[Rule], name: str, place: Place) -> None:
     plan = compiled("x", DEFAULT.detectors, rules)
@@ -54,7 +53,6 @@ def test_the_last_rule_that_fits_decides(rules: list[Rule], name: str, place: Pl
     assert plan.whole(place) == wanted
 
 
-@settings(deadline=None)
 @given(st.lists(RULES, max_size=4), PLACES)
 def test_a_plan_that_says_it_is_uniform_is(rules: list[Rule], place: Place) -> None:
     plan = compiled("x", DEFAULT.detectors, rules)
@@ -64,7 +62,6 @@ def test_a_plan_that_says_it_is_uniform_is(rules: list[Rule], place: Place) -> N
             assert plan.action(name, place) == plan.action(name, Place())
 
 
-@settings(deadline=None)
 @given(WHERES, PLACES)
 def test_what_a_path_leads_to_includes_what_is_below(where: Where, place: Place) -> None:
     below = Place(
@@ -78,14 +75,12 @@ def test_what_a_path_leads_to_includes_what_is_below(where: Where, place: Place)
         assert where.fits(below)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(RULES, max_size=4), st.lists(RULES, max_size=4))
 def test_the_digest_names_what_a_plan_does(a: list[Rule], b: list[Rule]) -> None:
     first, second = (compiled("x", DEFAULT.detectors, rules) for rules in (a, b))
     assert (first.digest == second.digest) == (a == b)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["scan", "pseudonymise", "mask", "drop"]),
     st.lists(RULES.filter(lambda rule: not (rule.whole and rule.where.everywhere)), max_size=4),

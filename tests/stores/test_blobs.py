@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.errors import InputError
@@ -134,7 +134,6 @@ def keep() -> tuple[dict[str, bytes], Any, Any]:
 _VALUE = st.text(max_size=40) | st.text(st.characters(), max_size=40) | st.binary(max_size=40) | st.integers()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=8), _VALUE, max_size=5), st.integers(0, 30))
 def test_what_was_cut_is_put_back_to_the_byte(attributes: dict[str, Any], threshold: int) -> None:
     attributes.pop("reenact.blobs", None)

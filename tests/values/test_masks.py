@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -50,9 +49,7 @@ def test_the_setting_is_the_emitters_own() -> None:
     assert "reenact" in setting_of("[REDACTED]", "")
 
 
-def test_no_text_takes_long() -> None:
-    begun = time.monotonic()
+def test_no_text_is_too_long_to_be_searched() -> None:
     for text in ('"' * 10**6, "[" * 10**6, "[A_" * 10**5, "\\" * 10**6, "[Scrubbed due to '" * 10**4, '"a":"' * 10**5):
-        masks_in(text)
-        may_be(text, text)
-    assert time.monotonic() - begun < 5
+        assert masks_in(text) == []
+        assert not may_be(text, text)

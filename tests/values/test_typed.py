@@ -6,7 +6,6 @@ import enum
 import math
 import pathlib
 import sys
-import time as clock
 import uuid
 import zoneinfo
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
@@ -478,16 +477,3 @@ def test_an_exception_with_hostile_parts_is_still_written_down() -> None:
     record = typed.encode_exception(error)
     assert (record.message, record.state) == ("<raised RuntimeError>", None)
     assert isinstance(typed.decode_exception(record), Exception)
-
-
-@pytest.mark.bench
-def test_a_plain_dict_of_8_kb_takes_microseconds() -> None:
-    value = {
-        "rows": [{"role": "user", "text": "twelve words of it " * 4, "n": n, "x": [1, 2.5, None]} for n in range(65)]
-    }
-    assert 8_000 < len(compact(value)) < 10_000
-    rounds = 300
-    began = clock.perf_counter()
-    for _ in range(rounds):
-        typed.encode(value)
-    assert (clock.perf_counter() - began) / rounds < 200e-6
