@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -53,6 +54,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):  # its own mark comes later
                 item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Take what the tests are made of out of the garbage collector's sight: it is never garbage, and there is much."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

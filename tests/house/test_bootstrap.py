@@ -108,12 +108,14 @@ def pip_works(folder: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_ensurepip_is_enough(tmp_path: Path, bootstrap: Bootstrap) -> None:
     done = bootstrap(tmp_path / "made", lacks=(PIP, VIRTUALENV))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert pip_works(tmp_path / "made")
 
 
+@pytest.mark.slow
 def test_without_ensurepip_the_pip_of_this_python_installs_itself(
     tmp_path: Path, bootstrap: Bootstrap, wheel: Path
 ) -> None:
@@ -124,6 +126,7 @@ def test_without_ensurepip_the_pip_of_this_python_installs_itself(
     assert pip_works(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["environment", "file"])
 def test_without_any_pip_it_comes_from_the_configured_index(
     tmp_path: Path, bootstrap: Bootstrap, wheel: Path, where: str
@@ -158,6 +161,7 @@ def test_with_nothing_configured_the_message_says_what_to_do(tmp_path: Path, boo
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.slow
 def test_a_working_environment_is_kept(tmp_path: Path, bootstrap: Bootstrap) -> None:
     made = tmp_path / "made"
     command = [sys.executable, "-m", "venv", str(made)]

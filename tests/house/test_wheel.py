@@ -5,7 +5,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_package_and_only_them(root: Path, files: list[Path], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import http.client
 import importlib
 import io
@@ -56,9 +57,49 @@ PATHS = (
 )
 
 
+AS_IT_COMES = ("half", "pieces", "cut/pieces", "no/end", "slow/body")
+"""What a client that takes a body in pieces, or in an event loop, may see otherwise than its library's plainest one."""
+PLAINEST = ("requests", "urllib3", "urllib", "http.client", "httpx", "httpx2", "aiohttp")
+"""One client of each library."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A client, and what it asks for in one recording."""
+
+    client: str
+    paths: tuple[str, ...]
+    slow: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.client}{', the rest' if self.slow else ''}"
+
+    @property
+    def marks(self) -> tuple[pytest.MarkDecorator, ...]:
+        """The marks of the tests of this turn."""
+        return (pytest.mark.slow,) if self.slow else ()
+
+
+def turns() -> Iterator[Turn]:
+    """Divide clients and paths: each library asks for every path, its other clients for what comes in pieces."""
+    whole = (*PATHS, "dead")
+    for client in CLIENTS:
+        yield Turn(client, whole if client in PLAINEST else AS_IT_COMES)
+        if client not in PLAINEST:
+            yield Turn(client, tuple(path for path in whole if path not in AS_IT_COMES), slow=True)
+
+
+TURNS = list(turns())
+each_turn = pytest.mark.parametrize("turn", [pytest.param(turn, marks=turn.marks, id=str(turn)) for turn in TURNS])
+each_path = pytest.mark.parametrize(
+    ("turn", "path"),
+    [pytest.param(turn, path, marks=turn.marks, id=f"{turn}-{path}") for turn in TURNS for path in turn.paths],
+)
+
+
 @dataclass
 class Seen:
-    """What one client saw of every path: without us, recorded, replayed."""
+    """What one client saw of the paths of a turn: without us, recorded, replayed."""
 
     bare: dict[str, Any]
     did: Did
@@ -66,16 +107,21 @@ class Seen:
     asked: Counter[str] = field(default_factory=Counter[str])
 
 
-@pytest.fixture(scope="module", params=CLIENTS)
-def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    get, held = CLIENTS[request.param], Held(tmp_path_factory.mktemp("plain"))
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Turn], Seen]:
+    return functools.cache(lambda turn: taken(turn, tmp_path_factory.mktemp("plain")))
+
+
+def taken(turn: Turn, folder: Path) -> Seen:
+    """Take a turn bare, recorded and replayed."""
+    get, held = CLIENTS[turn.client], Held(folder)
     with Outside() as outside:
         dead = f"http://127.0.0.1:{closed_port()}/dead"
-        urls = {path: f"{outside.url}/{path}" for path in PATHS} | {"dead": dead}
+        urls = {path: dead if path == "dead" else f"{outside.url}/{path}" for path in turn.paths}
 
         def work() -> dict[str, Any]:
             # The slow ones are waited for together, but for aiohttp, whose own clock runs in a replay as well.
-            with ThreadPoolExecutor(1 if "aiohttp" in request.param else len(urls)) as pool:
+            with ThreadPoolExecutor(1 if "aiohttp" in turn.client else len(urls)) as pool:
                 found = {path: pool.submit(attempted, lambda url=url: get(url)) for path, url in urls.items()}
                 return {path: future.result() for path, future in found.items()}
 
@@ -86,14 +132,13 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Seen(bare, did, held.replay(did, work), asked)
 
 
-@pytest.mark.parametrize("path", [*PATHS, "dead"])
-def test_the_agent_sees_in_a_replay_what_it_saw(seen: Seen, path: str) -> None:
-    assert seen.did.value[path] == seen.again.value[path]
-
-
-@pytest.mark.parametrize("path", [*PATHS, "dead"])
-def test_recording_changes_nothing_of_what_the_agent_sees(seen: Seen, path: str) -> None:
-    assert steady(seen.did.value[path]) == steady(seen.bare[path])
+@each_path
+def test_the_agent_sees_in_a_recording_and_a_replay_what_it_sees_without(
+    seen: Callable[[Turn], Seen], turn: Turn, path: str
+) -> None:
+    took = seen(turn)
+    assert took.did.value[path] == took.again.value[path]
+    assert steady(took.did.value[path]) == steady(took.bare[path])
 
 
 def steady(value: Any) -> str:
@@ -102,12 +147,14 @@ def steady(value: Any) -> str:
     return re.sub(r"\d+|[A-Z][a-z]{2}, \S+ [A-Z][a-z]{2}", "#", repr(joined))
 
 
-def test_a_replay_is_the_same_and_one_request_is_one_call(seen: Seen) -> None:
-    assert seen.again.result is not None
-    assert seen.again.result.result == "same"
-    calls = [node for node in seen.did.calls if not node.call.request.url.endswith("/dead")]
-    assert Counter(f"{node.call.request.method} {path_of(node)}" for node in calls) == seen.asked
-    assert all(node.kind is CallKind.UNKNOWN and node.call.request.shape == "http" for node in seen.did.calls)
+@each_turn
+def test_a_replay_is_the_same_and_one_request_is_one_call(seen: Callable[[Turn], Seen], turn: Turn) -> None:
+    took = seen(turn)
+    assert took.again.result is not None
+    assert took.again.result.result == "same"
+    calls = [node for node in took.did.calls if not node.call.request.url.endswith("/dead")]
+    assert Counter(f"{node.call.request.method} {path_of(node)}" for node in calls) == took.asked
+    assert all(node.kind is CallKind.UNKNOWN and node.call.request.shape == "http" for node in took.did.calls)
 
 
 def path_of(node: Node) -> str:

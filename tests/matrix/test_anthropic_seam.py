@@ -17,13 +17,14 @@ from matrix.asking import Seen, drive, each, entered, fields, outcome, settled, 
 from matrix.exchange import Exchange
 from matrix.passing import Passed, client, ran, there_and_back
 from matrix.serving import Breaks, Provider, Reply, closed_port
-from matrix.whole import FIRST, Way, Whole, census, every, wrong
+from matrix.whole import Share, Whole, census, each_exchange, each_share, in_turn, shares, wrong
 from reenact.values.call import HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
 
 pytestmark = pytest.mark.older
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 FOUND = cassettes.golden("anthropic")
+SHARES = shares(FOUND)
 ASKED: dict[str, Any] = {
     "model": "stand-in-large-1",
     "max_tokens": 64,
@@ -126,21 +127,25 @@ async def read(made: Any) -> Seen:
 # own cases
 
 
-@pytest.fixture(scope="module", params=FIRST, ids=str)
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    way: Way = request.param
-    return every(FOUND, way, tmp_path_factory.mktemp("store"))
+@pytest.fixture(scope="module")
+def went(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Share], Whole]:
+    return in_turn(tmp_path_factory.mktemp("stores"))
 
 
-@pytest.mark.parametrize("exchange", FOUND, ids=lambda exchange: exchange.name)
+@each_exchange(SHARES)
 def test_an_exchange_replays_as_it_was(
-    whole: Whole, exchange: Exchange, record_property: Callable[[str, object], None]
+    went: Callable[[Share], Whole],
+    share: Share,
+    exchange: Exchange,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    record_property("counted", f"own cases on anthropic {anthropic.__version__} ({whole.way})")
-    assert wrong(exchange, whole) == []
+    record_property("counted", f"own cases on anthropic {anthropic.__version__} ({share.way})")
+    assert wrong(exchange, went(share)) == []
 
 
-def test_every_call_of_a_recording_is_answered_once(whole: Whole) -> None:
+@each_share(SHARES)
+def test_every_call_of_a_recording_is_answered_once(went: Callable[[Share], Whole], share: Share) -> None:
+    whole = went(share)
     assert whole.passed.is_whole(), (whole.passed.counts, whole.passed.unconsumed)
 
 

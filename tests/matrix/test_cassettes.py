@@ -7,33 +7,37 @@ import pytest
 
 from matrix import cassettes
 from matrix.exchange import Exchange
-from matrix.whole import FIRST, Way, Whole, census, every, wrong
+from matrix.whole import Share, Whole, census, each_exchange, each_share, in_turn, shares, wrong
 
 pytestmark = pytest.mark.older
 
 FOUND = cassettes.discovered()
 RUN = [exchange for exchange in FOUND if not exchange.excluded]
-ABSENT = pytest.param(None, marks=pytest.mark.skip(reason=cassettes.ABSENT), id="absent")
+SHARES = shares(RUN)
 
 
-@pytest.fixture(scope="module", params=FIRST, ids=str)
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    way: Way = request.param
-    return every(RUN, way, tmp_path_factory.mktemp("store"))
+@pytest.fixture(scope="module")
+def went(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Share], Whole]:
+    return in_turn(tmp_path_factory.mktemp("stores"))
 
 
-@pytest.mark.parametrize("exchange", RUN or [ABSENT], ids=lambda exchange: exchange.name)
+@each_exchange(SHARES)
 def test_a_strangers_exchange_replays_as_it_was(
-    whole: Whole, exchange: Exchange, record_property: Callable[[str, object], None]
+    went: Callable[[Share], Whole],
+    share: Share,
+    exchange: Exchange,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    record_property("counted", f"cassettes on openai {openai.__version__} ({whole.way})")
-    assert wrong(exchange, whole) == []
+    record_property("counted", f"cassettes on openai {openai.__version__} ({share.way})")
+    assert wrong(exchange, went(share)) == []
 
 
 @pytest.mark.skipif(not FOUND, reason=cassettes.ABSENT)
-def test_every_call_of_a_recording_is_answered_once(whole: Whole) -> None:
+@each_share(SHARES)
+def test_every_call_of_a_recording_is_answered_once(went: Callable[[Share], Whole], share: Share) -> None:
+    whole = went(share)
     assert whole.passed.is_whole(), (whole.passed.counts, whole.passed.unconsumed)
-    assert len(whole.passed.calls) >= 3 * len(RUN)
+    assert len(whole.passed.calls) >= 3 * len(share.exchanges)
 
 
 @pytest.mark.skipif(not FOUND, reason=cassettes.ABSENT)

@@ -16,30 +16,35 @@ from matrix.asking import Seen, ask, each, entered, fields, outcome, settled, ta
 from matrix.exchange import Exchange
 from matrix.passing import Passed, Program, client, ran, there_and_back
 from matrix.serving import Provider, Reply
-from matrix.whole import FIRST, WAYS, Way, Whole, census, every, wrong
+from matrix.whole import WAYS, Share, Whole, census, each_exchange, each_share, every, in_turn, shares, wrong
 
 pytestmark = pytest.mark.older
 
 FOUND = cassettes.golden()
+SHARES = shares(FOUND)
 ASKED: dict[str, Any] = {"model": "small-1", "messages": [{"role": "user", "content": "Where is parcel 4711?"}]}
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 
-@pytest.fixture(scope="module", params=FIRST, ids=str)
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    way: Way = request.param
-    return every(FOUND, way, tmp_path_factory.mktemp("store"))
+@pytest.fixture(scope="module")
+def went(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Share], Whole]:
+    return in_turn(tmp_path_factory.mktemp("stores"))
 
 
-@pytest.mark.parametrize("exchange", FOUND, ids=lambda exchange: exchange.name)
+@each_exchange(SHARES)
 def test_an_exchange_replays_as_it_was(
-    whole: Whole, exchange: Exchange, record_property: Callable[[str, object], None]
+    went: Callable[[Share], Whole],
+    share: Share,
+    exchange: Exchange,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    record_property("counted", f"own cases on openai {openai.__version__} ({whole.way})")
-    assert wrong(exchange, whole) == []
+    record_property("counted", f"own cases on openai {openai.__version__} ({share.way})")
+    assert wrong(exchange, went(share)) == []
 
 
-def test_every_call_of_a_recording_is_answered_once(whole: Whole) -> None:
+@each_share(SHARES)
+def test_every_call_of_a_recording_is_answered_once(went: Callable[[Share], Whole], share: Share) -> None:
+    whole = went(share)
     assert whole.passed.is_whole(), (whole.passed.counts, whole.passed.unconsumed)
 
 

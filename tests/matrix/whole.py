@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from matrix import cassettes
 from matrix.asking import ask, settled
 from matrix.exchange import Exchange
 from matrix.passing import Passed, client, ran, there_and_back
@@ -37,8 +40,54 @@ WAYS = (
     Way(asynchronous=False, in_pieces=True, carrier="otlp-proto"),
     Way(asynchronous=True, in_pieces=True, carrier="otlp-proto"),
 )
-FIRST = (WAYS[0], *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS[1:3]), WAYS[3])
-"""Parameters of tests: each choice of a way is made once, and what else they can be put together to is slow."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """The exchanges of a list that go one way, all in one recording."""
+
+    way: Way
+    exchanges: tuple[Exchange, ...]
+    slow: bool
+
+    def __str__(self) -> str:
+        return f"{self.way}{', the others' if self.slow and self.way in (WAYS[0], WAYS[3]) else ''}"
+
+    @property
+    def marks(self) -> tuple[pytest.MarkDecorator, ...]:
+        """The marks of the tests of this share."""
+        return (pytest.mark.slow,) if self.slow else ()
+
+
+def shares(exchanges: Sequence[Exchange]) -> list[Share]:
+    """Divide a list, so that every exchange goes one way, and of each kind of exchange every other goes the other way.
+
+    In the two ways each choice of a way is made once. What else exchange and way can be put together to is slow.
+    """
+    kinds = sorted(exchanges, key=lambda each: (each.api, each.streamed, each.status >= 400))
+    halves = tuple(kinds[::2]), tuple(kinds[1::2])
+    first = [Share(WAYS[0], halves[0], slow=False), Share(WAYS[3], halves[1], slow=False)]
+    others = [Share(WAYS[0], halves[1], slow=True), Share(WAYS[3], halves[0], slow=True)]
+    return [*first, *others, *(Share(way, tuple(exchanges), slow=True) for way in WAYS[1:3])]
+
+
+def each_share(divided: Sequence[Share]) -> pytest.MarkDecorator:
+    """Parametrize a test by `share`."""
+    return pytest.mark.parametrize("share", [pytest.param(each, marks=each.marks, id=str(each)) for each in divided])
+
+
+def each_exchange(divided: Sequence[Share]) -> pytest.MarkDecorator:
+    """Parametrize a test by `share` and by `exchange`, one of the share's."""
+    pairs = [(share, exchange) for share in divided for exchange in share.exchanges]
+    params = [pytest.param(*pair, marks=pair[0].marks, id=f"{pair[1].name}-{pair[0]}") for pair in pairs]
+    absent = pytest.param(None, None, marks=pytest.mark.skip(reason=cassettes.ABSENT), id="absent")
+    return pytest.mark.parametrize(("share", "exchange"), params or [absent])
+
+
+def in_turn(folder: Path) -> Callable[[Share], Whole]:
+    """Give what asks for the exchanges of a share when it is asked for the first time."""
+    numbers = itertools.count()
+    return functools.cache(lambda share: every(share.exchanges, share.way, folder / f"store-{next(numbers)}"))
 
 
 @dataclass(frozen=True, slots=True)
