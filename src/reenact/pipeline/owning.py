@@ -30,7 +30,8 @@ def owning(store: DirectoryStore, recording: str) -> Generator[None]:
         yield
     finally:
         if fd >= 0:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # the store may be gone by now, or read-only
+                path.unlink()
             os.close(fd)
 
 

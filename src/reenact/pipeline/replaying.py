@@ -26,6 +26,7 @@ from reenact.pipeline.family import injected
 from reenact.pipeline.injection import ended
 from reenact.pipeline.joining import Plan
 from reenact.pipeline.owning import owning
+from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.replay import ledger
@@ -199,7 +200,14 @@ def _run(
     stderr: IO[bytes] | None = None,
 ) -> int:
     try:
-        process = subprocess.Popen(list(argv), cwd=cwd, env=dict(environ), stdout=stdout, stderr=stderr)
+        process = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(environ),
+            stdout=stdout,
+            stderr=stderr,
+            preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls
+        )
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
     return ended(process)

@@ -198,7 +198,11 @@ class _Crew:
             said = parsed_or_none(worker.stdout.readline())
         except OSError as error:
             return {"error": f"its worker cannot be reached: {error.strerror}", "exit": 3}
-        return as_object(said) or {"error": "its worker died", "exit": 125}
+        if answer := as_object(said):
+            return answer
+        with suppress(OSError):
+            os.killpg(worker.pid, signal.SIGKILL)  # what it had started; it was not reaped, so the number is its own
+        return {"error": "its worker died", "exit": 125}
 
     def end(self) -> None:
         """End the workers, and where they were interrupted whatever they started."""
