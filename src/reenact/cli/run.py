@@ -14,7 +14,7 @@ from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
 from reenact.report.doctor import said
-from reenact.values.run import Grade, Run
+from reenact.values.run import Grade
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -69,7 +69,7 @@ def _tell(result: Recorded, *, quiet: bool) -> None:
         options.say(f"reenact: the recording is incomplete: {result.lost}")
     if not quiet:
         nothing = not result.runs and bool(result.lost)
-        for line in (*(() if nothing else _closing(result.runs, result.unfinished)), *_taken_in(*result.taken_in)):
+        for line in (*(() if nothing else _closing(result)), *_taken_in(*result.taken_in)):
             options.say(line)
     for report in result.reports:
         if report.dropped or report.waiting:
@@ -82,23 +82,26 @@ def _taken_in(spans: int, log_events: int) -> list[str]:
     return [f"reenact: {spans} spans and {log_events} log events of others were collected; `reenact ls` lists them"]
 
 
-def _closing(runs: tuple[Run, ...], unfinished: int) -> list[str]:
+def _closing(result: Recorded) -> list[str]:
+    runs = result.runs
     if not runs:
         return [
             "reenact: nothing was recorded: no model call over httpx or httpx2 and no declared function was seen",
             "reenact: a program that is not Python, or `python -I`, -E or -S, never loads the recorder",
         ]
     lines: list[str] = []
-    for run in runs[:20]:
+    if result.count > len(runs):
+        lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")
+    for run in runs:
         verdict = judge(run)
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items())
         lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {said(verdict)}")
         if verdict.grade is not Grade.EXACT:
             lines += [f"reenact:   {reason.call}: {reason.field}: {reason.lost}" for reason in verdict.reasons[:3]]
-    if len(runs) > 20:
-        lines.append(f"reenact: … and {len(runs) - 20} runs more; `reenact ls` lists them")
-    if unfinished:
-        lines.append(f"reenact: {unfinished} spans were still open when the program ended; they are kept as incomplete")
+    if result.unfinished:
+        lines.append(
+            f"reenact: {result.unfinished} spans were still open when the program ended; they are kept as incomplete"
+        )
     selector = "last" if len(runs) == 1 else max(runs, key=lambda run: run.started_ns).id[:12]
     lines.append(f"reenact: next: reenact show {selector}   reenact replay {selector}")
     return lines

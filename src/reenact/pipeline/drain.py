@@ -29,7 +29,9 @@ _EXIT_CODE = "process.exit.code"
 _QUICK_S = 1.0
 _NOTED_S = 0.0005
 """What noting a span in the index takes at most, on a slow machine."""
-_MOST_BUILT = 1000
+_MOST_BUILT = 100
+"""Runs that are kept as they were noted last: what a run is told by at its end, and no more."""
+_LATEST = 100
 _AT_ONCE = 100
 """Traces that are noted in one transaction."""
 
@@ -44,6 +46,8 @@ class Drained:
     damaged: list[str] = field(default_factory=list[str])
     journals: list[Salvaged] = field(default_factory=list[Salvaged])
     """What was found in the journals whose writers are gone."""
+    runs: dict[str, None] = field(default_factory=dict[str, None])
+    """The ids of the runs that were noted in the index, those noted last at the end."""
     made: int = 0
     """Spans that stand for others whose record was destroyed."""
 
@@ -301,16 +305,27 @@ class Drain:
                     continue
                 self._failed = error  # a damaged trace, told at the end, when everything else is done
             else:
-                self._built.update({run.id: run for run in runs})
+                for run in runs:
+                    self._built.pop(run.id, None)
+                    self.done.runs.pop(run.id, None)
+                    self._built[run.id], self.done.runs[run.id] = run, None
             for trace_id in batch:
                 self._due.pop(trace_id, None)
         while len(self._built) > _MOST_BUILT:
             del self._built[next(iter(self._built))]
         return True
 
-    def finish(self, exit_codes: Mapping[int, int] | None = None, *, within_s: float | None = None) -> list[Run]:
+    def finish(
+        self,
+        exit_codes: Mapping[int, int] | None = None,
+        *,
+        within_s: float | None = None,
+        latest: int | None = None,
+    ) -> list[Run]:
         """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not.
 
+        With `latest` no more than so many of them are given, those noted last, so that an end does not take as long as
+        all that was done before it; `done.runs` names all.
         With `within_s` all of it, sending included, takes about so many seconds at most; what is not carried then is
         left over, as if the process had been killed, and no run is given.
         """
@@ -332,6 +347,8 @@ class Drain:
             self.reports = self._post.close(left)
         if self._failed is not None:
             raise self._failed
+        if latest is not None:
+            return [run for run_id in [*self.done.runs][-latest:] for run in self._runs(run_id)] if latest else []
         return [run for trace_id in self.done.traces for run in self._runs(trace_id)]
 
     def _runs(self, trace_id: str) -> list[Run]:
@@ -359,11 +376,12 @@ def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
 def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
     """Carry the journals of processes that are gone, as every command does first; make a missing index again.
 
-    With `send` what waits for a backend that the environment names is tried for a moment, where it may be tried.
+    Of the runs that were in them the latest are given. With `send` what waits for a backend that the environment
+    names is tried for a moment, where it may be tried.
     """
     runs: list[Run] = []
     if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
-        runs = Drain(store, living=False, report=say).finish()
+        runs = Drain(store, living=False, report=say).finish(latest=_LATEST)
     if send:
         send_waiting(store, say)
     try:

@@ -30,6 +30,8 @@ from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 
 _POLL_S = 1.0
+_TOLD = 20
+"""So many runs are told of at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,9 @@ class Recorded:
     exit_code: int
     """As a shell would give it: 128 + n for a program that signal n killed."""
     runs: tuple[Run, ...] = ()
+    """The latest of its runs."""
+    count: int = 0
+    """How many runs there are in all."""
     unfinished: int = 0
     reports: tuple[Standing, ...] = ()
     taken_in: tuple[int, int] = (0, 0)
@@ -168,6 +173,7 @@ def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callab
     return Recorded(
         exit_code=_shell_code(code),
         runs=tuple(runs),
+        count=max(len(runs), len(kit.drain.done.runs)),
         unfinished=kit.drain.done.unfinished,
         reports=tuple(kit.drain.reports),
         taken_in=kit.collector.taken_in if kit.collector is not None else (0, 0),
@@ -187,7 +193,7 @@ def _finished(
             kit.collector.close()  # before the runs are built: what was sent may be a part of them
         if not store.journals.is_dir():
             return (), f"{store.journals} is gone, and with it what was recorded there"
-        runs = kit.drain.finish({pid: code})
+        runs = kit.drain.finish({pid: code}, latest=_TOLD)
     except KeyboardInterrupt:
         return (), "interrupted before all of it was carried into the store; `reenact recover` carries the rest"
     except Exception as error:  # noqa: BLE001 - the program did what it did

@@ -33,7 +33,7 @@ from reenact.values.blob import cut, is_cut, restored
 from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
-from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, note, storable
+from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.values.span import SpanRecord
 
 FOLDER = ".reenact"
@@ -270,6 +270,11 @@ class DirectoryStore:
                 return []
             rows = Search(database, filters).rows(newest, skip)
         return [Entry(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
+
+    def newest_of_process(self, recording: str, process: int) -> str | None:
+        """Give the id of the newest run that a process of a recording made; None where the index knows of none."""
+        with self._reading() as database:
+            return newest_of_process(database, recording, process) if database else None
 
     def explained(self, filters: Filters) -> list[str]:
         """Say how SQLite goes about a search, one step a line."""
