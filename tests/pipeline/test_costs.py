@@ -69,9 +69,7 @@ def kept(folder: Path, count: int) -> DirectoryStore:
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
-def test_the_end_of_a_process_whose_runs_were_carried_meanwhile(
-    tmp_path: Path, count: int, work: Counter[str]
-) -> None:
+def test_the_end_of_a_process_whose_runs_were_carried_meanwhile(tmp_path: Path, count: int, work: Counter[str]) -> None:
     made = Held(tmp_path).start()
     drain = Drain(made.store, recording=made.id)
     units(count)

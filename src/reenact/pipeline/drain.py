@@ -21,6 +21,7 @@ from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
+from reenact.values.room import is_refusal, refusal
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
@@ -142,7 +143,7 @@ class Drain:
             if self._late or not (written or self._affordable()):  # left over, for the next command
                 self._leave(tail)
             elif written:
-                tail.release()
+                self._release(tail)
             elif self._note(list(self._due)):  # noted first: what is in no journal has to be in the index
                 self._close(tail)
 
@@ -173,9 +174,16 @@ class Drain:
 
     def _leave(self, tail: Tail) -> None:
         """Note how far a journal was carried, for whoever carries the rest."""
-        if not self._recipients.get(_recording_of(tail.name)):  # else it was noted all along
+        if self._store.aside is None and not self._recipients.get(
+            _recording_of(tail.name)
+        ):  # else it was noted all along
             with suppress(OutboxUnusableError):
                 self._outbox.note_journals(tail.given)
+
+    def _release(self, tail: Tail) -> None:
+        """Do away with the files of a living process's journal that were carried whole, where this may be done."""
+        if self._store.aside is None:
+            tail.release()
 
     def _close(self, tail: Tail) -> None:
         """Be done with a journal. What was damaged is kept, for whoever can read more of it."""
@@ -185,6 +193,8 @@ class Drain:
         self.done.journals.append(found)
         if found.dropped:
             self._report(f"process {found.pid} could not write {found.dropped} records, or not whole; its runs say so")
+        if self._store.aside is not None:
+            return  # it stays where it is, for whoever can write there
         if tail.reader.damaged:
             self._set_aside(tail, f"{tail.reader.damaged} places in a journal are damaged; the rest was read")
         else:
@@ -200,6 +210,9 @@ class Drain:
 
     def _set_aside(self, tail: Tail, problem: str) -> None:
         self._tails.pop(tail.name, None)
+        if self._store.aside is not None:
+            self._report(f"{tail.path}: {problem}")
+            return
         for path in tail.files:
             aside = path.with_suffix(".damaged")
             with suppress(FileNotFoundError):
@@ -256,6 +269,8 @@ class Drain:
         before = tail.given.get(ended, 0)
         tail.given[ended] = before + len(spans)
         try:
+            if self._store.aside is not None:
+                return dict.fromkeys(self._store.append(spans))
             backends = self._recipients_of(_recording_of(tail.name))
             if not backends and not self._outbox.exists:
                 return dict.fromkeys(self._store.append(spans))
@@ -377,23 +392,45 @@ def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
     """Carry the journals of processes that are gone, as every command does first; make a missing index again.
 
     Of the runs that were in them the latest are given. With `send` what waits for a backend that the environment
-    names is tried for a moment, where it may be tried.
+    names is tried for a moment, where it may be tried. A store that cannot be written is read on from a temporary
+    folder beside it (`DirectoryStore.read_aside`), and this is said.
     """
+    if store.aside is not None:
+        return []  # it was done when this was begun
+    try:
+        return _carried(store, send=send)
+    except (InputError, OSError) as error:
+        if not is_refusal(error) or not store.read_aside():
+            raise
+        why = error if isinstance(error, OSError) else error.__cause__
+        said = why.strerror if isinstance(why, OSError) else why
+        say(f"{store.folder} cannot be written ({said}); it is read all the same, and left as it is")
+        return _carried(store, send=False)
+
+
+def _carried(store: DirectoryStore, *, send: bool) -> list[Run]:
     runs: list[Run] = []
+    indexed = store.indexed  # asked first: what is carried here begins an index of its own
     if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
+        if store.aside is None and (refused := refusal(store.folder)) is not None:
+            raise refused  # before anything is begun that could not be ended
         runs = Drain(store, living=False, report=say).finish(latest=_LATEST)
     if send:
         send_waiting(store, say)
     try:
-        if not store.indexed:
+        if not indexed and store.trace_ids():
             index_anew(store)
         store.probe_index()
         if left := note_taken_in(store, _QUICK_S):
             say(f"{left} traces or more have come in that are not in the index yet: `reenact store compact`")
     except IndexDamagedError as error:
+        if store.aside is None and (refused := refusal(store.folder)) is not None:
+            raise refused from error
         mended(store, error, say)
-    except InputError:
-        pass  # a damaged trace is told when it is asked for
+    except InputError as error:
+        if store.aside is None and is_refusal(error):
+            raise
+        # a damaged trace is told when it is asked for
     return runs
 
 

@@ -27,12 +27,14 @@ from reenact.pipeline.joining import InProcess
 from reenact.pipeline.owning import owning
 from reenact.pipeline.posting import undelivered
 from reenact.pipeline.recording import Recording, Setup
+from reenact.pipeline.replaying import own_store
 from reenact.pipeline.sources import Found
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
 from reenact.report.fix import judged_line
 from reenact.report.replay import first_line
+from reenact.stores.directory import DirectoryStore
 from reenact.stores.outbox import Outbox
 from reenact.values.assertion import Placed
 from reenact.values.judgement import FixJudgement
@@ -175,7 +177,8 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
     ledger.note("guard", enforced=False, how="audit hook only")
     policy = Policy.named(policies)
     recorded, branch = found.altered.run(found.run), found.altered.branch_in(Path(scratch))
-    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, store, branch=branch)
+    place = own_store(DirectoryStore(store)).folder
+    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, place, branch=branch)
     try:
         yield outcome
     except (Miss, SideEffectRefused):

@@ -21,7 +21,7 @@ from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
 from reenact.pipeline.counterpart import counterpart
-from reenact.pipeline.drain import Drain
+from reenact.pipeline.drain import Drain, say
 from reenact.pipeline.family import injected
 from reenact.pipeline.injection import ended
 from reenact.pipeline.joining import Plan
@@ -117,12 +117,20 @@ def replay(
     is altered the program is judged against the altered run. Raises `CannotJudge` where the program cannot be started,
     `UsageError` where a change fits no call.
     """
-    store.prepare()
+    store = own_store(store)
     scratch = Path(tempfile.mkdtemp(prefix="reenact-"))
     try:
         return _replay(found, argv, cwd, policy, store, scratch, start or printing())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def own_store(store: DirectoryStore) -> DirectoryStore:
+    """Give the store that a replay is kept in; where the one that is given cannot be written, one that goes with us."""
+    chosen = store.to_write_to()
+    if chosen is not store:
+        say(f"{store.folder} cannot be written: the run that this replay makes is not kept")
+    return chosen
 
 
 def printing(stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None) -> Start:

@@ -131,7 +131,8 @@ def replay_suite(
 
     `told` hears of each as it is done, on this thread. Raises `KeyboardInterrupt` after the workers were ended.
     """
-    store.prepare()
+    with suppress(InputError):  # each replay says where it is kept, or that it is not
+        store.prepare()
     crew = _Crew(min(jobs, len(items)), order, store)
     found: dict[int, Done] = {}
     with _terminated_as_interrupted():
