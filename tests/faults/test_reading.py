@@ -46,10 +46,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def digest(folder: Path) -> dict[str, str]:
-    """Say what a folder holds, names and bytes."""
+    """Say what a folder holds, names and bytes, but for what SQLite keeps beside a database that is open."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
         for path in sorted(folder.rglob("*"))
+        if not path.name.endswith(("-wal", "-shm"))
     }
 
 
