@@ -34,7 +34,7 @@ class ReenactInstrumentor(BaseInstrumentor):  # type: ignore[misc]  # the base i
 
         if self._recording is not None:
             recording.stop(self._recording)
-            embedded.carried(self._recording)
+            embedded.carried(self._recording, latest=0)
             self._recording = None
 
 

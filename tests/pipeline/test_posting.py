@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -261,3 +262,42 @@ def test_flushing_tells_the_truth_and_metrics_say_the_same(tmp_path: Path, recei
     assert (told["reenact.outbox.created"], told["reenact.outbox.exported"]) == (2, 1)
     assert told["reenact.outbox.waiting"] == 1
     assert "waiting, to be sent next time" in did.stderr
+
+
+# a backend that asked to be left alone
+
+
+def test_a_backend_that_asked_to_be_left_alone_is_left_alone_by_the_next_process(
+    held: Held, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.behave = lambda *_: (503, {"Retry-After": "3600"}, b"")
+    made = held.start()
+    drain = Drain(made.store, recording=made.id, backends=backends(receiver.url))
+    look_up("tea")
+    recording.stop(made)
+    drain.finish()
+    assert len(receiver.requests) == 1
+    receiver.behave = lambda *_: ACCEPTED
+    monkeypatch.setenv("REENACT_EXPORT", receiver.url)
+    send_waiting(DirectoryStore(held.store), sys.stderr.write, within_s=1.0)  # as `reenact status --flush` does
+    environ = {**os.environ, "REENACT_STORE": str(held.store)}
+    for words in (["ls"], ["run", "-q", "--", sys.executable, "-c", "import reenact; reenact.tool(abs)(1)"]):
+        done = subprocess.run([sys.executable, "-m", "reenact", *words], env=environ, check=False, capture_output=True)
+        assert done.returncode == 0
+    assert len(receiver.requests) == 1, "nobody sends to it, asked to try at once or not"
+    (backend,) = standing(held.store)
+    assert backend.waiting == backend.created > 2
+    (account,) = Outbox(held.store).accounts()
+    Outbox(held.store).asked(account.number, 0)
+    send_waiting(DirectoryStore(held.store), sys.stderr.write, within_s=5.0)
+    assert standing(held.store)[0].waiting == 0
+
+
+def test_an_outbox_of_before_knows_of_nobody_who_asked(held: Held, receiver: Receiver) -> None:
+    made = held.start()
+    drain = Drain(made.store, recording=made.id, backends=backends(receiver.url))
+    look_up("tea")
+    recording.stop(made)
+    drain.finish()
+    (account,) = Outbox(held.store).accounts()
+    assert Outbox(held.store).asked_until(account.number) == 0

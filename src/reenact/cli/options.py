@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,22 @@ as_json = click.option(
 store_folder = click.option(
     "--store",
     "folder",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),  # what cannot be read is told by whoever reads it
     help="The store's folder. Default: REENACT_STORE, else the nearest .reenact at or above here.",
 )
 
 
 def store(folder: Path | None) -> DirectoryStore:
     """Find the store that a command works on."""
-    return DirectoryStore(folder or locate(Path.cwd(), dict(os.environ)))
+    return DirectoryStore(folder or locate(_here(), dict(os.environ)))
+
+
+def _here() -> Path:
+    """Give the working directory, or the one for temporary files where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(tempfile.gettempdir())
 
 
 def show(lines: Iterable[str], *, err: bool = False) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from reenact.cli import options
+from reenact.errors import InputError
 from reenact.graph.verdict import facts, judge
-from reenact.pipeline.injection import program, record
+from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
 from reenact.report.doctor import said
-from reenact.values.run import Grade, Run
+from reenact.values.run import Grade
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -22,6 +24,7 @@ from reenact.values.run import Grade, Run
 @click.option("--tenant", help="Which customer it belongs to; on every span as reenact.tenant.")
 @click.option("--policy", metavar="FILE", default="", help="The redaction policy: a TOML file (docs/policies.md).")
 @click.option("--collect", is_flag=True, help="Take in what other instrumentations and languages in it send over OTLP.")
+@click.option("--strict", is_flag=True, help="Exit 3 where the run is not recorded whole; without a store, before it.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing at the end.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
@@ -31,26 +34,46 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     tenant: str | None,
     policy: str,
     collect: bool,
+    strict: bool,
     quiet: bool,
     command: tuple[str, ...],
 ) -> None:
     """Record COMMAND, any Python program, with no change to its code.
 
-    Its standard streams and its exit code are its own; what we say goes to stderr, at the end. Spans go to the local
+    Its standard streams and its exit code are its own; what we say goes to stderr, at the end. So they are where the
+    store cannot be used: it is said, and COMMAND runs unrecorded, unless --strict is given. Spans go to the local
     store, and to every backend that OTEL_EXPORTER_OTLP_ENDPOINT or REENACT_EXPORT names.
     """
     identity = {name: value for name, value in (("user", user), ("session", session), ("tenant", tenant)) if value}
     store = options.store(folder)
     result = record(
-        program(command), store, identity, lambda line: options.say(f"reenact: {line}"), policy, collect=collect
+        program(command),
+        store,
+        identity,
+        lambda line: options.say(f"reenact: {line}"),
+        policy,
+        collect=collect,
+        strict=strict,
     )
+    with suppress(Exception):  # a closed standard error, for one: the exit code is the program's all the same
+        _tell(result, quiet=quiet)
+    if strict and (result.lost or not result.runs):
+        with suppress(Exception):
+            options.say(f"reenact: --strict: the run is not recorded whole; the program ended with {result.exit_code}")
+        sys.exit(InputError.exit_code)
+    sys.exit(result.exit_code)
+
+
+def _tell(result: Recorded, *, quiet: bool) -> None:
+    if result.lost:
+        options.say(f"reenact: the recording is incomplete: {result.lost}")
     if not quiet:
-        for line in (*_closing(result.runs, result.unfinished), *_taken_in(*result.taken_in)):
+        nothing = not result.runs and bool(result.lost)
+        for line in (*(() if nothing else _closing(result)), *_taken_in(*result.taken_in)):
             options.say(line)
     for report in result.reports:
         if report.dropped or report.waiting:
             options.say(f"reenact: {undelivered(report)}")
-    sys.exit(result.exit_code)
 
 
 def _taken_in(spans: int, log_events: int) -> list[str]:
@@ -59,23 +82,26 @@ def _taken_in(spans: int, log_events: int) -> list[str]:
     return [f"reenact: {spans} spans and {log_events} log events of others were collected; `reenact ls` lists them"]
 
 
-def _closing(runs: tuple[Run, ...], unfinished: int) -> list[str]:
+def _closing(result: Recorded) -> list[str]:
+    runs = result.runs
     if not runs:
         return [
             "reenact: nothing was recorded: no model call over httpx or httpx2 and no declared function was seen",
             "reenact: a program that is not Python, or `python -I`, -E or -S, never loads the recorder",
         ]
     lines: list[str] = []
-    for run in runs[:20]:
+    if result.count > len(runs):
+        lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")
+    for run in runs:
         verdict = judge(run)
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items())
         lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {said(verdict)}")
         if verdict.grade is not Grade.EXACT:
             lines += [f"reenact:   {reason.call}: {reason.field}: {reason.lost}" for reason in verdict.reasons[:3]]
-    if len(runs) > 20:
-        lines.append(f"reenact: … and {len(runs) - 20} runs more; `reenact ls` lists them")
-    if unfinished:
-        lines.append(f"reenact: {unfinished} spans were still open when the program ended; they are kept as incomplete")
+    if result.unfinished:
+        lines.append(
+            f"reenact: {result.unfinished} spans were still open when the program ended; they are kept as incomplete"
+        )
     selector = "last" if len(runs) == 1 else max(runs, key=lambda run: run.started_ns).id[:12]
     lines.append(f"reenact: next: reenact show {selector}   reenact replay {selector}")
     return lines

@@ -22,6 +22,7 @@ Place: TypeAlias = Callable[["Message"], "list[tuple[str, bytes]]"]
 MOST_FIELDS = 1_000_000
 """Groups, scopes, records and other fields around these that a request may have; in JSON, items of all its lists."""
 _WORTH_COUNTING = 2 << 20
+_MOST_SAID = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,12 @@ def take(body: bytes, signal: Signal, *, is_json: bool, decoding: Decoding) -> T
     kind = _kinds()[signal]
     if not is_json:
         _count(body)
-    message: Any = read_json(body, kind, MOST_FIELDS) if is_json else _parsed(body, kind)
+    message: Any
+    rejected: Mapping[str, int] = {}
+    if is_json:
+        message, rejected = read_json(body, kind, MOST_FIELDS)
+    else:
+        message = _parsed(body, kind)
     data = message.SerializeToString() if is_json else body
     if is_json:
         _parsed(data, kind)  # what is nested deeper than protobuf allows could be written and never be read
@@ -59,17 +65,20 @@ def take(body: bytes, signal: Signal, *, is_json: bool, decoding: Decoding) -> T
         decoding.redact(message)
         data = message.SerializeToString()
     if signal == "logs":
-        return _logs(message, data, decoding)
-    rejected = _reject(message)
-    if rejected:
+        return _logs(message, data, decoding, rejected)
+    if without_ids := _reject(message):
+        rejected = {**rejected, **without_ids}
         data = message.SerializeToString()
     traces, count, data = _sorted(message, data)
-    why = ", ".join(f"{number} {what}" for what, number in rejected.items())
-    lost = sum(rejected.values())
+    why, lost = _why(rejected), sum(rejected.values())
     if not count:
         return Taken(frames=(), accepted=0, rejected=lost, why=why)
     frame = frames.framed(frames.SPANS, data, traces, records=count, time_ns=time.time_ns())
     return Taken(frames=(frame,), accepted=count, rejected=lost, why=why)
+
+
+def _why(rejected: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in rejected.items())[:_MOST_SAID]
 
 
 def _count(body: bytes) -> None:
@@ -132,7 +141,7 @@ def _sorted(request: Any, data: bytes) -> tuple[list[bytes], int, bytes]:
     return list(dict.fromkeys(ids)), len(ids), data
 
 
-def _logs(request: Any, data: bytes, decoding: Decoding) -> Taken:
+def _logs(request: Any, data: bytes, decoding: Decoding, rejected: Mapping[str, int]) -> Taken:
     """Make a frame for the log records of each trace; those that name none belong to one all the same."""
     try:
         parts = list(envelopes.parts(data))
@@ -148,7 +157,7 @@ def _logs(request: Any, data: bytes, decoding: Decoding) -> Taken:
         frames.framed(frames.LOGS, envelopes.joined(found), [trace], records=len(found), time_ns=now)
         for trace, found in by_trace.items()
     )
-    return Taken(frames=made, accepted=len(parts))
+    return Taken(frames=made, accepted=len(parts), rejected=sum(rejected.values()), why=_why(rejected))
 
 
 def _kinds() -> Mapping[Signal, Any]:

@@ -32,15 +32,36 @@ _OBJECTS = 4
 
 class _Local(threading.local):
     left = 0
+    """How many more items of lists may come."""
+    rejected: dict[str, int] | None = None
+    """Spans and log records that are left out, counted by what is wrong with them; None where none may be."""
 
 
 _local = _Local()
-"""How many more items of lists may come."""
+_RECORDS: Mapping[str, str] = {"Span": "spans", "LogRecord": "log records"}
+_WITHIN = frozenset({"ResourceSpans", "ScopeSpans", "ResourceLogs", "ScopeLogs", *_RECORDS})
+"""What is left out as a whole where a number in it is none; what it holds is counted."""
 
 
-def read_json(body: bytes, kind: type[M], most: int) -> M:
-    """Read a message from its JSON, with `most` items in all its lists together. Raises `Refusal`."""
-    _local.left = most
+class NoNumberError(ValueError):
+    """What stands where a number should be is none, or does not fit."""
+
+
+def read_json(body: bytes, kind: type[M], most: int) -> tuple[M, Mapping[str, int]]:
+    """Read a message from its JSON, with `most` items in all its lists together.
+
+    A number that is none, or does not fit, costs the span or log record that it is in: gives the message, and how many
+    were left out by what is wrong with them. Raises `Refusal`.
+    """
+    try:
+        return _read(body, kind, most, None), {}
+    except NoNumberError:  # read once more, each record by itself: this costs twice as much, and is rare
+        rejected: dict[str, int] = {}
+        return _read(body, kind, most, rejected), rejected
+
+
+def _read(body: bytes, kind: type[M], most: int, rejected: dict[str, int] | None) -> M:
+    _local.left, _local.rejected = most, rejected
     if body.count(b"{") + body.count(b"[") > _OBJECTS * most:  # those in texts count as well: there is room for them
         raise too_many(_OBJECTS * most)
     try:
@@ -53,7 +74,15 @@ def read_json(body: bytes, kind: type[M], most: int) -> M:
         raise malformed("a value is nested too deep") from None
     except _TooManyError:
         raise too_many(most) from None
-    except (TypeError, ValueError, OverflowError) as error:
+    except NoNumberError as error:
+        if rejected is None:
+            raise
+        raise malformed(str(error)[:200]) from None
+    except ValueError as error:  # protobuf's own: what was read does not fit
+        if rejected is None:
+            raise NoNumberError(str(error)) from None
+        raise malformed(str(error)[:200]) from None
+    except (TypeError, OverflowError) as error:
         raise malformed(str(error)[:200]) from None
 
 
@@ -93,7 +122,12 @@ def _readers(descriptor: Descriptor) -> Mapping[str, tuple[str, Reader]]:
     found: dict[str, tuple[str, Reader]] = {}
     for field in descriptor.fields:
         one = _reader(field)
-        reader = functools.partial(_each, one) if field.is_repeated else one
+        reader: Reader = one
+        if field.is_repeated:
+            kind = field.message_type
+            reader = functools.partial(_each, one)
+            if kind is not None and kind.name in _WITHIN:
+                reader = functools.partial(_each_by_itself, one, kind)
         found[field.name] = found[field.json_name] = (field.name, reader)
     return found
 
@@ -126,6 +160,46 @@ def _each(one: Reader, told: Any) -> list[Any]:
     return [one(item) for item in items]
 
 
+def _each_by_itself(one: Reader, kind: Descriptor, told: Any) -> list[Any]:
+    """Read items of which each may be left out for a number."""
+    rejected = _local.rejected
+    if rejected is None or not isinstance(told, list):
+        return _each(one, told)
+    found: list[Any] = []
+    for item in cast("list[Any]", told):
+        try:
+            made = _each(one, [item])[0]
+            kind._concrete_class(**made)  # noqa: SLF001 - the message's class; a number that does not fit is told here
+        except NoNumberError as error:
+            _reject(kind, item, str(error), rejected)
+        except ValueError as error:
+            if not str(error).startswith("Value out of range"):
+                raise
+            _reject(kind, item, str(error), rejected)
+        else:
+            found.append(made)
+    return found
+
+
+def _reject(kind: Descriptor, item: Any, why: str, rejected: dict[str, int]) -> None:
+    """Count the records in what is left out."""
+    what = _RECORDS["LogRecord" if "Log" in kind.name else "Span"]
+    known = next((said for said in rejected if said.startswith(what)), None)  # the first is told of, of many
+    said = known or f"{what} with a number that is none or does not fit, such as {why[:120]}"
+    rejected[said] = rejected.get(said, 0) + _records_in(item)
+
+
+def _records_in(item: Any) -> int:
+    if not isinstance(item, dict):
+        return 0
+    held = cast("dict[str, Any]", item)
+    lists = [held[name] for name in _LISTS if isinstance(held.get(name), list)]
+    return sum(_records_in(each) for some in lists for each in some) if lists else 1
+
+
+_LISTS = ("scopeSpans", "scope_spans", "spans", "scopeLogs", "scope_logs", "logRecords", "log_records")
+
+
 def _text(told: Any) -> str:
     if not isinstance(told, str):
         raise TypeError(f"expected a string, found {type(told).__name__}")
@@ -142,16 +216,22 @@ def _whole(told: Any) -> int:
     if isinstance(told, int) and not isinstance(told, bool):
         return told
     if isinstance(told, str) and len(told) < 24:
-        return int(told)
+        try:
+            return int(told)
+        except ValueError:
+            raise NoNumberError(f"expected a whole number, found {told!r}") from None
     if isinstance(told, float) and told.is_integer():
         return int(told)
-    raise TypeError(f"expected a whole number, found {type(told).__name__}")
+    raise NoNumberError(f"expected a whole number, found {type(told).__name__}")
 
 
 def _double(told: Any) -> float:
     if isinstance(told, int | float | str) and not isinstance(told, bool):
-        return float(told)
-    raise TypeError(f"expected a number, found {type(told).__name__}")
+        try:
+            return float(told)
+        except (ValueError, OverflowError):
+            raise NoNumberError(f"expected a number, found {str(told)[:40]!r}") from None
+    raise NoNumberError(f"expected a number, found {type(told).__name__}")
 
 
 def _enum(enum: EnumDescriptor, told: Any) -> int:

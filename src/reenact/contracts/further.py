@@ -60,6 +60,10 @@ class Further(Protocol):
         """
         ...
 
+    def read_aside(self) -> bool:
+        """From here on write to a temporary folder what a reader has to write. False where that is no help."""
+        ...
+
     def parcel(self, parcel: Parcel) -> list[SpanRecord]:
         """Read a parcel again. Raises `ParcelGoneError`, or another `InputError`."""
         ...

@@ -33,6 +33,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from reenact.demo import policies, wire
 from reenact.demo.script import Question, Refuses, Says, Script, Served
+from reenact.pipeline.parentage import bound_to_us
 from reenact.values.json import Json, compact, parsed_or_none
 
 if TYPE_CHECKING:
@@ -291,7 +292,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _surround(stand_in: StandIn, command: list[str]) -> int:
     try:
-        code = subprocess.run(command, env=os.environ | stand_in.environment, check=False).returncode
+        environ = os.environ | stand_in.environment
+        code = subprocess.run(command, env=environ, check=False, preexec_fn=bound_to_us()).returncode
     except OSError as error:
         sys.stderr.write(f"{command[0]}: cannot be started ({error.strerror})\n")
         return 127

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from reenact.demo.provider import StandIn
 from reenact.errors import InputError
+from reenact.pipeline.parentage import bound_to_us
 from reenact.report.safe import fitted
 
 SLIP = 0.35
@@ -121,7 +122,13 @@ class Story:
         script = _LIVE_SCRIPT.format(agent=str(self._agent), tries=_LIVE)
         environ = {**os.environ, **provider.environment, "CLEANUP_DATA": ""}
         done = subprocess.run(
-            [sys.executable, "-c", script], env=environ, cwd=self._folder, capture_output=True, text=True, check=True
+            [sys.executable, "-c", script],
+            env=environ,
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            check=True,
+            preexec_fn=bound_to_us(),
         )
         self.told.live_reproduced = int(done.stdout.strip().splitlines()[-1])
         self._say(
@@ -152,6 +159,7 @@ class Story:
             capture_output=True,
             text=True,
             check=False,
+            preexec_fn=bound_to_us(),
         )
         if done.returncode:
             raise InputError("the demo", f"a replay failed: {done.stderr.strip().splitlines()[-1:]}")
@@ -213,6 +221,7 @@ class Story:
             capture_output=True,
             text=True,
             check=False,
+            preexec_fn=bound_to_us(),
         )
 
 

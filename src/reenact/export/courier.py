@@ -26,6 +26,8 @@ from reenact.values.span import SpanRecord
 
 TOO_LARGE, GONE, ABSENT = "too large", "no longer in the store", "not taken by this backend"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
+_LONGEST_ASKED_S = 24 * 3600.0
+"""A backend that asks for more than a day means something else."""
 _SETTING_PAUSE_S = 60.0
 """After an answer that only another setting changes."""
 _PERHAPS_OVER = 5
@@ -82,7 +84,7 @@ class Courier:
         self.reason = ""
         """What went wrong last."""
         self.asked_until = 0
-        """Until when the backend asked to be left alone, in nanoseconds since the epoch."""
+        """Until when the backend asked this process to leave it alone, in nanoseconds since the epoch."""
         self._absent_until = 0.0
         """Until when, by the monotonic clock, it is taken to have no endpoint for what this brings."""
 
@@ -90,10 +92,11 @@ class Courier:
         """Make one request, or a few smaller ones of it. True where there may be more to do at once.
 
         Nothing is sent while the backend is to be left alone, unless `force` has it tried all the same; a `Retry-After`
-        of its own is kept to. Raises `InputError` where the outbox or the store cannot be used.
+        of its own is kept to, whichever process was told it. Raises `InputError` where the outbox or the store cannot
+        be used.
         """
         now = time.time_ns()
-        if now < self.asked_until or (not force and now < self._outbox.patience(self.number)[1]):
+        if now < self._asked_until() or (not force and now < self._outbox.patience(self.number)[1]):
             return False
         with self._outbox.sending(self.number) as alone:
             if not alone:
@@ -106,8 +109,12 @@ class Courier:
 
     def next_try_s(self) -> float:
         """Say in how many seconds the backend may be tried again; 0 for now."""
-        ns = max(self.asked_until, self._outbox.patience(self.number)[1]) - time.time_ns()
+        ns = max(self._asked_until(), self._outbox.patience(self.number)[1]) - time.time_ns()
         return max(0.0, ns / 1e9)
+
+    def _asked_until(self) -> int:
+        """Say until when the backend asked to be left alone: this process, or one before it or beside it."""
+        return max(self.asked_until, self._outbox.asked_until(self.number))
 
     def _deliver(self, owed: Sequence[Owed]) -> bool:
         leaving: list[Leaving] = []
@@ -185,8 +192,9 @@ class Courier:
             pause = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(tries, 30))
         pause *= 1 - _random.random() / 2
         if after_s is not None:
-            pause = after_s
-            self.asked_until = time.time_ns() + int(after_s * 1e9)
+            pause = min(after_s, _LONGEST_ASKED_S)
+            self.asked_until = time.time_ns() + int(min(after_s, _LONGEST_ASKED_S) * 1e9)
+            self._outbox.asked(self.number, self.asked_until)
         self.reason = reason
         self._outbox.failed(self.number, reason, time.time_ns() + int(pause * 1e9), tries=tries + 1)
 

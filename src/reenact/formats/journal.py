@@ -306,7 +306,7 @@ class Reader:
             name=end.get("name", start["name"]),
             kind=start["kind"],
             start_ns=start["ns"],
-            end_ns=end["ns"],
+            end_ns=max(start["ns"], end["ns"]),
             status=end.get("status", 0),
             status_message=end.get("message", ""),
             attributes=_told_once(opened.attributes | _untagged(end["attributes"])),

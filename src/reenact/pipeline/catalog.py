@@ -124,7 +124,14 @@ def entry(run: Run) -> Entry:
         entries=entries(run),
         commits=commits(run),
         uses=tuple(uses(run)),
+        process=process(run),
     )
+
+
+def process(run: Run) -> int | None:
+    """Give the number of the process that a run of ours is of."""
+    pid = run.nodes[0].span.resource.attributes.get("process.pid") if run.nodes and run.recording else None
+    return pid if isinstance(pid, int) else None
 
 
 def uses(run: Run) -> Iterator[ToolUse]:

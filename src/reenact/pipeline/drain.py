@@ -20,6 +20,7 @@ from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
+from reenact.values.room import is_refusal, refusal
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
@@ -32,7 +33,9 @@ _EXIT_CODE = "process.exit.code"
 _QUICK_S = 1.0
 _NOTED_S = 0.0005
 """What noting a span in the index takes at most, on a slow machine."""
-_MOST_BUILT = 1000
+_MOST_BUILT = 100
+"""Runs that are kept as they were noted last: what a run is told by at its end, and no more."""
+_LATEST = 100
 _AT_ONCE = 100
 """Traces that are noted in one transaction."""
 
@@ -47,6 +50,8 @@ class Drained:
     damaged: list[str] = field(default_factory=list[str])
     journals: list[Salvaged] = field(default_factory=list[Salvaged])
     """What was found in the journals whose writers are gone."""
+    runs: dict[str, None] = field(default_factory=dict[str, None])
+    """The ids of the runs that were noted in the index, those noted last at the end."""
     made: int = 0
     """Spans that stand for others whose record was destroyed."""
 
@@ -141,7 +146,7 @@ class Drain:
             if self._late or not (written or self._affordable()):  # left over, for the next command
                 self._leave(tail)
             elif written:
-                tail.release()
+                self._release(tail)
             elif self._note(list(self._due)):  # noted first: what is in no journal has to be in the index
                 self._close(tail)
 
@@ -172,9 +177,16 @@ class Drain:
 
     def _leave(self, tail: Tail) -> None:
         """Note how far a journal was carried, for whoever carries the rest."""
-        if not self._recipients.get(_recording_of(tail.name)):  # else it was noted all along
+        if self._store.aside is None and not self._recipients.get(
+            _recording_of(tail.name)
+        ):  # else it was noted all along
             with suppress(OutboxUnusableError):
                 self._outbox.note_journals(tail.given)
+
+    def _release(self, tail: Tail) -> None:
+        """Do away with the files of a living process's journal that were carried whole, where this may be done."""
+        if self._store.aside is None:
+            tail.release()
 
     def _close(self, tail: Tail) -> None:
         """Be done with a journal. What was damaged is kept, for whoever can read more of it."""
@@ -184,6 +196,8 @@ class Drain:
         self.done.journals.append(found)
         if found.dropped:
             self._report(f"process {found.pid} could not write {found.dropped} records, or not whole; its runs say so")
+        if self._store.aside is not None:
+            return  # it stays where it is, for whoever can write there
         if tail.reader.damaged:
             self._set_aside(tail, f"{tail.reader.damaged} places in a journal are damaged; the rest was read")
         else:
@@ -199,6 +213,9 @@ class Drain:
 
     def _set_aside(self, tail: Tail, problem: str) -> None:
         self._tails.pop(tail.name, None)
+        if self._store.aside is not None:
+            self._report(f"{tail.path}: {problem}")
+            return
         for path in tail.files:
             aside = path.with_suffix(".damaged")
             with suppress(FileNotFoundError):
@@ -255,6 +272,8 @@ class Drain:
         before = tail.given.get(ended, 0)
         tail.given[ended] = before + len(spans)
         try:
+            if self._store.aside is not None:
+                return dict.fromkeys(self._store.append(spans))
             backends = self._recipients_of(_recording_of(tail.name))
             if not backends and not self._outbox.exists:
                 return dict.fromkeys(self._store.append(spans))
@@ -304,16 +323,27 @@ class Drain:
                     continue
                 self._failed = error  # a damaged trace, told at the end, when everything else is done
             else:
-                self._built.update({run.id: run for run in runs})
+                for run in runs:
+                    self._built.pop(run.id, None)
+                    self.done.runs.pop(run.id, None)
+                    self._built[run.id], self.done.runs[run.id] = run, None
             for trace_id in batch:
                 self._due.pop(trace_id, None)
         while len(self._built) > _MOST_BUILT:
             del self._built[next(iter(self._built))]
         return True
 
-    def finish(self, exit_codes: Mapping[int, int] | None = None, *, within_s: float | None = None) -> list[Run]:
+    def finish(
+        self,
+        exit_codes: Mapping[int, int] | None = None,
+        *,
+        within_s: float | None = None,
+        latest: int | None = None,
+    ) -> list[Run]:
         """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not.
 
+        With `latest` no more than so many of them are given, those noted last, so that an end does not take as long as
+        all that was done before it; `done.runs` names all.
         With `within_s` all of it, sending included, takes about so many seconds at most; what is not carried then is
         left over, as if the process had been killed, and no run is given.
         """
@@ -335,6 +365,8 @@ class Drain:
             self.reports = self._post.close(left)
         if self._failed is not None:
             raise self._failed
+        if latest is not None:
+            return [run for run_id in [*self.done.runs][-latest:] for run in self._runs(run_id)] if latest else []
         return [run for trace_id in self.done.traces for run in self._runs(trace_id)]
 
     def _runs(self, trace_id: str) -> list[Run]:
@@ -362,23 +394,46 @@ def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
 def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
     """Carry the journals of processes that are gone, as every command does first; make a missing index again.
 
-    With `send` what waits for a backend that the environment names is tried for a moment, where it may be tried.
+    Of the runs that were in them the latest are given. With `send` what waits for a backend that the environment
+    names is tried for a moment, where it may be tried. A store that cannot be written is read on from a temporary
+    folder beside it (`DirectoryStore.read_aside`), and this is said.
     """
+    if store.aside is not None:
+        return []  # it was done when this was begun
+    try:
+        return _carried(store, send=send)
+    except (InputError, OSError) as error:
+        if not is_refusal(error) or not store.read_aside():
+            raise
+        why = error if isinstance(error, OSError) else error.__cause__
+        said = why.strerror if isinstance(why, OSError) else why
+        say(f"{store.folder} cannot be written ({said}); it is read all the same, and left as it is")
+        return _carried(store, send=False)
+
+
+def _carried(store: DirectoryStore, *, send: bool) -> list[Run]:
     runs: list[Run] = []
+    indexed = store.indexed  # asked first: what is carried here begins an index of its own
     if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
-        runs = Drain(store, living=False, report=say).finish()
+        if store.aside is None and (refused := refusal(store.folder)) is not None:
+            raise refused  # before anything is begun that could not be ended
+        runs = Drain(store, living=False, report=say).finish(latest=_LATEST)
     if send:
         send_waiting(store, say)
     try:
-        if not store.indexed:
+        if not indexed and store.trace_ids():
             index_anew(store)
         store.probe_index()
         if left := note_taken_in(store, _QUICK_S):
             say(f"{left} traces or more have come in that are not in the index yet: `reenact store compact`")
     except IndexDamagedError as error:
+        if store.aside is None and (refused := refusal(store.folder)) is not None:
+            raise refused from error
         mended(store, error, say)
-    except InputError:
-        pass  # a damaged trace is told when it is asked for
+    except InputError as error:
+        if store.aside is None and is_refusal(error):
+            raise
+        # a damaged trace is told when it is asked for
     return runs
 
 

@@ -27,12 +27,14 @@ from reenact.pipeline.joining import InProcess
 from reenact.pipeline.owning import owning
 from reenact.pipeline.posting import undelivered
 from reenact.pipeline.recording import Recording, Setup
+from reenact.pipeline.replaying import own_store
 from reenact.pipeline.sources import Found
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
 from reenact.report.fix import judged_line
 from reenact.report.replay import first_line
+from reenact.stores.directory import DirectoryStore
 from reenact.stores.outbox import Outbox
 from reenact.values.assertion import Placed
 from reenact.values.judgement import FixJudgement
@@ -65,8 +67,11 @@ class _Carrier:
                 _say(f"carrying the journal failed for now: {error}")
             spent = time.thread_time() - began
 
-    def finish(self, within_s: float | None = None) -> tuple[Run, ...]:
-        """Carry the rest and give the runs; within so many seconds, where that is given, as many as can be."""
+    def finish(self, within_s: float | None = None, latest: int | None = None) -> tuple[Run, ...]:
+        """Carry the rest and give the runs; within so many seconds, where that is given, as many as can be.
+
+        With `latest` no more than so many runs are given.
+        """
         end = None if within_s is None else time.monotonic() + within_s
         self._over.set()
         self._drain.hurry(end)
@@ -74,7 +79,8 @@ class _Carrier:
         if self._thread.is_alive():
             return ()  # in the middle of carrying; what it does not come to is left over
         try:
-            runs = self._drain.finish(within_s=None if end is None else max(0.0, end - time.monotonic()))
+            left = None if end is None else max(0.0, end - time.monotonic())
+            runs = self._drain.finish(within_s=left, latest=latest)
         except Exception as error:  # noqa: BLE001 - the journal stays where it is
             _say(f"the journal was not carried ({error}); `reenact ls` will")
             return ()
@@ -125,13 +131,16 @@ def begin(setup: Setup) -> Recording:
 
 def _at_exit(made: Recording) -> None:
     recording.stop(made)
-    carried(made, _exit_s())
+    carried(made, _exit_s(), latest=0)
 
 
-def carried(made: Recording, within_s: float | None = None) -> tuple[Run, ...]:
-    """Carry the rest of a stopped recording, once; within so many seconds, where that is given, as much as can be."""
+def carried(made: Recording, within_s: float | None = None, *, latest: int | None = None) -> tuple[Run, ...]:
+    """Carry the rest of a stopped recording, once; within so many seconds, where that is given, as much as can be.
+
+    Gives its runs; with `latest` no more than so many of them.
+    """
     carrier = _carriers.pop(made.id, None)
-    return carrier.finish(within_s) if carrier is not None else ()
+    return carrier.finish(within_s, latest) if carrier is not None else ()
 
 
 def flushed(made: Recording, within_s: float) -> bool:
@@ -168,7 +177,8 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
     ledger.note("guard", enforced=False, how="audit hook only")
     policy = Policy.named(policies)
     recorded, branch = found.altered.run(found.run), found.altered.branch_in(Path(scratch))
-    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, store, branch=branch)
+    place = own_store(DirectoryStore(store)).folder
+    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, place, branch=branch)
     try:
         yield outcome
     except (Miss, SideEffectRefused):

@@ -16,6 +16,7 @@ from reenact.compare.ending import died_of
 from reenact.compare.path import path_of
 from reenact.errors import CannotJudge, UsageError
 from reenact.pipeline.altering import Altered, Branch
+from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replaying import Replayed, Start, printing, replay
 from reenact.pipeline.sources import Found
 from reenact.redact import in_force
@@ -302,7 +303,16 @@ def repeat(
 def _quietly(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
     null = subprocess.DEVNULL
     try:
-        done = subprocess.run(list(argv), cwd=cwd, env=dict(environ), stdin=null, stdout=null, stderr=null, check=False)
+        done = subprocess.run(
+            list(argv),
+            cwd=cwd,
+            env=dict(environ),
+            stdin=null,
+            stdout=null,
+            stderr=null,
+            check=False,
+            preexec_fn=bound_to_us(),
+        )
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
     return done.returncode

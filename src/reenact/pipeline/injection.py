@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,15 +20,19 @@ from reenact.export.backends import backends_from_environment
 from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.hook import injected
 from reenact.pipeline.owning import owning
+from reenact.pipeline.parentage import bound_to_us
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 
 if TYPE_CHECKING:
     from reenact.export.post import Standing
+    from reenact.export.sender import Sender
     from reenact.pipeline.beside import Beside
     from reenact.redact.in_force import Guard
 
 _POLL_S = 1.0
+_TOLD = 20
+"""So many runs are told of at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +41,27 @@ class Recorded:
 
     exit_code: int
     """As a shell would give it: 128 + n for a program that signal n killed."""
-    runs: tuple[Run, ...]
-    unfinished: int
-    reports: tuple[Standing, ...]
+    runs: tuple[Run, ...] = ()
+    """The latest of its runs."""
+    count: int = 0
+    """How many runs there are in all."""
+    unfinished: int = 0
+    reports: tuple[Standing, ...] = ()
     taken_in: tuple[int, int] = (0, 0)
     """Spans and log events that other parts of the program sent, and a collector beside it took in."""
+    lost: str = ""
+    """Why what was recorded is not in the store, or not whole; empty where all of it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kit:
+    """What a program is recorded with."""
+
+    environ: Mapping[str, str]
+    drain: Drain
+    collector: Beside | None
+    full: bool
+    """The disk was full at the beginning."""
 
 
 def record(
@@ -51,69 +72,115 @@ def record(
     policy: str | Path = "",
     *,
     collect: bool = False,
+    strict: bool = False,
 ) -> Recorded:
     """Run a program with the recorder in it, carrying its journals into the store and to backends meanwhile.
 
     `policy` is the file of a redaction policy; one that cannot be read is told, and payloads are not recorded. With
-    `collect`, what other parts of the program send over OTLP comes into the store as well. Standard streams, working
-    directory and signals are the program's own. Raises `InputError` where it cannot be started.
+    `collect`, what other parts of the program send over OTLP comes into the store as well. Standard streams, inherited
+    descriptors, working directory and signals are the program's own. So is the exit code, whatever becomes of the
+    store: where it cannot be used the program runs unrecorded, and this is said. With `strict` it is not started then.
+    Raises `InputError` where it cannot be started.
     """
+    if collect:
+        from reenact.pipeline.collecting import require_extra
+
+        require_extra("reenact run --collect")
+    told = _unfailing(say)
+    with ExitStack() as held:
+        try:
+            kit = _kit(store, identity, told, policy, held, collect=collect, strict=strict)
+        except Exception as error:
+            if strict:
+                raise
+            told(f"{error}\n  the program runs unrecorded")
+            return Recorded(exit_code=_shell_code(ended(_started(argv, os.environ))), lost="nothing of it was recorded")
+        return _recorded(argv, store, kit, told)
+
+
+def _kit(
+    store: DirectoryStore,
+    identity: Mapping[str, str],
+    say: Callable[[str], None],
+    policy: str | Path,
+    held: ExitStack,
+    *,
+    collect: bool,
+    strict: bool,
+) -> _Kit:
+    """Make everything ready that a recording needs. Raises where the store cannot be used."""
     from reenact.redact import in_force  # a replay runs programs as well, and asks for no policy here
 
-    store.prepare()
+    full = False
+    try:
+        store.prepare()
+    except InputError as error:
+        full = _may_pass(error)
+        if strict or not full:
+            raise
+        say(f"{error}\n  the program starts all the same, and is recorded as soon as there is room")
     recording = os.urandom(8).hex()
     guard = in_force.guard(store.folder, os.environ, chosen=policy)
     if guard.problem:
         say(guard.problem)
     collector = _collector(store, guard, say) if collect else None
-    try:
-        told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
-        with owning(store, recording):
-            return _recorded(argv, store, recording, identity, say, told, collector)
-    finally:
-        if collector is not None:
-            collector.close()
-
-
-def _recorded(
-    argv: Sequence[str],
-    store: DirectoryStore,
-    recording: str,
-    identity: Mapping[str, str],
-    say: Callable[[str], None],
-    told: Mapping[str, str],
-    collector: Beside | None,
-) -> Recorded:
-    named = {f"REENACT_{name.upper()}": value for name, value in identity.items()}
+    if collector is not None:
+        held.callback(collector.close)
+    told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
+    held.enter_context(owning(store, recording))
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
         REENACT_STORE=str(store.folder),
         **told,
-        **named,
+        **{f"REENACT_{name.upper()}": value for name, value in identity.items()},
     )
-    backends = backends_from_environment(os.environ)
+    backends = _backends(say, strict=strict)
     drain = Drain(store, recording=recording, backends=backends, report=say)
+    return _Kit(environ=environ, drain=drain, collector=collector, full=full)
+
+
+def _may_pass(error: InputError) -> bool:
+    """Tell whether a store that cannot be used now may be usable later: its disk is full."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
+def _backends(say: Callable[[str], None], *, strict: bool) -> Sequence[Sender]:
     try:
-        process = subprocess.Popen(list(argv), env=environ)
-    except OSError as error:
-        raise InputError(argv[0], f"cannot be started: {error.strerror}") from error
+        return backends_from_environment(os.environ)
+    except InputError as error:
+        if strict:
+            raise
+        say(f"exporting is off: {error}")
+        return ()
+
+
+def _unfailing(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Give what says a line where it can be said: a closed standard error is no reason for a program to end."""
+
+    def told(line: str) -> None:
+        with suppress(Exception):
+            say(line)
+
+    return told
+
+
+def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callable[[str], None]) -> Recorded:
+    process = _started(argv, kit.environ)
     over = threading.Event()
-    carrier = threading.Thread(target=_carry, args=(store, drain, over, say), daemon=True)
+    carrier = threading.Thread(target=_carry, args=(store, kit.drain, over, say), daemon=True)
     carrier.start()
     code = ended(process)
-    over.set()
-    carrier.join()
-    if collector is not None:
-        collector.close()  # before the runs are built: what was sent may be a part of them
-    runs = drain.finish({process.pid: code})
+    runs, lost = _finished(process.pid, code, store, kit, (over, carrier))
     return Recorded(
-        exit_code=code if code >= 0 else 128 - code,
+        exit_code=_shell_code(code),
         runs=tuple(runs),
-        unfinished=drain.done.unfinished,
-        reports=tuple(drain.reports),
-        taken_in=collector.taken_in if collector is not None else (0, 0),
+        count=max(len(runs), len(kit.drain.done.runs)),
+        unfinished=kit.drain.done.unfinished,
+        reports=tuple(kit.drain.reports),
+        taken_in=kit.collector.taken_in if kit.collector is not None else (0, 0),
+        lost=lost,
     )
 
 
@@ -127,6 +194,47 @@ def _endpoint(collector: Beside, say: Callable[[str], None]) -> dict[str, str]:
     from reenact.pipeline.beside import told
 
     return told(collector, os.environ, say)
+
+
+def _finished(
+    pid: int, code: int, store: DirectoryStore, kit: _Kit, carrying: tuple[threading.Event, threading.Thread]
+) -> tuple[Sequence[Run], str]:
+    """Carry the rest after a program's end; give its runs, and what was lost. Never raises: the exit code is owed."""
+    over, carrier = carrying
+    try:
+        over.set()
+        carrier.join()
+        if kit.collector is not None:
+            kit.collector.close()  # before the runs are built: what was sent may be a part of them
+        if not store.journals.is_dir():
+            return (), f"{store.journals} is gone, and with it what was recorded there"
+        runs = kit.drain.finish({pid: code}, latest=_TOLD)
+    except KeyboardInterrupt:
+        return (), "interrupted before all of it was carried into the store; `reenact recover` carries the rest"
+    except Exception as error:  # noqa: BLE001 - the program did what it did
+        return (), f"not all of it is in the store yet: {error}"
+    if not runs and kit.full:
+        return runs, "the disk was full"
+    dropped = sum(found.dropped for found in kit.drain.done.journals)
+    return runs, f"{dropped} records could not be written" if dropped else ""
+
+
+def _started(argv: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a program that has every descriptor which was handed to us. Raises `InputError`."""
+    try:
+        return subprocess.Popen(
+            list(argv),
+            env=dict(environ),
+            close_fds=False,
+            preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls
+        )
+    except OSError as error:
+        raise InputError(argv[0], f"cannot be started: {error.strerror}") from error
+
+
+def _shell_code(code: int) -> int:
+    """Spell an exit code as a shell does."""
+    return code if code >= 0 else 128 - code
 
 
 def _redaction(found: Guard) -> dict[str, str]:

@@ -30,7 +30,8 @@ def owning(store: DirectoryStore, recording: str) -> Generator[None]:
         yield
     finally:
         if fd >= 0:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # the store may be gone by now, or read-only
+                path.unlink()
             os.close(fd)
 
 
@@ -39,7 +40,7 @@ def owned(store: DirectoryStore) -> set[str]:
     found: set[str] = set()
     for path in store.journals.glob(f"*{_SUFFIX}"):
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
         try:

@@ -11,6 +11,7 @@ from reenact.errors import InputError
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.outbox import Outbox
 from reenact.values.blob import LOST, is_cut, references, restored
+from reenact.values.room import has_room
 from reenact.values.span import SpanRecord
 
 if TYPE_CHECKING:  # every command asks whether anything waits; what sends is imported where something does
@@ -73,6 +74,9 @@ def send_waiting(store: DirectoryStore, say: Callable[[str], None], within_s: fl
     try:
         waiting = {account.name for account in Outbox(store.folder).accounts() if account.waiting}
         if not waiting:
+            return []
+        if not has_room(store.folder / "outbox"):
+            say(f"{store.folder} cannot be written: what waits for backends is sent as soon as that can be noted")
             return []
         from reenact.export.backends import backends_from_environment
 

@@ -31,6 +31,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reenact.pipeline.parentage import bound_to_us, status_of
+
 _SERVE = "from reenact.pipeline.ready import serve; serve()"
 _START_S = 60.0
 _TOLD = "REENACT_MODULES"
@@ -138,14 +140,18 @@ def serve() -> None:
             gc.freeze()
             answers.write(json.dumps({"ready": _is_alone()}).encode() + b"\n")
             continue
+        bind = bound_to_us()
         copy = os.fork()
         if copy == 0:
+            if bind is not None:
+                bind()
             orders.close()
             answers.close()
             os._exit(_become(order))
         answers.write(json.dumps({"pid": copy}).encode() + b"\n")
-        _, status = os.waitpid(copy, 0)
-        answers.write(json.dumps({"code": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+        status = status_of(copy, orders.fileno())
+        with suppress(BrokenPipeError):  # nobody is there any more to hear it
+            answers.write(json.dumps({"code": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
 
 
 def _import(names: Sequence[str]) -> None:

@@ -22,10 +22,11 @@ from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
-from reenact.pipeline.drain import Drain
+from reenact.pipeline.drain import Drain, say
 from reenact.pipeline.hook import injected
 from reenact.pipeline.injection import ended
 from reenact.pipeline.owning import owning
+from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
@@ -124,12 +125,20 @@ def replay(
     is altered the program is judged against the altered run. Raises `CannotJudge` where the program cannot be started,
     `UsageError` where a change fits no call.
     """
-    store.prepare()
+    store = own_store(store)
     scratch = Path(tempfile.mkdtemp(prefix="reenact-"))
     try:
         return _replay(found, argv, cwd, policy, store, scratch, start or printing())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def own_store(store: DirectoryStore) -> DirectoryStore:
+    """Give the store that a replay is kept in; where the one that is given cannot be written, one that goes with us."""
+    chosen = store.to_write_to()
+    if chosen is not store:
+        say(f"{store.folder} cannot be written: the run that this replay makes is not kept")
+    return chosen
 
 
 def printing(stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None) -> Start:
@@ -215,7 +224,14 @@ def _run(
     stderr: IO[bytes] | None = None,
 ) -> int:
     try:
-        process = subprocess.Popen(list(argv), cwd=cwd, env=dict(environ), stdout=stdout, stderr=stderr)
+        process = subprocess.Popen(
+            list(argv),
+            cwd=cwd,
+            env=dict(environ),
+            stdout=stdout,
+            stderr=stderr,
+            preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls
+        )
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
     return ended(process)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import overload
 
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
@@ -31,7 +32,8 @@ class Found:
     """A run, and the other runs of the same recording, which the same program made."""
 
     run: Run
-    siblings: tuple[Run, ...]
+    siblings: Sequence[Run]
+    """Of a run in a store they are read when they are first asked for: one process may have made thousands."""
     source: str
     altered: Altered = field(default_factory=Altered)
     """What is changed in the run before it answers a replay."""
@@ -52,7 +54,7 @@ def find(selector: str, store: DirectoryStore) -> Found:
             raise InputError(
                 str(store.folder), "holds no run", hint="record one: `reenact run -- python your_agent.py`"
             )
-        return _of_the_first_process(_in_store(store, newest[0].id))
+        return _of_the_first_process(_in_store(store, newest[0].id), store)
     ids = store.resolve(selector.lower())
     if not ids:
         hint = "`reenact ls` lists what is there; a file is named by its path"
@@ -69,14 +71,46 @@ def _is_path(selector: str) -> bool:
 
 
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:
-    run = _only(build(store.records(trace_id), source="store"), trace_id)
-    others: list[Run] = []
+    run = _read(store, trace_id)
+    siblings: Sequence[Run] = ()
     if unit.inbound(run) is not None:  # what came in is replayed alone
-        return Found(run=run, siblings=_around(run, _process_in(store, run)), source=str(store.folder))
-    if run.recording and replay_of(run) is None:
-        entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
-        others = [_only(build(store.records(entry.id), source="store"), entry.id) for entry in entries]
-    return Found(run=run, siblings=tuple(others), source=str(store.folder))
+        siblings = _Later(lambda: _around(run, _process_in(store, run)))
+    elif run.recording and replay_of(run) is None:
+        siblings = _Later(lambda: _others(store, run))
+    return Found(run=run, siblings=siblings, source=str(store.folder))
+
+
+def _read(store: DirectoryStore, trace_id: str) -> Run:
+    return _only(build(store.records(trace_id), source="store"), trace_id)
+
+
+def _others(store: DirectoryStore, run: Run) -> Iterable[Run]:
+    """Read every other run of the recording, newest first."""
+    entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
+    return [_read(store, entry.id) for entry in entries]
+
+
+class _Later(Sequence[Run]):
+    """Runs that are read when they are first asked for."""
+
+    def __init__(self, read: Callable[[], Iterable[Run]]) -> None:
+        self._read = read
+        self._runs: tuple[Run, ...] | None = None
+
+    def _known(self) -> tuple[Run, ...]:
+        if self._runs is None:
+            self._runs = tuple(self._read())
+        return self._runs
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Run]: ...
+    def __getitem__(self, index: int | slice) -> Run | Sequence[Run]:
+        return self._known()[index]
+
+    def __len__(self) -> int:
+        return len(self._known())
 
 
 def _process_in(store: DirectoryStore, run: Run) -> list[Run]:
@@ -111,18 +145,19 @@ _MOST_AROUND = 1000
 _ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends"})
 
 
-def _of_the_first_process(found: Found) -> Found:
-    """Go from a run of a child process to the newest one of the program that started it."""
-    everything = (found.run, *found.siblings)
-    chosen = found.run
-    for _ in everything:
-        above = [run for run in everything if _pid(run, "process.pid") == (_pid(chosen, "process.parent_pid") or -1)]
-        chosen = max(above, key=lambda run: run.started_ns, default=chosen)
-    return replace(found, run=chosen, siblings=tuple(run for run in everything if run is not chosen))
+def _of_the_first_process(found: Found, store: DirectoryStore) -> Found:
+    """Go from a run of a child process to the newest one of the program that started it, process by process."""
+    seen = {found.run.id}
+    while (above := _above(found.run, store)) is not None and above not in seen:
+        seen.add(above)
+        found = _in_store(store, above)
+    return found
 
 
-def _pid(run: Run, name: str) -> object:
-    return run.nodes[0].span.resource.attributes.get(name) if run.nodes else None
+def _above(run: Run, store: DirectoryStore) -> str | None:
+    """Give the newest run of the same recording that the parent of a run's process made, by the index."""
+    parent = run.nodes[0].span.resource.attributes.get("process.parent_pid") if run.nodes else None
+    return store.newest_of_process(run.recording, parent) if run.recording and isinstance(parent, int) else None
 
 
 def _only(runs: list[Run], trace_id: str) -> Run:

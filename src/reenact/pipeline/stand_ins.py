@@ -84,7 +84,7 @@ class Missing:
             parent_id=root,
             name=end["name"] if end is not None else str(first.resource.attributes.get("service.name", "python")),
             start_ns=first.start_ns,
-            end_ns=end["ns"] if end is not None else max(span.end_ns for span in below),
+            end_ns=max(first.start_ns, end["ns"] if end is not None else max(span.end_ns for span in below)),
             status=STATUS_ERROR,
             status_message="the record of this span was destroyed",
             attributes=attributes,

@@ -131,7 +131,8 @@ def replay_suite(
 
     `told` hears of each as it is done, on this thread. Raises `KeyboardInterrupt` after the workers were ended.
     """
-    store.prepare()
+    with suppress(InputError):  # each replay says where it is kept, or that it is not
+        store.prepare()
     crew = _Crew(min(jobs, len(items)), order, store)
     found: dict[int, Done] = {}
     with _terminated_as_interrupted():
@@ -198,7 +199,11 @@ class _Crew:
             said = parsed_or_none(worker.stdout.readline())
         except OSError as error:
             return {"error": f"its worker cannot be reached: {error.strerror}", "exit": 3}
-        return as_object(said) or {"error": "its worker died", "exit": 125}
+        if answer := as_object(said):
+            return answer
+        with suppress(OSError):
+            os.killpg(worker.pid, signal.SIGKILL)  # what it had started; it was not reaped, so the number is its own
+        return {"error": "its worker died", "exit": 125}
 
     def end(self) -> None:
         """End the workers, and where they were interrupted whatever they started."""

@@ -1,11 +1,15 @@
-"""A worker of a suite: reads orders from its standard input, one JSON object a line, and answers each with one."""
+"""A worker of a suite: reads orders from its standard input, one JSON object a line, and answers each with one.
+
+Where whoever gives the orders is gone, as when it was killed, the worker ends what it is about, and itself.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import IO, Final
 
@@ -13,6 +17,7 @@ from reenact.assess.language import parse
 from reenact.errors import ReenactError
 from reenact.pipeline.asserted import asserted
 from reenact.pipeline.judging import Judged, Order, replay_and_judge
+from reenact.pipeline.parentage import hung_up
 from reenact.pipeline.sources import find
 from reenact.replay.policy import Policy
 from reenact.stores.directory import DirectoryStore
@@ -21,6 +26,7 @@ from reenact.values.json import Json, compact
 from reenact.values.json import parse as parse_json
 from reenact.values.lenient import as_list, as_object, as_text
 
+_GRACE_S: Final = 1.0
 _TAIL: Final = 2000
 """So many bytes of what a program wrote last on its standard error are passed on."""
 
@@ -30,9 +36,26 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # whatever else speaks here is no answer
-    for line in sys.stdin.buffer:
+    orders = os.fdopen(os.dup(0), "rb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)  # what a program reads is no order
+    at_work = threading.Event()
+    threading.Thread(target=_watch, args=(orders.fileno(), at_work), daemon=True).start()
+    for line in orders:
+        at_work.set()
         answers.write(compact(_answer(as_object(parse_json(line)))).encode() + b"\n")
+        at_work.clear()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # there is nothing left to clean up
+
+
+def _watch(orders: int, at_work: threading.Event) -> None:
+    """End all that was started here when nobody is left who waits for it: this process leads a session of its own."""
+    hung_up(orders)
+    if not at_work.is_set() or os.getpgrp() != os.getpid():
+        return
+    os.killpg(0, signal.SIGTERM)
+    time.sleep(_GRACE_S)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _end(number: int, _frame: object) -> None:

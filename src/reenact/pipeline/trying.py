@@ -24,6 +24,7 @@ from typing import Self
 from reenact.assess.check import check
 from reenact.assess.evidence import evidence
 from reenact.errors import CannotJudge
+from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.ready import ReadyPython, fits, modules_told, telling
 from reenact.pipeline.replaying import replay
 from reenact.pipeline.sources import Found
@@ -101,6 +102,7 @@ class _Watch:
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
+                    preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls
                 )
             except OSError as error:
                 hint = "give the program after `--`"

@@ -6,8 +6,9 @@ import errno
 import os
 import sys
 import threading
+import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from reenact.record.turns import Turns
 from reenact.values.json import Json
 
 _UNBOUND = Bounds()
+_ticks: Callable[[], int] = time.perf_counter_ns  # the real one, before the clock integration stands in front of it
+_UNKNOWN: tuple[Mapping[str, Any], int] = ({}, 0)
 _SMALL = 4096
 """No frame without a payload is larger."""
 _MOST_OWED = 1000
@@ -64,7 +67,8 @@ class JournalProcessor(SpanProcessor):
         self.dropped = 0
         """Frames that are not in the file, or not with all that they held."""
         self._told: set[str] = set()
-        self._started: dict[int, Mapping[str, Any]] = {}
+        self._started: dict[int, tuple[Mapping[str, Any], int]] = {}
+        """What was written of spans that have not ended, and when they began by the clock that is never set."""
         forked = weakref.WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: (tell := forked()) and tell())
 
@@ -332,7 +336,8 @@ class JournalProcessor(SpanProcessor):
         """Write down that a span began."""
         del parent_context
         context = span.get_span_context()
-        attributes = self._started[context.span_id] = dict(span.attributes or {})
+        attributes = dict(span.attributes or {})
+        self._started[context.span_id] = attributes, _ticks()
         self.write(
             {
                 "t": "start",
@@ -359,13 +364,16 @@ class JournalProcessor(SpanProcessor):
         context = span.get_span_context()
         if context is None:
             return
-        started = self._started.pop(context.span_id, {})
+        ended, began = span.end_time or 0, span.start_time or 0
+        started, ticks = self._started.pop(context.span_id, _UNKNOWN)
+        if ended < began:  # the clock was set back meanwhile
+            ended = began + (_ticks() - ticks if ticks else 0)
         self.write(
             {
                 "t": "end",
                 "span": format(context.span_id, "016x"),
                 "name": span.name,
-                "ns": span.end_time or 0,
+                "ns": ended,
                 "attributes": {k: v for k, v in (span.attributes or {}).items() if started.get(k, started) is not v},
                 "status": span.status.status_code.value,
                 "message": span.status.description or "",

@@ -7,7 +7,8 @@ stock limits may cut it. What matters most is set last, since the stock SDK evic
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -26,6 +27,7 @@ from reenact.record.shield import shielded
 from reenact.values.call import Call, FunctionCall, HttpRequest, Outcome
 from reenact.values.found import FOUND
 
+_time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 _NONE_NAMED = OTEL_PYTHON_TRACER_PROVIDER not in os.environ
 """The environment names no provider that the first use of OpenTelemetry would make."""
 
@@ -68,7 +70,8 @@ class Projected:
                 self._span.set_status(Status(code, self._owner.redactor.text(message) or None))
                 self._describe(call, outcome)
         finally:
-            self._span.end()
+            began, now = getattr(self._span, "start_time", None), _time_ns()
+            self._span.end(began if began is not None and now < began else now)
 
     def _describe(self, call: Call, outcome: Outcome) -> None:
         dialect, redactor = self._owner.dialect, self._owner.redactor

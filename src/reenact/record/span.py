@@ -35,15 +35,19 @@ _AROUND = ("openinference.span.kind", "tool.name", "reenact.boundary")
 """What a policy may go by: said at the start of a span, and said once more to the redactor at its end."""
 _NOTHING: Mapping[str, Any] = {}
 _time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
+_ticks: Callable[[], int] = time.perf_counter_ns
 
 
 class CallSpan:
     """A span that is open until `end`. `span_id` is 64 random bits of the system's."""
 
-    __slots__ = ("_around", "_attributes", "_events", "_name", "_spans", "span_id")
+    __slots__ = ("_around", "_attributes", "_began", "_events", "_name", "_spans", "_ticks", "span_id")
 
-    def __init__(self, spans: CallSpans, span_id: int, name: str, around: Mapping[str, Any] = _NOTHING) -> None:
+    def __init__(
+        self, spans: CallSpans, span_id: int, name: str, began: int, around: Mapping[str, Any] = _NOTHING
+    ) -> None:
         self._spans, self.span_id, self._name, self._around = spans, span_id, name, around
+        self._began, self._ticks = began, _ticks()
         self._attributes: dict[str, Any] = {}
         self._events: list[tuple[str, int, Mapping[str, Any]]] = []
 
@@ -53,7 +57,12 @@ class CallSpan:
 
     def add_event(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Note that something happened now."""
-        self._events.append((name, _time_ns(), attributes))
+        self._events.append((name, self._now(), attributes))
+
+    def _now(self) -> int:
+        """Give the time, never before the span began: a clock that was set back meanwhile is not believed."""
+        now = _time_ns()
+        return now if now >= self._began else self._began + _ticks() - self._ticks
 
     def end(self, attributes: dict[str, Any], code: StatusCode, message: str = "") -> None:
         """Write down how the call went and what was added since its start. To be called once."""
@@ -72,7 +81,7 @@ class CallSpan:
             "t": "end",
             "span": format(self.span_id, "016x"),
             "name": self._name,
-            "ns": _time_ns(),
+            "ns": self._now(),
             "attributes": redacted,
             "status": STATUS_OK if code is StatusCode.OK else STATUS_ERROR,  # `.value` of an enumeration is slow
         }
@@ -132,6 +141,7 @@ class CallSpans:
             redacted = _FAILED
         last = self._last
         known = _NOTHING if self._placed else last[1] if last[0] is shared else self._redacted_once(shared)
+        began = _time_ns()
         frame: dict[str, Any] = {
             "t": "start",
             "trace": trace,
@@ -139,7 +149,7 @@ class CallSpans:
             "parent": above,
             "name": name,
             "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
-            "ns": _time_ns(),
+            "ns": began,
             "attributes": {**known, **redacted},
         }
         text = redacted.get(TEXT)
@@ -148,8 +158,8 @@ class CallSpans:
         else:
             self.journal.write(frame)
         if self._placed:
-            return CallSpan(self, span_id, name, {key: given[key] for key in _AROUND if key in given})
-        return CallSpan(self, span_id, name)
+            return CallSpan(self, span_id, name, began, {key: given[key] for key in _AROUND if key in given})
+        return CallSpan(self, span_id, name, began)
 
     def _named(self, name: str) -> str:
         """Redact the name of a span, once for all spans that bear it: they are few."""

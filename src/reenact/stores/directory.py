@@ -8,6 +8,9 @@
 .reenact/index-3*.sqlite          facts of runs, for `reenact ls`; 3 is the version of its tables. One that was made
                                   again has a name of its own, and the newest name counts: whoever still writes to
                                   the one before, or reads it, is not disturbed
+
+A store that cannot be written is read all the same (`read_aside`): what a reader would write goes to a temporary
+folder, and is read from there and from here.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,14 +33,17 @@ from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.discover import entries
 from reenact.errors import InputError
 from reenact.formats import otlp_json
-from reenact.values.blob import cut, is_cut, restored
+from reenact.values.blob import BlobLostError, cut, is_cut, restored
 from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
-from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, note, storable
+from reenact.values.room import has_room, is_refusal, temporary_folder
+from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.values.span import SpanRecord
 
 FOLDER = ".reenact"
+_SETTINGS = ("policy.toml", "redaction.key")
+"""Files of a store by which redaction goes (`redact.in_force`, `redact.keys`)."""
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _PREFIX = re.compile(r"[0-9a-f]{1,32}")
 _LOCKED_S = 30.0
@@ -73,6 +80,7 @@ class DirectoryStore:
         self.folder = folder.absolute()
         self._blobs: Blobs | None = None
         self._further: tuple[Further, ...] = ()
+        self._aside: Path | None = None
 
     @property
     def journals(self) -> Path:
@@ -81,6 +89,8 @@ class DirectoryStore:
 
     def prepare(self) -> None:
         """Make the folder. Raises `InputError` where that cannot be done."""
+        if self._aside is not None:
+            return
         try:
             self.journals.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -90,6 +100,54 @@ class DirectoryStore:
             raise InputError(
                 str(self.folder), f"the store cannot be made: {error.strerror}", hint=_ELSEWHERE
             ) from error
+
+    @property
+    def aside(self) -> Path | None:
+        """The temporary folder that is written to in the store's place; None where the store itself is."""
+        return self._aside
+
+    def read_aside(self) -> bool:
+        """From here on write to a temporary folder, and read from both. False where there is no room for one."""
+        folder = self._aside or temporary_folder()
+        if folder is None:
+            return False
+        if self._aside is None:
+            blobs, (keeping,) = self.blobs, members("stores", BlobKeeping)
+            index = self._index
+            self._aside, self._blobs = folder, _Beside(blobs, keeping.open(folder))
+            with suppress(OSError):  # where it cannot be read it is made again
+                shutil.copyfile(index, folder / index.name)
+            for further in self.further():
+                further.read_aside()
+        return True
+
+    def to_write_to(self) -> DirectoryStore:
+        """Give the store itself where there is room in it, else a temporary one with the same policy and keys.
+
+        Raises `InputError` where there is no room anywhere.
+        """
+        failed: InputError | None = None
+        try:
+            self.prepare()
+        except InputError as error:
+            if not is_refusal(error):
+                raise
+            failed = error
+        if failed is None and self._aside is None and has_room(self.journals):
+            return self
+        folder = temporary_folder()
+        if folder is None:
+            raise failed or InputError(str(self.folder), "there is no room in it", hint=_ELSEWHERE)
+        for name in _SETTINGS:
+            with suppress(OSError):
+                shutil.copyfile(self.folder / name, folder / name)
+        made = DirectoryStore(folder)
+        made.prepare()
+        return made
+
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        return (self.folder,) if self._aside is None else (self.folder, self._aside)
 
     def append(self, spans: Iterable[SpanRecord]) -> list[str]:
         """Add spans and give the ids of the traces they belong to."""
@@ -103,7 +161,7 @@ class DirectoryStore:
         return [self._put(trace_id, some) for trace_id, found in by_trace.items() for some in _some(found)]
 
     def _put(self, trace_id: str, spans: Sequence[SpanRecord]) -> Parcel:
-        path = self._path(trace_id)
+        path = self._path(trace_id, self._aside)
         data = otlp_json.encode(spans)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,8 +219,11 @@ class DirectoryStore:
 
     def _bare(self, trace_id: str) -> Iterator[Record]:
         known = [found for each in self.further() if (found := each.records(trace_id)) is not None]
-        if not known or self._path(trace_id).exists():
-            yield from self._lines(trace_id)
+        paths = [path for folder in self._folders if (path := self._path(trace_id, folder)).exists()]
+        if not known and not paths:
+            raise InputError(str(self.folder), f"holds no trace {trace_id}")
+        for path in paths:
+            yield from self._lines(trace_id, path)
         for found in known:
             yield from found
 
@@ -178,8 +239,7 @@ class DirectoryStore:
         every = entries("stores", FurtherKeeping)
         return (each.load() for each in every if (self.folder / each.outline["folder"]).is_dir())
 
-    def _lines(self, trace_id: str) -> Iterator[SpanRecord]:
-        path = self._path(trace_id)
+    def _lines(self, trace_id: str, path: Path) -> Iterator[SpanRecord]:
         try:
             with path.open("rb", buffering=0) as file, io.BufferedReader(WholeLines(file), 1 << 20) as stream:
                 for record in otlp_json.FORMAT.decode(stream, path):
@@ -233,14 +293,15 @@ class DirectoryStore:
 
         What others note meanwhile in the one before is not in it: look for traces that changed since the block began.
         """
-        draft = self.folder / f"index-{VERSION}.{time.time_ns():016x}-{os.getpid():x}.draft"
-        for abandoned in self.folder.glob("index-*.draft"):
+        place = self._aside or self.folder
+        draft = place / f"index-{VERSION}.{time.time_ns():016x}-{os.getpid():x}.draft"
+        for abandoned in place.glob("index-*.draft"):
             if abandoned.stat().st_mtime < time.time() - _ABANDONED_S:
                 _remove(abandoned)
         try:
             _note(draft, [])
             yield lambda entries: _note(draft, entries)
-            outdated = [*self.folder.glob("index-*.sqlite"), self.folder / "index.sqlite"]
+            outdated = [*place.glob("index-*.sqlite"), place / "index.sqlite"]
             draft.replace(draft.with_suffix(".sqlite"))
         finally:
             _remove(draft)
@@ -276,6 +337,11 @@ class DirectoryStore:
             rows = Search(database, filters).rows(newest, skip)
         return [Entry(**dict(zip(COLUMNS, row, strict=True))) for row in rows]
 
+    def newest_of_process(self, recording: str, process: int) -> str | None:
+        """Give the id of the newest run that a process of a recording made; None where the index knows of none."""
+        with self._reading() as database:
+            return newest_of_process(database, recording, process) if database else None
+
     def explained(self, filters: Filters) -> list[str]:
         """Say how SQLite goes about a search, one step a line."""
         with self._reading() as database:
@@ -285,20 +351,23 @@ class DirectoryStore:
         """Give the ids of the traces that begin with `prefix`."""
         if not _PREFIX.fullmatch(prefix):
             return []
-        found = {path.stem for path in (self.folder / "traces").glob(f"{prefix[:2]}*/{prefix}*.jsonl")}
+        found = {path.stem for path in self._traces(f"{prefix[:2]}*/{prefix}*.jsonl")}
         return sorted(found.union(*(each.resolve(prefix) for each in self.further())))
 
-    def _path(self, trace_id: str) -> Path:
+    def _traces(self, pattern: str) -> Iterator[Path]:
+        return (path for folder in self._folders for path in (folder / "traces").glob(pattern))
+
+    def _path(self, trace_id: str, folder: Path | None = None) -> Path:
         if not _TRACE_ID.fullmatch(trace_id):
             raise InputError(repr(trace_id), "is not a trace id (32 lower-case hexadecimal digits)")
-        return self.folder / "traces" / trace_id[:2] / f"{trace_id}.jsonl"
+        return (folder or self.folder) / "traces" / trace_id[:2] / f"{trace_id}.jsonl"
 
     @property
     def _index(self) -> Path:
-        return max(self._indexes(), key=_generation, default=self.folder / f"index-{VERSION}.sqlite")
+        return max(self._indexes(), key=_generation, default=(self._aside or self.folder) / f"index-{VERSION}.sqlite")
 
     def _indexes(self) -> list[Path]:
-        return list(self.folder.glob(f"index-{VERSION}*.sqlite"))
+        return list((self._aside or self.folder).glob(f"index-{VERSION}*.sqlite"))
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection | None]:
@@ -311,13 +380,13 @@ class DirectoryStore:
 
     def trace_ids(self) -> list[str]:
         """List every trace, in no order."""
-        found = {path.stem for path in (self.folder / "traces").glob("??/*.jsonl") if _TRACE_ID.fullmatch(path.stem)}
+        found = {path.stem for path in self._traces("??/*.jsonl") if _TRACE_ID.fullmatch(path.stem)}
         return list(found.union(*(each.trace_ids() for each in self.further())))
 
     def changed_since(self, ns: int) -> list[str]:
         """List the traces that were written to at or after an instant, in nanoseconds since the epoch."""
         found: list[str] = []
-        for path in (self.folder / "traces").glob("??/*.jsonl"):
+        for path in self._traces("??/*.jsonl"):
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime_ns >= ns and _TRACE_ID.fullmatch(path.stem):
                     found.append(path.stem)
@@ -335,13 +404,57 @@ class DirectoryStore:
             told = [raw for each in self.further() if (raw := each.raw(trace_id)) is not None]
             if any(wanted in raw.lower() or any(letter in raw for letter in _LOWER_IN_ASCII) for raw in told):
                 return True
-            raw = self._path(trace_id).read_bytes() if not told or self._path(trace_id).exists() else b""
+            paths = [path for folder in self._folders if (path := self._path(trace_id, folder)).exists()]
+            if not told and not paths:
+                return True  # reading it in earnest names the error
+            raw = b"".join(path.read_bytes() for path in paths)
         except (OSError, InputError):
             return True  # reading it in earnest names the error
         return not raw.isascii() or wanted in raw.lower()
 
 
 _LOWER_IN_ASCII = ("\u212a".encode(), "\u0130".encode())  # the Kelvin sign, and I with a dot
+
+
+class _Beside:
+    """Blobs that cannot be added to, and those that are put aside in their place."""
+
+    def __init__(self, blobs: Blobs, aside: Blobs) -> None:
+        self._blobs, self._put_aside = blobs, aside
+
+    @property
+    def place(self) -> str:
+        """Where they are that were there before."""
+        return self._blobs.place
+
+    @property
+    def threshold(self) -> int:
+        """From how many bytes on a value is put aside."""
+        return self._blobs.threshold
+
+    def put(self, digest: str, pieces: Iterator[bytes]) -> None:
+        """Put a blob aside."""
+        self._put_aside.put(digest, pieces)
+
+    def get(self, digest: str) -> bytes:
+        """Give a blob from wherever it is."""
+        try:
+            return self._put_aside.get(digest)
+        except BlobLostError:
+            return self._blobs.get(digest)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Look at every blob."""
+        return {**self._blobs.sizes(), **self._put_aside.sizes()}
+
+    def old(self, seconds: float) -> Mapping[str, int]:
+        """Name none: nothing is to be deleted here."""
+        del seconds
+        return {}
+
+    def delete(self, digest: str) -> None:
+        """Delete what was put aside."""
+        self._put_aside.delete(digest)
 
 
 def _some(spans: Sequence[SpanRecord]) -> Iterator[Sequence[SpanRecord]]:

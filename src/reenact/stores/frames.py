@@ -16,6 +16,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import sqlite3
 import threading
 import time
@@ -34,6 +35,7 @@ from reenact.values.frame_index import Ending, InPack, Place, Placed
 from reenact.values.frames import Frame
 from reenact.values.gathering import Gathering
 from reenact.values.log import Record
+from reenact.values.room import is_refusal, temporary_folder
 from reenact.values.span import SpanRecord
 
 FOLDER = "frames"
@@ -63,6 +65,8 @@ class FrameStore:
         self._inode = 0
         self._tails: dict[int, Ending] = {}
         self._since_ns: int | None = None
+        self._aside = False
+        """The index is a copy in a temporary folder, since this one cannot be written."""
 
     # ------------------------------------------------------------------------------------------------------- reading
 
@@ -510,13 +514,35 @@ class FrameStore:
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
         try:
-            database = self._opened()
+            database = self._opened_somewhere()
             yield database
         except sqlite3.OperationalError as error:
             raise FramesUnusableError(str(self._index), f"the index of frames cannot be used now: {error}") from error
         except sqlite3.DatabaseError as error:
             self._drop()
             raise FramesUnusableError(str(self._index), f"it is damaged: {error}", hint=_HINT) from error
+
+    def _opened_somewhere(self) -> sqlite3.Connection:
+        try:
+            return self._opened()
+        except (OSError, sqlite3.OperationalError) as error:
+            if not is_refusal(error) or not self.read_aside():
+                raise FramesUnusableError(
+                    str(self._index), f"the index of frames cannot be used now: {error}"
+                ) from error
+            return self._opened()
+
+    def read_aside(self) -> bool:
+        """Have the index in a temporary folder: as it is here, or made from the frames. False where that is no help."""
+        folder = None if self._aside else temporary_folder()
+        if folder is None:
+            return False
+        self._drop()
+        for suffix in ("", "-wal"):
+            with suppress(OSError):
+                shutil.copyfile(self._index.with_name(self._index.name + suffix), folder / (self._index.name + suffix))
+        self._index, self._aside = folder / self._index.name, True
+        return True
 
     def _opened(self) -> sqlite3.Connection:
         """Give the connection, of this very file: made where there is none, and filled from the frames."""
@@ -535,7 +561,7 @@ class FrameStore:
 
     def _make(self) -> None:
         """Make the index from the frames. Whoever does it at the same time makes the same."""
-        draft = self.folder / f"index.{os.getpid()}-{threading.get_ident()}.draft"
+        draft = self._index.parent / f"index.{os.getpid()}-{threading.get_ident()}.draft"
         try:
             database = frame_index.connection(draft)
             database.executescript(frame_index.SCHEMA)

@@ -49,6 +49,9 @@ CREATE TABLE recordings (
 CREATE TABLE journals (name TEXT PRIMARY KEY, spans INTEGER NOT NULL) WITHOUT ROWID;
 """
 
+_ASKED = "CREATE TABLE IF NOT EXISTS asked (backend INTEGER PRIMARY KEY, until INTEGER NOT NULL)"
+"""Made when it is first needed: an outbox of an earlier version has none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
@@ -201,6 +204,20 @@ class Outbox:
         with self._writing() as database:
             sql = "UPDATE backends SET error = ?, failed = ?, next_try = ?, tries = ? WHERE number = ?"
             database.execute(sql, (error[:1000], time.time_ns(), next_try_ns, tries, backend))
+
+    def asked(self, backend: int, until_ns: int) -> None:
+        """Note that a backend asked to be left alone until a moment (`Retry-After`), whoever would send to it."""
+        with self._writing() as database:
+            database.execute(_ASKED)
+            database.execute("INSERT OR REPLACE INTO asked VALUES (?, ?)", (backend, until_ns))
+
+    def asked_until(self, backend: int) -> int:
+        """Give the moment until which a backend asked to be left alone, in ns since the epoch; 0 where it did not."""
+        with self._opened() as database:
+            if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'asked'").fetchone() is None:
+                return 0
+            row = database.execute("SELECT until FROM asked WHERE backend = ?", (backend,)).fetchone()
+        return int(row[0]) if row else 0
 
     def patience(self, backend: int) -> tuple[int, int]:
         """Give how often in a row sending failed, and the moment before which not to try again (ns since the epoch)."""

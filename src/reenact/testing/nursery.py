@@ -30,8 +30,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
+from reenact.pipeline.parentage import bound_to_us, status_of
+
 _MOST = 8 << 20
-_PR_SET_PDEATHSIG = 1
 _OURS = ("reenact.pipeline.joining", "reenact.bootstrap.start")
 _SDKS = frozenset(
     {"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "anyio", "sniffio", "certifi", "idna"}
@@ -106,11 +107,14 @@ def _threads() -> int:
 def _run(request: dict[str, Any], files: Sequence[int], connection: socket.socket) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
+    bind = bound_to_us()  # the program ends where a test is given up, as by a time limit: this process is then killed
     with tempfile.TemporaryFile() as learnt:
         child = os.fork()
         if child == 0:
+            if bind is not None:
+                bind()
             _become(request, files, connection, learnt.fileno())
-        _, status = os.waitpid(child, 0)
+        status = status_of(child, connection.fileno())
         learnt.seek(0)
         for name in learnt.read().decode().split():
             with suppress(Exception):
@@ -123,7 +127,6 @@ def _become(request: dict[str, Any], files: Sequence[int], connection: socket.so
     code, before = 70, {*sys.modules}
     try:
         connection.close()
-        _die_with_parent()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)
@@ -143,14 +146,6 @@ def _become(request: dict[str, Any], files: Sequence[int], connection: socket.so
         new = [name for name in {*sys.modules} - before if name.partition(".")[0] in _SDKS]
         os.write(learnt, "\n".join(new).encode())
         _end(code)
-
-
-def _die_with_parent() -> None:
-    """Let the program end where a test is given up, as by a time limit: its warm interpreter is then killed."""
-    with suppress(Exception):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def _main(argv: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from reenact.errors import CannotJudge
+from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replaying import Start
 
 
@@ -17,7 +18,13 @@ def spawned(
     """Start a program. Raises `CannotJudge` where that cannot be done."""
     try:
         return subprocess.Popen(
-            list(argv), cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+            list(argv),
+            cwd=cwd,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls
         )
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="name a program that exists") from error

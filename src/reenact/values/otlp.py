@@ -16,7 +16,7 @@ from reenact.values import ids
 from reenact.values.json import Json, compact
 from reenact.values.log import LogRecord, Record
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
-from reenact.values.unread import LINKS, LOG_IDS, PARENTS, SPANS, Told
+from reenact.values.unread import LINKS, LOG_IDS, LOGS, NUMBERS, PARENTS, SPANS, Told
 
 _CAMEL = {
     "resource_spans": "resourceSpans",
@@ -64,11 +64,16 @@ class _NoIdError(NotOtlpError):
     """What stands where an id should be is none."""
 
 
+class _NoNumberError(NotOtlpError):
+    """What stands where a number should be is none."""
+
+
 def records(item: object, unread: Told | None = None) -> Iterator[Record]:
     """Read a TracesData, a LogsData or the request that carries one, or one ResourceSpans or ResourceLogs alone.
 
     With `unread`, a span whose trace or span id is none, or all zeros, is passed over, and so are the other ids that
-    are none; it is told of each. Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names.
+    are none, and a span or log record with a number that is none; it is told of each. Raises `NotOtlpError`, and on
+    odder shapes what `SHAPELESS` names.
     """
     top = _message(item, "a document")
     if "resourceSpans" in top or "resourceLogs" in top:
@@ -106,10 +111,10 @@ def resource_spans(group: object, unread: Told | None = None) -> Iterator[SpanRe
             told_span = _message(span, "a span")
             try:
                 found = _span(told_span, resource, scope, unread)
-            except _NoIdError as refusal:
+            except (_NoIdError, _NoNumberError) as refusal:
                 if unread is None:
                     raise
-                unread(SPANS, str(refusal))
+                unread(SPANS if isinstance(refusal, _NoIdError) else NUMBERS, str(refusal))
                 continue
             yield found
 
@@ -122,8 +127,16 @@ def _resource_logs(group: _Object, unread: Told | None) -> Iterator[LogRecord]:
         under = _message(entry, "an entry of scopeLogs")
         scope = _scope(_message(under.get("scope") or {}, "`scope`"), under)
         for told in _list(under.get("logRecords"), "logRecords"):
-            if told:
-                yield _log(_message(told, "a log record"), resource, scope, unread)
+            if not told:
+                continue
+            try:
+                found = _log(_message(told, "a log record"), resource, scope, unread)
+            except _NoNumberError as refusal:
+                if unread is None:
+                    raise
+                unread(LOGS, str(refusal))
+                continue
+            yield found
 
 
 def _resource(group: _Object) -> Resource:
@@ -323,7 +336,7 @@ def _int(value: object) -> int:
         return int(value)
     elif isinstance(value, dict) and cast("_Object", value).keys() >= _LONG:
         return _long(cast("_Object", value))
-    raise NotOtlpError(f"expected a whole number of at most 64 bits, found {_shown(cast('Any', value))}")
+    raise _NoNumberError(f"expected a whole number of at most 64 bits, found {_shown(cast('Any', value))}")
 
 
 _LONG = frozenset({"low", "high"})
@@ -388,7 +401,7 @@ def _double(part: Any) -> Attribute:
     try:
         return float(part)
     except ValueError:
-        raise NotOtlpError(f"expected doubleValue to be a number, found {_shown(part)}") from None
+        raise _NoNumberError(f"expected doubleValue to be a number, found {_shown(part)}") from None
 
 
 def _bytes(part: Any) -> Attribute:

@@ -31,8 +31,8 @@ CREATE TABLE facts (
 CREATE TABLE names (kind TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
 """
 """`facts` names the runs, newest last, of which something can be said: a digest of `tool`, `argument`, `use` (both),
-`model`, `entry` or `commit` with its value. `call` tells the calls of one run apart, so that arguments are those of one
-call. `names` holds what is asked for by a part of it: models, entry points, commits."""
+`model`, `entry`, `commit` or `process` (of a recording) with its value. `call` tells the calls of one run apart, so
+that arguments are those of one call. `names` holds what is asked for by a part of it: models, entry points, commits."""
 VERSION = 3
 
 
@@ -75,6 +75,8 @@ class Entry:
     """How the program that ran is called: its file, its service, the route or task that it did."""
     commits: tuple[str, ...] = ()
     uses: tuple[ToolUse, ...] = ()
+    process: int | None = None
+    """The number of the process of a recording that made it."""
 
 
 def note(database: sqlite3.Connection, entry: Entry) -> None:
@@ -99,10 +101,23 @@ def note(database: sqlite3.Connection, entry: Entry) -> None:
         facts.add((_fact("tool", use.tool), call))
         facts |= {(_fact("argument", path, value), call) for path, value in use.arguments}
         facts |= {(_fact("use", use.tool, path, value), call) for path, value in use.arguments}
+    if entry.process is not None and entry.recording is not None:
+        facts.add((_of_process(entry.recording, entry.process), 0))
     database.executemany(
         "INSERT OR IGNORE INTO facts VALUES (?, ?, ?, ?)", [(fact, started, number, call) for fact, call in facts]
     )
     database.executemany("INSERT OR IGNORE INTO names VALUES (?, ?)", names)
+
+
+def newest_of_process(database: sqlite3.Connection, recording: str, process: int) -> str | None:
+    """Give the newest run that a process of a recording made; None where it made none, or none that was noted so."""
+    sql = "SELECT r.id FROM facts f JOIN runs r ON r.number = f.run WHERE f.fact = ? ORDER BY f.started DESC LIMIT 1"
+    row = database.execute(sql, (_of_process(recording, process),)).fetchone()
+    return str(row[0]) if row is not None else None
+
+
+def _of_process(recording: str, process: int) -> int:
+    return _fact("process", recording, str(process))
 
 
 _MOST_NAMES = 10_000

@@ -8,6 +8,8 @@ from typing import Final, TypeAlias
 SPANS: Final = "spans without a valid trace and span id, not read"
 PARENTS: Final = "ids of parents that are no ids, left out"
 LINKS: Final = "links without a valid trace and span id, left out"
+NUMBERS: Final = "spans with a number that is none, not read"
+LOGS: Final = "log events with a number that is none, not read"
 LOG_IDS: Final = "ids in log events that are no ids, left out"
 _MOST_SHOWN: Final = 3
 
@@ -17,7 +19,7 @@ Told: TypeAlias = Callable[[str, str], None]
 
 def lost_spans(notes: Iterable[str]) -> list[str]:
     """Give those of some notes that tell of spans which were not read: any of them may be a call."""
-    return [note for note in notes if note.startswith(SPANS)]
+    return [note for note in notes if note.startswith((SPANS, NUMBERS))]
 
 
 class Unread:
