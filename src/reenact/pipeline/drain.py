@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from reenact.errors import InputError
 from reenact.export.post import Post, Standing
@@ -21,11 +23,19 @@ from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
-from reenact.values.run import Run
+from reenact.values.json import parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.run import PROCESS_ROOT, STOPPED, Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
 
 _EXIT_CODE = "process.exit.code"
+_STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""The signals by which an operator stops a server."""
+_SERVERS = frozenset(
+    ("arq", "celery", "daphne", "dramatiq", "flask", "granian", "gunicorn", "hypercorn", "rq", "runserver", "uvicorn")
+) | {"uwsgi", "waitress-serve"}
+"""Commands that serve until an operator stops them."""
 _QUICK_S = 1.0
 _NOTED_S = 0.0005
 """What noting a span in the index takes at most, on a slow machine."""
@@ -64,6 +74,10 @@ class Drain:
         self._store, self._recording, self._report, self._living = store, recording, report, living
         self._roots: dict[int, SpanRecord] = {}
         """The root that ended last, by process."""
+        self._open: dict[str, SpanRecord] = {}
+        """The roots of processes that did not come to their end, by span."""
+        self._serves = False
+        """A process did a unit of work (a request, a job, a block of `reenact.run`), or was started by a server."""
         self._tails: dict[str, Tail] = {}
         """Journals that are read, by name."""
         self._missing = Missing()
@@ -231,8 +245,13 @@ class Drain:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
         for span in spans:
             pid = span.resource.attributes.get("process.pid")
-            came_in = INBOUND in span.attributes  # how the server ended says nothing of a request
-            if span.attributes.get("reenact.run.root") and isinstance(pid, int) and not came_in:
+            if not span.attributes.get("reenact.run.root") or not isinstance(pid, int):
+                continue
+            is_process = bool(span.attributes.get(PROCESS_ROOT))
+            self._serves = self._serves or not is_process or _is_server(span)
+            if is_process and span.attributes.get("reenact.incomplete"):
+                self._open[span.span_id] = span
+            if INBOUND not in span.attributes:  # how the server ended says nothing of a request
                 self._roots[pid] = span
         last = {self._roots[pid].span_id: pid for pid in self._roots.keys() & exit_codes.keys()}
         noted: list[SpanRecord] = []
@@ -308,9 +327,26 @@ class Drain:
             del self._built[next(iter(self._built))]
         return True
 
-    def finish(self, exit_codes: Mapping[int, int] | None = None, *, within_s: float | None = None) -> list[Run]:
+    def _note_stop(self, stopped_by: int, exit_codes: Mapping[int, int]) -> None:
+        """Note on the roots of a server's processes which signal stopped it: a deploy interrupts no work of theirs."""
+        if stopped_by not in _STOPPING or not self._serves:
+            return
+        for root in self._open.values():
+            code = exit_codes.get(cast("int", root.resource.attributes.get("process.pid")))
+            attributes = {**root.attributes, STOPPED: signal.Signals(stopped_by).name}
+            noted = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
+            self._due.update(dict.fromkeys(self._store.append([noted])))
+
+    def finish(
+        self,
+        exit_codes: Mapping[int, int] | None = None,
+        *,
+        stopped_by: int = 0,
+        within_s: float | None = None,
+    ) -> list[Run]:
         """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not.
 
+        `stopped_by` is the number of the signal that the program was sent, or died of; 0 for none.
         With `within_s` all of it, sending included, takes about so many seconds at most; what is not carried then is
         left over, as if the process had been killed, and no run is given.
         """
@@ -325,6 +361,7 @@ class Drain:
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
                 self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+        self._note_stop(stopped_by, exit_codes or {})
         self._make_missing()
         self._note(list(self._due))
         if self._post is not None:
@@ -353,7 +390,17 @@ def unfinished_of(name: str) -> str:
 
 
 def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
+    """Add the exit code to a root. A unit of work that had ended keeps its own end where a signal came later."""
+    if -exit_code in _STOPPING and not root.attributes.get("reenact.incomplete"):
+        return root
     return replace(root, attributes={**root.attributes, _EXIT_CODE: exit_code})
+
+
+def _is_server(root: SpanRecord) -> bool:
+    """Return True for the root of a process that a known server of applications or of jobs began."""
+    entry = as_object(parsed_or_none(str(root.attributes.get("reenact.entry") or "")))
+    words = [as_text(word) for word in as_list(entry.get("argv"))[:3]]
+    return any(Path(word).name in _SERVERS for word in words)
 
 
 def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:

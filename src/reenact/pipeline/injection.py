@@ -99,12 +99,13 @@ def _recorded(
     over = threading.Event()
     carrier = threading.Thread(target=_carry, args=(store, drain, over, say), daemon=True)
     carrier.start()
-    code = ended(process)
+    sent: list[int] = []
+    code = ended(process, sent)
     over.set()
     carrier.join()
     if collector is not None:
         collector.close()  # before the runs are built: what was sent may be a part of them
-    runs = drain.finish({process.pid: code})
+    runs = drain.finish({process.pid: code}, stopped_by=-code if code < 0 else sent[0] if sent else 0)
     return Recorded(
         exit_code=code if code >= 0 else 128 - code,
         runs=tuple(runs),
@@ -128,15 +129,18 @@ def _hash_seed() -> str:
     return str(int.from_bytes(os.urandom(4)))
 
 
-def ended(process: subprocess.Popen[bytes]) -> int:
+def ended(process: subprocess.Popen[bytes], sent: list[int] | None = None) -> int:
     """Wait for a program, passing on what is sent to us; what a key of the terminal sends it gets by itself.
 
+    `sent` gets the numbers of the signals that came, in order.
     A thread other than the main one only waits, since signals are not its own.
     """
     if threading.current_thread() is not threading.main_thread():
         return process.wait()
 
     def forward(number: int, _frame: object) -> None:
+        if sent is not None:
+            sent.append(number)
         if number in _OF_TERMINALS and _has_the_terminal():
             return
         with suppress(ProcessLookupError):
