@@ -59,3 +59,12 @@ def test_a_result_that_cannot_be_written_down_is_no_loss_where_the_tool_runs_aga
     made = Made()
     made.tool("loud", {}, unstable, more=lists(touched=["write a"]))
     assert [reason.field.startswith("result") for reason in reasons(made)] == [True]
+
+
+def test_tool_schemas_that_were_sent_are_counted_where_no_tool_was_called() -> None:
+    made = Made()
+    schemas = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("ls", "rm")]
+    made.llm([user("Tidy up.")], "Nothing to do.", body={"tools": schemas})
+    made.llm([user("Tidy up again.")], "Nothing to do.", body={"tools": schemas})
+    (item,) = [each for each in judge(made.run()).kit if each.name == "tool schemas"]
+    assert (item.state, item.detail) == ("present", "2 sent")

@@ -233,8 +233,15 @@ def test_start_up_chance_and_failures_come_again(desk: Desk, argv: str) -> None:
         seen = httpx.get(f"{service.url}/work?name=tea").text
         assert httpx.get(f"{service.url}/fails").status_code == 500
         service.stop()
-    works, fails = (next(run for run in runs_of(desk) if run["name"] == f"GET {path}") for path in ("/work", "/fails"))
+    runs = runs_of(desk)
+    works, fails = (next(run for run in runs if run["name"] == f"GET {path}") for path in ("/work", "/fails"))
     assert (works["status"], fails["status"]) == ("ok", "error")
+    processes = [run for run in runs if not run["name"].startswith("GET")]
+    assert {run["status"] for run in processes} == {"ok"}, "a deploy interrupts no run"
+    told = json.loads(desk.reenact("doctor", processes[0]["id"], "--json").stdout)["verdict"]["reasons"]
+    assert [each["lost"] for each in told if each["field"] == "end"] == [
+        "SIGTERM stopped the server; what it does at its own end is not recorded"
+    ]
     done = desk.reenact("replay", works["id"])
     assert done.returncode == 0, done.stderr
     assert answered_again(done) == f"{seen}\n"
@@ -411,3 +418,30 @@ def test_a_request_replays_from_its_file_alone(desk: Desk) -> None:
     done = desk.reenact("replay", "incident.jsonl", environ=desk.bare())
     assert done.returncode == 0, done.stderr
     assert answered_again(done) == f"{seen[0]}\n"
+
+
+def test_a_script_that_is_stopped_is_interrupted(desk: Desk) -> None:
+    program = desk.write(
+        "script.py", "import reenact, time\n@reenact.tool\ndef f(): print(1, flush=True)\nf()\ntime.sleep(60)"
+    )
+    words = [sys.executable, "-m", "reenact", "run", "--", sys.executable, program]
+    with subprocess.Popen(words, cwd=desk.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"1\n"
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    (run,) = runs_of(desk)
+    assert (run["name"], run["status"]) == ("script.py", "interrupted")
+
+
+def test_a_fork_of_a_request_is_one_run_with_its_user(desk: Desk) -> None:
+    desk.write("small.py", SMALL)
+    with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:
+        httpx.get(f"{service.url}/work?name=tea", headers={"x-user-id": "u-7"})
+        service.stop()
+    (hers,) = runs_of(desk, "--user", "u-7")
+    before = {run["id"] for run in runs_of(desk)}
+    done = desk.reenact("fork", hers["id"], "--at", "tool work", "--set", 'result={"made": "x"}')
+    assert done.returncode == 0, done.stderr
+    (made,) = [run for run in runs_of(desk) if run["id"] not in before]
+    assert (made["name"], made["user"], made["fork_of"]) == ("GET /work", "u-7", hers["id"])

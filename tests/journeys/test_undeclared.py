@@ -126,3 +126,49 @@ def test_writes_are_let_through_on_purpose(desk: Desk) -> None:
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert (desk.folder / "report.txt").read_text() == "line\nline\n"
     assert (desk.folder / "declared.txt").read_text() == declared
+
+
+BY_THREADS = """
+import asyncio, atexit, concurrent.futures, os, pathlib, threading, time
+import reenact
+
+@reenact.tool
+def look():
+    return 1
+
+look()
+for number in range(6):
+    pathlib.Path(f"{number}.txt").write_text("x")
+pathlib.Path("last.txt").write_text("x")
+thread = threading.Thread(target=os.remove, args=["0.txt"])
+thread.start()  # of a thread
+thread.join()
+with concurrent.futures.ThreadPoolExecutor() as pool:
+    list(pool.map(os.remove, ["1.txt", "2.txt"]))  # of a pool
+timer = threading.Timer(0, os.remove, ["3.txt"])
+timer.start()  # of a timer
+timer.join()
+async def main():
+    await asyncio.to_thread(os.remove, "4.txt")  # of asyncio
+    await asyncio.get_running_loop().run_in_executor(None, os.remove, "5.txt")  # of an executor
+asyncio.run(main())
+atexit.register(os.remove, "last.txt")
+"""
+
+
+def test_what_a_builtin_does_on_a_thread_is_noted_at_the_line_that_started_it(desk: Desk) -> None:
+    program = desk.write("threads.py", BY_THREADS)
+    done = desk.reenact("run", "--", sys.executable, program)
+    assert done.returncode == 0, done.stderr
+    lost = [reason["lost"] for reason in json.loads(desk.reenact("doctor", "--json").stdout)["verdict"]["reasons"]]
+    lines = {text.partition("  # ")[2]: at for at, text in enumerate(BY_THREADS.splitlines(), 1) if "  # of " in text}
+    file = desk.folder / program
+    for name, kind in enumerate(["a thread", "a pool", "a pool", "a timer", "asyncio", "an executor"]):
+        told = f"remove {name}.txt at {file}:{lines[f'of {kind}']}: a replay refuses it"
+        assert told in lost, (kind, lost)
+    assert "remove last.txt at a line of no file: a replay refuses it" in lost
+    assert not [each for each in lost if "threading.py" in each or "runpy" in each or "reenact/" in each]
+    spoken = desk.reenact("doctor").stdout
+    (wrote,) = [line for line in spoken.splitlines() if "write" in line and "0.txt" in line]
+    assert "0.txt and 5 more at" in wrote
+    assert "write 1.txt" not in spoken

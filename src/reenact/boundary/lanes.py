@@ -26,6 +26,7 @@ from typing import Any, Protocol, cast
 
 from reenact.boundary import place
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.own_code import own_line
 from reenact.boundary.patching import Patches
 
 _LONGEST_PATH = 1000
@@ -66,7 +67,19 @@ class Reel:
 class Lane:
     """One line of execution."""
 
-    __slots__ = ("_spawned", "aside", "drawn", "earlier", "path", "reel", "root", "streams", "threaded", "used")
+    __slots__ = (
+        "_spawned",
+        "aside",
+        "drawn",
+        "earlier",
+        "origin",
+        "path",
+        "reel",
+        "root",
+        "streams",
+        "threaded",
+        "used",
+    )
 
     def __init__(self, path: str, reel: Reel | None = None) -> None:
         self.path = path
@@ -79,6 +92,8 @@ class Lane:
         """The main lane of the process that this one's process was forked off, where anything was drawn there."""
         self.threaded = False
         """It runs on a thread other than its creator's."""
+        self.origin = ""
+        """The agent's line that started its thread or handed over its job, as `file:line`; "" on other lanes."""
         self.used = False
         """A boundary was crossed on it."""
         self.root = 0
@@ -236,6 +251,7 @@ def _spawn_threaded(label: str) -> Lane:
         listener.lane_spawned(parent)
     lane = parent.spawn(label)
     lane.threaded = True
+    lane.origin = own_line() or parent.origin
     return lane
 
 

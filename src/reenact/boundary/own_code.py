@@ -20,6 +20,8 @@ from reenact.boundary.touches import is_code
 _FOLDERS = ("stdlib", "platstdlib", "purelib", "platlib")
 _INSTALLED = (str(Path(sysconfig.get_path(each))) for each in _FOLDERS)
 _LIBRARIES = tuple(f"{folder}{os.sep}" for folder in {*_INSTALLED, str(Path(__file__).parents[1])})
+_OURS = f"{Path(__file__).parents[1]}{os.sep}"
+_PACKAGES = tuple({f"{Path(sysconfig.get_path(each))}{os.sep}" for each in ("purelib", "platlib")})
 _SCRIPTS = f"{sysconfig.get_path('scripts')}{os.sep}"
 
 
@@ -92,16 +94,21 @@ def own_modules() -> list[ModuleType]:
     ]
 
 
-def where() -> str:
-    """Name the innermost line that is neither a library's nor ours; code without a file where there is no other."""
+def own_line() -> str:
+    """Name the innermost line on this thread's stack that is the agent's own, as `file:line`; "" where there is none.
+
+    Code typed in (`python -c`, standard input) counts where no file does. In a program that is itself installed, the
+    innermost line of any package counts, where the agent's own modules have none.
+    """
     frame = inspect.currentframe()
-    last, typed_in = "?", ""
+    typed_in = package = ""
     while frame is not None:
         name = frame.f_code.co_filename
-        last = f"{name}:{frame.f_lineno}"
         if not name.startswith((*_LIBRARIES, "<")):
-            return last
+            return f"{name}:{frame.f_lineno}"
         if not typed_in and name in {"<string>", "<stdin>"}:
-            typed_in = last
+            typed_in = f"{name}:{frame.f_lineno}"
+        if not package and name.startswith(_PACKAGES) and not name.startswith(_OURS):
+            package = f"{name}:{frame.f_lineno}"
         frame = frame.f_back
-    return typed_in or last
+    return typed_in or package

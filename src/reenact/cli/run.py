@@ -13,8 +13,11 @@ from reenact.errors import InputError
 from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
-from reenact.report.doctor import said
-from reenact.values.run import Grade
+from reenact.report.doctor import grouped, listed, said
+from reenact.values.run import Grade, Run, Verdict
+
+_REASONS = 3
+"""So many reasons of a verdict are told at the end of a recording."""
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -92,16 +95,30 @@ def _closing(result: Recorded) -> list[str]:
     lines: list[str] = []
     if result.count > len(runs):
         lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")
+    told = set[str]()
     for run in runs:
         verdict = judge(run)
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items())
         lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {said(verdict)}")
         if verdict.grade is not Grade.EXACT:
-            lines += [f"reenact:   {reason.call}: {reason.field}: {reason.lost}" for reason in verdict.reasons[:3]]
+            lines += _reasons(run, verdict, told)
     if result.unfinished:
         lines.append(
             f"reenact: {result.unfinished} spans were still open when the program ended; they are kept as incomplete"
         )
     selector = "last" if len(runs) == 1 else max(runs, key=lambda run: run.started_ns).id[:12]
     lines.append(f"reenact: next: reenact show {selector}   reenact replay {selector}")
+    return lines
+
+
+def _reasons(run: Run, verdict: Verdict, told: set[str]) -> list[str]:
+    """Give the first three reasons of a verdict; none that `told` holds, since a run before it has the same."""
+    groups = [(f"{listed(calls)}: {reason.field}: {reason.lost}") for reason, calls in grouped(verdict.reasons)]
+    new = [line for line in groups if line not in told]
+    told.update(groups)
+    lines = [f"reenact:   {line}" for line in new[:_REASONS]]
+    if not new:
+        lines.append("reenact:   for the reasons named above")
+    elif (more := len(new) - _REASONS) > 0:
+        lines.append(f"reenact:   and {more} more: reenact doctor {run.id[:12]}")
     return lines

@@ -20,12 +20,12 @@ from reenact.values.call import (
     Value,
 )
 from reenact.values.found import CHANGED, acted, is_found, listed, run_again
-from reenact.values.json import Json, parsed_or_none
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redacted import given_by, given_to
-from reenact.values.run import UNDECLARED, Grade, KitItem, Node, Reason, Run, Verdict
+from reenact.values.run import SIDE_EFFECT, STOPPED, UNDECLARED, Grade, KitItem, Node, Reason, Run, Verdict
 from reenact.values.unread import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
@@ -117,6 +117,9 @@ def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
 def _run_reasons(run: Run) -> Iterator[Reason]:
     if run.root is None:
         yield Reason(call="run", field="root", lost="the root span is missing", fix="export the whole trace")
+    elif stopped := run.root.span.attributes.get(STOPPED):
+        lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
+        yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
     elif run.root.span.attributes.get("reenact.incomplete"):
         yield Reason(
             call="run", field="end", lost="the process was killed; what it did last may be missing", fix="nothing to do"
@@ -162,7 +165,7 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
         told = node.span.attributes.get(UNDECLARED)
         for what in as_list(parsed_or_none(told)) if isinstance(told, str) else ():
             fix = "declare the function around it with @reenact.tool, or replay with --writes allow where it is a file"
-            yield Reason(call="run", field="side effect", lost=f"{as_text(what)}: a replay refuses it", fix=fix)
+            yield Reason(call="run", field=SIDE_EFFECT, lost=f"{as_text(what)}: a replay refuses it", fix=fix)
 
 
 def _redacted(run: Run) -> int:
@@ -190,9 +193,9 @@ def _kit(run: Run, calls: list[Node]) -> Iterator[KitItem]:
         calls
     )  # every request is there: what is absent was not sent
     yield _either("system prompt", bool(system), not whole, f"{len(prompt)} characters" if prompt else "none was sent")
-    yield _either(
-        "tool schemas", any(r.tools for r in known), bool(tools) and not whole, "" if tools else "none were sent"
-    )
+    schemas = {compact(schema) for request in known for schema in request.tools}
+    detail = f"{len(schemas)} sent" if schemas else "" if tools else "none were sent"
+    yield _either("tool schemas", bool(schemas), bool(tools) and not whole, detail)
     kept_whole = sum("request" not in rebuilt_parts(node) for node in models if asked(node) is not None)
     yield _share("parameters", kept_whole, len(models), _RECORD)
     yield _share("asked model", sum(r.model is not None for r in known), len(models), _RECORD)

@@ -17,7 +17,7 @@ from reenact.values.finding import REVISIONS, Filters, ToolUse, argument_pairs
 from reenact.values.forked import FORK_PARENT
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import ToolCall
-from reenact.values.run import Node, Run
+from reenact.values.run import STOPPED, Node, Run
 from reenact.values.run_index import Entry
 from reenact.values.span import STATUS_ERROR
 
@@ -32,6 +32,8 @@ def status(run: Run) -> str:
     """Say how a run ended: `ok`, `error`, `interrupted`, or `unset`."""
     if run.root is None:
         return "error" if any(node.span.status == STATUS_ERROR for node in run.nodes) else "unset"
+    if STOPPED in run.root.span.attributes:
+        return "ok"  # a server has no end of its own: a deploy ends it
     if run.root.span.attributes.get("reenact.incomplete"):
         return "interrupted"
     code = run.root.span.attributes.get("process.exit.code")

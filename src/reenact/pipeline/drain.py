@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections import Counter
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from reenact.errors import InputError
 from reenact.formats.journal import SUFFIX, segment_name
@@ -20,8 +21,10 @@ from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
+from reenact.values.json import parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.room import is_refusal, refusal
-from reenact.values.run import Run
+from reenact.values.run import PROCESS_ROOT, STOPPED, Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
 
@@ -30,6 +33,12 @@ if TYPE_CHECKING:  # a drain that sends nothing imports nothing that sends
     from reenact.export.sender import Sender
 
 _EXIT_CODE = "process.exit.code"
+_STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""The signals by which an operator stops a server."""
+_SERVERS = frozenset(
+    ("arq", "celery", "daphne", "dramatiq", "flask", "granian", "gunicorn", "hypercorn", "rq", "runserver", "uvicorn")
+) | {"uwsgi", "waitress-serve"}
+"""Commands that serve until an operator stops them."""
 _QUICK_S = 1.0
 _NOTED_S = 0.0005
 """What noting a span in the index takes at most, on a slow machine."""
@@ -72,6 +81,10 @@ class Drain:
         self._store, self._recording, self._report, self._living = store, recording, report, living
         self._roots: dict[int, SpanRecord] = {}
         """The root that ended last, by process."""
+        self._open: dict[str, SpanRecord] = {}
+        """The roots of processes that did not come to their end, by span."""
+        self._serves = False
+        """A process did a unit of work (a request, a job, a block of `reenact.run`), or was started by a server."""
         self._tails: dict[str, Tail] = {}
         """Journals that are read, by name."""
         self._missing = Missing()
@@ -251,8 +264,13 @@ class Drain:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
         for span in spans:
             pid = span.resource.attributes.get("process.pid")
-            came_in = INBOUND in span.attributes  # how the server ended says nothing of a request
-            if span.attributes.get("reenact.run.root") and isinstance(pid, int) and not came_in:
+            if not span.attributes.get("reenact.run.root") or not isinstance(pid, int):
+                continue
+            is_process = bool(span.attributes.get(PROCESS_ROOT))
+            self._serves = self._serves or not is_process or _is_server(span)
+            if is_process and span.attributes.get("reenact.incomplete"):
+                self._open[span.span_id] = span
+            if INBOUND not in span.attributes:  # how the server ended says nothing of a request
                 self._roots[pid] = span
         last = {self._roots[pid].span_id: pid for pid in self._roots.keys() & exit_codes.keys()}
         noted: list[SpanRecord] = []
@@ -333,15 +351,27 @@ class Drain:
             del self._built[next(iter(self._built))]
         return True
 
+    def _note_stop(self, stopped_by: int, exit_codes: Mapping[int, int]) -> None:
+        """Note on the roots of a server's processes which signal stopped it: a deploy interrupts no work of theirs."""
+        if stopped_by not in _STOPPING or not self._serves:
+            return
+        for root in self._open.values():
+            code = exit_codes.get(cast("int", root.resource.attributes.get("process.pid")))
+            attributes = {**root.attributes, STOPPED: signal.Signals(stopped_by).name}
+            noted = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
+            self._due.update(dict.fromkeys(self._store.append([noted])))
+
     def finish(
         self,
         exit_codes: Mapping[int, int] | None = None,
         *,
+        stopped_by: int = 0,
         within_s: float | None = None,
         latest: int | None = None,
     ) -> list[Run]:
         """Carry the rest, and give the runs that came in, noted in the index. Raises `InputError` where one is not.
 
+        `stopped_by` is the number of the signal that the program was sent, or died of; 0 for none.
         With `latest` no more than so many of them are given, those noted last, so that an end does not take as long as
         all that was done before it; `done.runs` names all.
         With `within_s` all of it, sending included, takes about so many seconds at most; what is not carried then is
@@ -358,6 +388,7 @@ class Drain:
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
                 self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+        self._note_stop(stopped_by, exit_codes or {})
         self._make_missing()
         self._note(list(self._due))
         if self._post is not None:
@@ -388,7 +419,17 @@ def unfinished_of(name: str) -> str:
 
 
 def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
+    """Add the exit code to a root. A unit of work that had ended keeps its own end where a signal came later."""
+    if -exit_code in _STOPPING and not root.attributes.get("reenact.incomplete"):
+        return root
     return replace(root, attributes={**root.attributes, _EXIT_CODE: exit_code})
+
+
+def _is_server(root: SpanRecord) -> bool:
+    """Return True for the root of a process that a known server of applications or of jobs began."""
+    entry = as_object(parsed_or_none(str(root.attributes.get("reenact.entry") or "")))
+    words = [as_text(word) for word in as_list(entry.get("argv"))[:3]]
+    return any(Path(word).name in _SERVERS for word in words)
 
 
 def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:

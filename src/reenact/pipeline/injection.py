@@ -171,8 +171,9 @@ def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callab
     over = threading.Event()
     carrier = threading.Thread(target=_carry, args=(store, kit.drain, over, say), daemon=True)
     carrier.start()
-    code = ended(process)
-    runs, lost = _finished(process.pid, code, store, kit, (over, carrier))
+    sent: list[int] = []
+    code = ended(process, sent)
+    runs, lost = _finished(process.pid, code, sent, store, kit, (over, carrier))
     return Recorded(
         exit_code=_shell_code(code),
         runs=tuple(runs),
@@ -197,7 +198,12 @@ def _endpoint(collector: Beside, say: Callable[[str], None]) -> dict[str, str]:
 
 
 def _finished(
-    pid: int, code: int, store: DirectoryStore, kit: _Kit, carrying: tuple[threading.Event, threading.Thread]
+    pid: int,
+    code: int,
+    sent: Sequence[int],
+    store: DirectoryStore,
+    kit: _Kit,
+    carrying: tuple[threading.Event, threading.Thread],
 ) -> tuple[Sequence[Run], str]:
     """Carry the rest after a program's end; give its runs, and what was lost. Never raises: the exit code is owed."""
     over, carrier = carrying
@@ -208,7 +214,7 @@ def _finished(
             kit.collector.close()  # before the runs are built: what was sent may be a part of them
         if not store.journals.is_dir():
             return (), f"{store.journals} is gone, and with it what was recorded there"
-        runs = kit.drain.finish({pid: code}, latest=_TOLD)
+        runs = kit.drain.finish({pid: code}, stopped_by=-code if code < 0 else next(iter(sent), 0), latest=_TOLD)
     except KeyboardInterrupt:
         return (), "interrupted before all of it was carried into the store; `reenact recover` carries the rest"
     except Exception as error:  # noqa: BLE001 - the program did what it did
@@ -253,15 +259,18 @@ def _hash_seed() -> str:
     return str(int.from_bytes(os.urandom(4)))
 
 
-def ended(process: subprocess.Popen[bytes]) -> int:
+def ended(process: subprocess.Popen[bytes], sent: list[int] | None = None) -> int:
     """Wait for a program, passing on what is sent to us; what a key of the terminal sends it gets by itself.
 
+    `sent` gets the numbers of the signals that came, in order.
     A thread other than the main one only waits, since signals are not its own.
     """
     if threading.current_thread() is not threading.main_thread():
         return process.wait()
 
     def forward(number: int, _frame: object) -> None:
+        if sent is not None:
+            sent.append(number)
         if number in _OF_TERMINALS and _has_the_terminal():
             return
         with suppress(ProcessLookupError):

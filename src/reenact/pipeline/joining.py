@@ -29,6 +29,7 @@ from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import After, Policy, Source, Writes
 from reenact.replay.replayer import Replayer
 from reenact.replay.stubs import Stubs, process_of
+from reenact.values import unit
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node, Run
@@ -53,11 +54,19 @@ class InProcess:
         self.stubs = Stubs(runs)
         self._draws = Draws(runs, selected, ledger, lambda: self._process)
         self._stack = ExitStack()
+        alone = unit.inbound(selected) is not None
+        of: dict[str, Any] = {"reenact.replay.of": selected.id}
+        root = of if branch is None else dict(branch.root)
         setup = Setup(
             store=store,
+            user=selected.user if alone else None,  # a header named them, by a setting that may not stand here
+            session=selected.session if alone else None,
+            tenant=selected.tenant if alone else None,
             salt=selected.salt,
             recorded=in_force.told_by(selected),
-            root={"reenact.replay.of": selected.id} if branch is None else dict(branch.root),
+            root=root,
+            # The fork is the unit. The process around it only delivers it again, and is listed with no fork.
+            around_unit={**dict.fromkeys(root), **of} if alone else {},
             links=_links(selected, "replay.of" if branch is None else "fork.of"),
             doorman=self._doorman(policy),
             answers=self._draws,

@@ -63,6 +63,8 @@ class Setup:
     """What the root of the recording that is replayed says of its redaction: the live side passes the same."""
     root: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further attributes of every root."""
+    around_unit: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further attributes of the process's own root, where one unit is run again in it; None removes one of `root`."""
     links: tuple[Link, ...] = ()
     doorman: Callable[[Recorder, Engine], Doorman] | None = None
     """Makes the doorman to put in charge; the recorder itself by default."""
@@ -192,6 +194,7 @@ class Recording:
             entry=self._entry,
         )
         self.runs.below = setup.root
+        self.runs.around_unit = setup.around_unit
         return Recorder(
             self._spans,
             self.journal,

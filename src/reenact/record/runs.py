@@ -117,6 +117,8 @@ class Runs:
         self._entry = entry
         self.below: Mapping[str, Any] = {}
         """Further attributes of what stands for a child process."""
+        self.around_unit: Mapping[str, Any] = {}
+        """Further attributes of the process's own root, where one unit is run again in it; None removes one."""
         self._tracer = provider.get_tracer("reenact", version)
         self._root_attributes, self._counts, self._links = root_attributes, counts, links
         self._next_order, self._identity = next_order, dict(identity or {})
@@ -189,7 +191,7 @@ class Runs:
         if self._descent is not None:
             return self._begin_below(self._descent, {"reenact.entry": compact(dict(self._entry()))})
         name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in {"", "-c"} else "python"
-        return self._begin(name, "CHAIN", self._identity, further={"reenact.process.root": True})
+        return self._begin(name, "CHAIN", self._identity, further={"reenact.process.root": True, **self.around_unit})
 
     def take_in(self, descent: Descent, *, eager: bool) -> None:
         """Hang this process below the run that `descent` names, at once if `eager`, else with its first call."""
@@ -294,6 +296,7 @@ class Runs:
         if value is not None:
             attributes |= {"input.value": compact(value), "input.mime_type": "application/json"}
         context, links = self._within_the_application(alone=facts is not None)
+        attributes = {key: value for key, value in attributes.items() if value is not None}
         span = self._tracer.start_span(name, context, SpanKind.INTERNAL, attributes, links)
         run = Run(span, identity)  # type: ignore[arg-type]  # the SDK's span, not the API's
         run.facts, run.came_in = counts, facts is not None

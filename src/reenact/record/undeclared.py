@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from reenact.boundary import inbound, place, side_effects, telemetry
 from reenact.boundary.inbound import Inbound
-from reenact.boundary.own_code import where
+from reenact.boundary.source_line import where
 
 _MOST: Final = 50
 """Different acts of one unit of work that are listed; one more line says that there were more."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reenact.boundary import lanes, side_effects, telemetry
-from reenact.boundary.own_code import where
+from reenact.boundary.source_line import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
 from reenact.replay.ledger import Ledger

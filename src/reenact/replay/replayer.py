@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
-from reenact.boundary.own_code import where
 from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
+from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
 from reenact.replay.again import Again

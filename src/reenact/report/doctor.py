@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from reenact.report import safe
 from reenact.values.protection import Protection, in_words
 from reenact.values.redacted import spelled
-from reenact.values.run import Given, Grade, KitItem, Reason, Verdict
+from reenact.values.run import SIDE_EFFECT, Given, Grade, KitItem, Reason, Verdict
 
 MEANS = {
     Grade.EXACT: "everything that a replay needs was recorded",
@@ -16,6 +18,8 @@ MEANS = {
 }
 """What each grade says, in half a sentence."""
 _SIGNS = {"present": "+", "missing": "-", "partial": "~", "not applicable": " "}
+_EFFECT = re.compile(r"(?P<verb>\w+ )(?P<what>.+) at (?P<line>.+:\d+)(?P<rest>: .*)", re.DOTALL)
+"""A side effect, as the verdict tells it: `write /srv/a.txt at agent.py:8: a replay refuses it`."""
 _NAMED = 3
 _GIVEN = 10
 
@@ -69,12 +73,27 @@ def _values(classes: Mapping[str, int]) -> str:
 
 
 def grouped(reasons: Iterable[Reason]) -> list[tuple[Reason, list[str]]]:
-    """Put together what happened to several calls."""
+    """Put together what happened to several calls, and the side effects of one line of code."""
     groups: dict[tuple[str, str, str], tuple[Reason, list[str]]] = {}
-    for reason in reasons:
+    for reason in _by_line(reasons):
         _, calls = groups.setdefault((reason.field, reason.lost, reason.fix), (reason, []))
         calls.append(reason.call)
     return list(groups.values())
+
+
+def _by_line(reasons: Iterable[Reason]) -> Iterator[Reason]:
+    """Make one reason of all side effects of one kind on one line: `write a.txt and 5 more at agent.py:8: …`."""
+    lines: dict[tuple[str, str, str], list[Reason]] = {}
+    for number, reason in enumerate(reasons):
+        effect = _EFFECT.fullmatch(reason.lost) if reason.field == SIDE_EFFECT else None
+        key = (reason.call, effect["verb"], effect["line"]) if effect else (reason.call, "", str(number))
+        lines.setdefault(key, []).append(reason)
+    for (_, verb, line), alike in lines.items():
+        first = alike[0]
+        if (effect := _EFFECT.fullmatch(first.lost)) is not None and verb and len(alike) > 1:
+            lost = f"{verb}{effect['what']} and {len(alike) - 1} more at {line}{effect['rest']}"
+            first = replace(first, lost=lost)
+        yield first
 
 
 def listed(calls: list[str]) -> str:

@@ -17,7 +17,7 @@ from reenact.values.forked import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARA
 from reenact.values.found import TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import Node, Run, Verdict
+from reenact.values.run import PROCESS_ROOT, STOPPED, Node, Run, Verdict
 from reenact.values.span import STATUS_ERROR
 
 _SAID = ((FORK_CHANGED, "changed"), ("reenact.replay.live", "live"))
@@ -117,7 +117,9 @@ def _markers(node: Node) -> Iterator[str]:
         yield "unfinished"
     if isinstance(outcome, Streamed) and outcome.end.value != "finished":
         yield f"stream {outcome.end.value}"
-    if attributes.get("reenact.process.root") and attributes.get("reenact.incomplete"):
+    if stopped := attributes.get(STOPPED):
+        yield f"stopped by {stopped}"
+    elif attributes.get(PROCESS_ROOT) and attributes.get("reenact.incomplete"):
         yield "killed"
     if touched := listed(node, TOUCHED):
         yield touched[0] if len(touched) == 1 else f"{touched[0]} and {len(touched) - 1} more"

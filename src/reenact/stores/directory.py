@@ -112,9 +112,9 @@ class DirectoryStore:
         if folder is None:
             return False
         if self._aside is None:
-            blobs, (keeping,) = self.blobs, members("stores", BlobKeeping)
-            index = self._index
-            self._aside, self._blobs = folder, _Beside(blobs, keeping.open(folder))
+            (keeping,) = entries("stores", BlobKeeping)
+            blobs, index = self.blobs, self._index
+            self._aside, self._blobs = folder, _Beside(blobs, keeping.load().open(folder))
             with suppress(OSError):  # where it cannot be read it is made again
                 shutil.copyfile(index, folder / index.name)
             for further in self.further():

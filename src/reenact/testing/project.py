@@ -11,17 +11,22 @@ from typing import Any, cast
 from reenact.values.lenient import as_list, as_object, as_text
 
 _MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", ".git")
+_TESTS = ("tests", "test")
 
 
 def root_of(place: Path) -> Path:
     """Find the project that `place` (a folder, or a file in one) belongs to.
 
-    That is the nearest folder at or above it with a `pyproject.toml`, a `setup.cfg`, a `.git` or the like, else the
-    folder itself. The same tree gives the same answer wherever it is checked out.
+    That is the nearest folder at or above it with a `pyproject.toml`, a `setup.cfg`, a `.git` or the like; else the
+    folder that holds the nearest `tests` or `test` at or above it; else the folder itself. The same tree gives the same
+    answer wherever it is checked out.
     """
     folder = place if place.is_dir() else place.parent
     folder = folder.resolve()
-    return next((each for each in (folder, *folder.parents) if any((each / mark).exists() for mark in _MARKS)), folder)
+    above = (folder, *folder.parents)
+    marked = next((each for each in above if any((each / mark).exists() for mark in _MARKS)), None)
+    tests = next((each.parent for each in above if each.name in _TESTS), None)
+    return marked or tests or folder
 
 
 def folder_of_tests(root: Path) -> Path:
@@ -29,7 +34,7 @@ def folder_of_tests(root: Path) -> Path:
     for named in _told(root):
         if (root / named).is_dir():
             return root / named
-    return next((root / name for name in ("tests", "test") if (root / name).is_dir()), root / "tests")
+    return next((root / name for name in _TESTS if (root / name).is_dir()), root / _TESTS[0])
 
 
 def _told(root: Path) -> Iterator[str]:

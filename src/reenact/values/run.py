@@ -10,6 +10,12 @@ from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.span import SpanRecord
 
+PROCESS_ROOT = "reenact.process.root"
+"""The attribute of a root that stands for a process: the calls outside every unit of work."""
+
+STOPPED = "reenact.stopped"
+"""The attribute of a process's root that names the signal by which a server was stopped: SIGTERM, SIGINT or SIGHUP."""
+
 UNDECLARED = "reenact.undeclared"
 """The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
 
@@ -56,6 +62,10 @@ class Node:
 def spans_of(runs: Iterable[Run]) -> list[SpanRecord]:
     """Give everything that was written down of runs, the twins of calls too: what is read again gives the same."""
     return [span for run in runs for node in run.nodes for span in (node.span, *node.twins)]
+
+
+SIDE_EFFECT = "side effect"
+"""The field of a reason that names an act past every boundary."""
 
 
 class Grade(StrEnum):

@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -196,3 +197,17 @@ def test_the_readable_part_of_a_long_run_stays_short() -> None:
     source = page(incident(long_run(2_000, 20)))
     assert source.count("<li ") < 400
     assert "1,7" in source  # so many more, which the script shows
+
+
+def badges(made: Incident) -> dict[str, str]:
+    """Give the badges at the head of a page: the tone of each by its name."""
+    found = re.findall(r'<li class="badge (\w+)"><span class="what">([^<]+)</span>', page(made))
+    return {name: tone for tone, name in found}
+
+
+@pytest.mark.parametrize(("word", "tone"), [("fixed", "good"), ("reproduced", "bad")])
+def test_one_fact_has_one_colour_at_the_head(word: str, tone: str) -> None:
+    judged = replace(whole(), fix=Fix(word=word, why=""))
+    assert badges(judged) == {"Fix": tone, "Assertions": "fair", "Recording": badges(judged)["Recording"]}
+    plain = badges(replace(judged, fix=None))
+    assert (plain["Assertions"], plain["Replay"]) == ("bad", "bad")

@@ -27,8 +27,8 @@ from reenact.values.call import (
 from reenact.values.found import CHANGED, HELD, TOUCHED, listed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked, Usage
-from reenact.values.run import Node, Run
-from reenact.values.span import STATUS_ERROR
+from reenact.values.run import PROCESS_ROOT, STOPPED, Node, Run
+from reenact.values.span import STATUS_ERROR, Attribute
 
 _SUMMARY = 140
 _PIECES = 200
@@ -230,14 +230,20 @@ def _marks(node: Node) -> Iterator[str]:
         yield "no outcome"
     if isinstance(outcome, Streamed) and outcome.end is not StreamEnd.FINISHED:
         yield f"stream {outcome.end.value}"
-    if attributes.get("reenact.process.root") and attributes.get("reenact.incomplete"):
-        yield "killed"
+    yield from _end_of_process(attributes)
     if attributes.get("reenact.replay.live"):
         yield "live"
     if attributes.get("reenact.evidence"):
         yield "not evidence"
     if node.orphan:
         yield "parent missing"
+
+
+def _end_of_process(attributes: Mapping[str, Attribute]) -> Iterator[str]:
+    if stopped := attributes.get(STOPPED):
+        yield f"stopped by {stopped}"
+    elif attributes.get(PROCESS_ROOT) and attributes.get("reenact.incomplete"):
+        yield "killed"
 
 
 def _stream(stream: Streamed) -> Json:

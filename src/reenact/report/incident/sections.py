@@ -38,14 +38,15 @@ def head(incident: Incident) -> Html:
 
 
 def _badges(incident: Incident) -> Iterator[Html]:
+    """Give one badge a fact: a judged fix says what the replay and the assertions say, so it alone has their colour."""
+    judged = incident.fix is not None
     if incident.fix is not None:
         yield _badge(_FIXES.get(incident.fix.word, "fair"), "Fix", incident.fix.word)
     failing = sum(each.standing is Standing.FAILS for each in incident.findings)
     if incident.findings:
-        yield _badge(
-            "bad" if failing else "good", "Assertions", f"{failing} of {len(incident.findings)} fail as recorded"
-        )
-    if incident.second is not None:
+        tone = "fair" if judged else "bad" if failing else "good"
+        yield _badge(tone, "Assertions", f"{failing} of {len(incident.findings)} fail as recorded")
+    if incident.second is not None and not (judged and incident.second.is_replay):
         tone, words = _WORDS.get(incident.second.word, ("fair", incident.second.word))
         yield _badge(tone, "Replay" if incident.second.is_replay else "Other run", words)
     grade = incident.verdict.grade.value
