@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reenact.replay.changes import apply
-from reenact.replay.forking import Fork
-from reenact.values.change import Change
 from reenact.values.json import Json
 from reenact.values.run import Run
+
+if TYPE_CHECKING:  # every run that is found has one of these, and only few are replayed
+    from reenact.replay.forking import Fork
+    from reenact.values.change import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,10 @@ class Altered:
 
     def run(self, recorded: Run) -> Run:
         """Give the run as it answers. Raises `UsageError` where a change fits no call."""
+        if not self.changes:
+            return recorded
+        from reenact.replay.changes import apply
+
         return apply(recorded, self.changes)
 
     def in_plan(self, scratch: Path) -> dict[str, Any]:
@@ -51,5 +56,8 @@ class Altered:
     @staticmethod
     def read(changes: list[Any], branch: Mapping[str, Any] | None) -> Altered:
         """Read what `in_plan` said."""
+        from reenact.replay.forking import Fork
+        from reenact.values.change import Change
+
         made = Branch(fork=Fork.from_json(branch["fork"]), root=branch["root"]) if branch is not None else None
         return Altered(changes=tuple(map(Change.from_json, changes)), branch=made)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,13 +12,13 @@ from pathlib import Path
 from reenact.errors import InputError
 from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
-from reenact.formats.journal import SUFFIX, segment_name
-from reenact.pipeline.catalog import index, index_anew, mended, note_taken_in, runs_of
+from reenact.formats.journal import segment_name
+from reenact.pipeline.catalog import index, runs_of
 from reenact.pipeline.owning import owned
-from reenact.pipeline.posting import post_for, send_waiting
+from reenact.pipeline.posting import post_for
 from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
-from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
+from reenact.stores.directory import DirectoryStore, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
@@ -354,31 +353,3 @@ def unfinished_of(name: str) -> str:
 
 def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
     return replace(root, attributes={**root.attributes, _EXIT_CODE: exit_code})
-
-
-def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
-    """Carry the journals of processes that are gone, as every command does first; make a missing index again.
-
-    With `send` what waits for a backend that the environment names is tried for a moment, where it may be tried.
-    """
-    runs: list[Run] = []
-    if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
-        runs = Drain(store, living=False, report=say).finish()
-    if send:
-        send_waiting(store, say)
-    try:
-        if not store.indexed:
-            index_anew(store)
-        store.probe_index()
-        if left := note_taken_in(store, _QUICK_S):
-            say(f"{left} traces or more have come in that are not in the index yet: `reenact store compact`")
-    except IndexDamagedError as error:
-        mended(store, error, say)
-    except InputError:
-        pass  # a damaged trace is told when it is asked for
-    return runs
-
-
-def say(line: str) -> None:
-    """Tell the user on stderr."""
-    sys.stderr.write(f"reenact: {line}\n")

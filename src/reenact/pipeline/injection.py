@@ -18,8 +18,9 @@ from reenact.export.backends import backends_from_environment
 from reenact.export.post import Standing
 from reenact.pipeline import beside
 from reenact.pipeline.beside import Beside
-from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.drain import Drain
 from reenact.pipeline.family import injected
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.owning import owning
 from reenact.redact import in_force
 from reenact.redact.in_force import Guard
