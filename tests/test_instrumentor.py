@@ -18,7 +18,7 @@ import reenact
 from reenact.boundary import door
 from reenact.instrumentor import RedactionInstrumentor
 from reenact.pipeline import recording
-from reenact.pipeline.drain import leftovers
+from reenact.pipeline.leftovers import leftovers
 from reenact.redact import everything
 from reenact.stores.directory import DirectoryStore
 

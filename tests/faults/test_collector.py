@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from reenact.pipeline.catalog import runs_of
-from reenact.pipeline.drain import leftovers
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.status import status_of
 from reenact.stores.directory import DirectoryStore
 

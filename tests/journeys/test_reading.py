@@ -19,7 +19,7 @@ from golden_cases import GOLDEN
 from reenact.cli.main import reenact
 from reenact.errors import ReenactError
 from reenact.formats import otlp_json
-from reenact.read import file_index
+from reenact.read import open as opening
 from reenact.read.open import open_spans
 from reenact.values.span import SpanRecord
 
@@ -110,7 +110,7 @@ def test_an_export_is_packed_as_its_name_says(tmp_path: Path, name: str) -> None
 
 def test_every_command_takes_a_run_out_of_a_big_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = copies(tmp_path / "big.jsonl", 30)
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     assert len(listed(str(path))) == 20
     everything = listed(str(path), "-n", "0")
     assert len(everything) == 30
@@ -124,7 +124,7 @@ def test_every_command_takes_a_run_out_of_a_big_file(tmp_path: Path, monkeypatch
 
 def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(tmp_path: Path) -> None:
     path = copies(tmp_path / "big.jsonl", 1500)
-    assert path.stat().st_size > file_index.BIG
+    assert path.stat().st_size > opening.BIG
     screen, terminal = pty.openpty()
     command = [sys.executable, "-m", "reenact", "ls", "--json", "-n", "1", str(path)]
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -154,7 +154,7 @@ def test_spans_without_ids_cost_no_others_and_are_told_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, indexed: bool
 ) -> None:
     if indexed:
-        monkeypatch.setattr(file_index, "BIG", 1)
+        monkeypatch.setattr("reenact.read.open.BIG", 1)
     path = ill(tmp_path / "archive.jsonl", first=True)
     whole = json.loads(run("show", str(RECORDED), "--json").stdout)
     for _ in range(2):  # the second time from the index alone

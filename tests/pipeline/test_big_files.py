@@ -15,7 +15,6 @@ from reenact.pipeline import big_files, sources
 from reenact.pipeline.listing import listed
 from reenact.pipeline.sources import find
 from reenact.pipeline.transfer import write
-from reenact.read import file_index
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters
@@ -73,7 +72,7 @@ def test_a_big_file_is_listed_as_a_small_one_is(
     file: Path, store: DirectoryStore, monkeypatch: pytest.MonkeyPatch, filters: Filters, limit: int, skip: int
 ) -> None:
     small = listed(store, str(file), filters, limit, skip=skip)
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     assert listed(store, str(file), filters, limit, skip=skip) == small
 
 
@@ -88,7 +87,7 @@ def test_a_listing_of_everything_is_told_by_a_glance(
     file: Path, store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = listed(store, str(file), Filters(), 0)
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     glanced = listed(store, str(file), Filters(), 0)
     assert [row["id"] for row in glanced] == [row["id"] for row in small]
     for told, known in zip(glanced, small, strict=True):
@@ -100,7 +99,7 @@ def test_a_listing_of_everything_is_told_by_a_glance(
 
 def test_one_run_is_found_by_the_beginning_of_its_id(file: Path, store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip  # noqa: E501
     small = find(f"{file}#3", store)
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     found = find(f"{file}#3", store)
     assert found == small
     assert found.run.id.startswith("3")
@@ -116,7 +115,7 @@ def test_runs_of_one_recording_come_together(file: Path, store: DirectoryStore, 
         )
     )
     small = find(f"{file}#3", store)
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     found = find(f"{file}#3", store)
     assert found.run == small.run
     assert len(found.siblings) == 5
@@ -124,7 +123,7 @@ def test_runs_of_one_recording_come_together(file: Path, store: DirectoryStore, 
 
 
 def test_a_run_must_be_named_and_be_there(file: Path, store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     with pytest.raises(UsageError, match="holds 6 runs, name one") as several:
         find(str(file), store)
     assert f"{file}#5" in several.value.hint
@@ -142,7 +141,7 @@ def test_log_events_beside_a_big_file_are_read_with_a_run(
     shutil.copy(source, target)
     shutil.copy(beside, target.with_name("logs.otlp.logs.jsonl"))
     small = {run.id: run for run in build(open_spans(target), source=str(target))}
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     with ExitStack() as closing:
         index = big_files.opened(target, closing)
         assert index is not None
@@ -164,6 +163,6 @@ def test_of_other_big_files_only_the_run_that_is_asked_for_is_kept(
     monkeypatch.setattr(
         sources, "build", lambda records, source: kept.append(len(held := [*records])) or build(held, source=source)
     )
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     assert find(f"{other}#3", store).run == small.run
     assert kept == [len(spans) // 6]

@@ -19,8 +19,9 @@ from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.formats.journal import FORMAT
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.drain import Drain
 from reenact.pipeline.flattening import flattened
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.recording import Recording
 from reenact.stores import directory
 from reenact.stores.directory import DirectoryStore

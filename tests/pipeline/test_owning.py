@@ -10,7 +10,8 @@ import reenact
 from held import Held
 from reenact.pipeline import owning as room
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.drain import Drain
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.owning import owned, owning
 from reenact.pipeline.recording import Recording
 from reenact.stores.directory import DirectoryStore

@@ -17,7 +17,8 @@ from receivers import ACCEPTED, Receiver, http_receiver, running_grpc_receiver
 from reenact.export.backends import backends_from_environment
 from reenact.export.sender import Sender
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.drain import Drain
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.posting import named, send_waiting
 from reenact.pipeline.status import status_of
 from reenact.stores.directory import DirectoryStore

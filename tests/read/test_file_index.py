@@ -26,7 +26,7 @@ RECORDED = GOLDEN / "assertions" / "cleanup" / "incident.jsonl"
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(file_index, "BIG", 1)
+    monkeypatch.setattr("reenact.read.open.BIG", 1)
     return tmp_path / "cache"
 
 
@@ -195,7 +195,7 @@ def test_only_big_plain_otlp_is_indexed(tmp_path: Path, monkeypatch: pytest.Monk
     other = tmp_path / "other.json"
     other.write_text('{"data": []}')
     assert not may_be_indexed(other)
-    monkeypatch.setattr(file_index, "BIG", path.stat().st_size + 1)
+    monkeypatch.setattr("reenact.read.open.BIG", path.stat().st_size + 1)
     assert not may_be_indexed(path)
 
 

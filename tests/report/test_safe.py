@@ -6,10 +6,10 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 from reenact.report.paint import painted
-from reenact.report.safe import clean, fitted, lines, one_line
+from reenact.report.safe import cells, clean, fitted, lines, one_line
 
 HOSTILE = st.text(
     st.sampled_from("\x1b[]();0123mHJ?PX^_\\\x07\x9b\x9c\x9d\x90\r\n\t\u202e\u2066\u200b\ufeff\U000e0041\ud800ab ")
@@ -87,3 +87,10 @@ def test_a_fitted_line_takes_no_more_cells_than_it_may(text: str, width: int) ->
 
 def test_a_line_feed_in_a_text_makes_two_lines() -> None:
     assert lines(["a\nb", "", "c\td "]) == ["a", "b", "", "c   d"]
+
+
+@given(text=st.text() | st.text(st.sampled_from("aé…─│├└–\u00ad\u0301漢 \t")), width=st.integers(0, 40))
+def test_cells_are_counted_and_cut_as_rich_does_it(text: str, width: int) -> None:
+    assert cells(text) == cell_len(text)
+    whole = text if cell_len(text) <= width else f"{set_cell_size(text, max(0, width - 1)).rstrip()}…"
+    assert fitted(text, width) in (whole, text if len(text) * 2 <= width else whole)

@@ -18,7 +18,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from reenact.boundary import plain_http
 from reenact.boundary.decoding import decoder_for
 from reenact.boundary.foreign import LOST, REBUILT, Loss
 from reenact.boundary.question import PLAIN_HTTP, shape_named
@@ -273,6 +272,8 @@ def _is_stream(body: bytes, headers: Sequence[tuple[str, str]]) -> bool:
 
 def _decoded(exchange: Exchange, lost: list[Loss]) -> tuple[bytes, tuple[tuple[str, str], ...]]:
     """Undo the content encoding where the recorder left it, and leave out the headers that no longer hold."""
+    from reenact.boundary import plain_http
+
     kept = plain_http.headers(exchange.headers, exchange.status or 0, None, decoded=True)
     kept = tuple((name, value) for name, value in kept if name.lower() not in _STALE)
     coding = next((value for name, value in exchange.headers if name.lower() == "content-encoding"), "").lower()

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from reenact.boundary.rebuilding import rebuilt
-from reenact.values import providers, typed
+from reenact.values import typed
 from reenact.values.call import Call, CallKind, FunctionCall, Outcome, Raised, Returned, Unfinished, Value
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
@@ -146,7 +145,11 @@ def is_reply(body: Mapping[str, Json], shape: str) -> bool:
 def provider_of(model: str) -> str:
     """Guess who answers under a model's name, for emitters that do not say: `groq/llama-3`, `claude-…`."""
     first, _, _ = model.lower().rpartition("/")
-    return first or providers.provider_of(model)
+    if first:
+        return first
+    from reenact.values import providers
+
+    return providers.provider_of(model)
 
 
 def model_call(  # noqa: PLR0913 -- what a model's call consists of
@@ -177,6 +180,8 @@ def model_call(  # noqa: PLR0913 -- what a model's call consists of
     if any(isinstance(part, ToolCall) and not part.id for message in asked.messages for part in message.parts):
         said = marked(said, str(said.get(DIALECT, "")), [_NO_IDS])
     stream = True if asked.stream else None
+    from reenact.boundary.rebuilding import rebuilt
+
     http, outcome, marks = rebuilt(asked, answered, system=system, api=api, stream=stream, failed=failed, whole=whole)
     attributes: dict[str, Json] = {**said, REBUILT: [*marks]}
     return Call(kind=kind, name=name or span.name, request=http, attributes=attributes), outcome

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary.question import Question, shape_named
-from reenact.contracts.redactor import Redactor
 from reenact.values.call import HttpRequest
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, canonical, parsed_or_none
@@ -24,6 +23,9 @@ from reenact.values.masks import may_be as may_be_hidden
 from reenact.values.message import Asked, Media, Message, Opaque, Text, ToolCall
 from reenact.values.redacted import blinded
 from reenact.values.run import Node
+
+if TYPE_CHECKING:
+    from reenact.contracts.redactor import Redactor
 
 REBUILT: Final = "reenact.rebuilt"
 LOST: Final = "reenact.lost"

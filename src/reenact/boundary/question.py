@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from reenact.contracts.redactor import Redactor
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values.call import STRUCTURE, Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parsed_or_none
+
+if TYPE_CHECKING:
+    from reenact.contracts.redactor import Redactor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

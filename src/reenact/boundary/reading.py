@@ -10,7 +10,6 @@ from reenact.values.call import CallKind, FunctionCall, HttpReply, HttpRequest, 
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked
 from reenact.values.run import Node
-from reenact.values.sse import json_events
 
 __all__ = ["answered", "asked", "frames", "is_plain", "reply_body", "reply_data", "shape_named", "shape_of"]
 
@@ -43,7 +42,11 @@ def reply_body(node: Node) -> Json:
             return parsed_or_none(body.data)
         case Streamed(chunks=chunks):
             data = b"".join(chunk.data or b"" for chunk in chunks)
-            return shape.fold(json_events(data)) if shape is not None and _is_sse(data) else parsed_or_none(data)
+            if shape is None or not _is_sse(data):
+                return parsed_or_none(data)
+            from reenact.values.sse import json_events
+
+            return shape.fold(json_events(data))
         case _:
             return None
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from reenact.cli import options
 from reenact.errors import UsageError
-from reenact.export.metrics import Gauge, Point, endpoint, send
 from reenact.pipeline.cold import cold_cases
 from reenact.report.cold import cold, cold_document, prometheus
 from reenact.values.cold import DIMENSIONS, ColdCases
+
+if TYPE_CHECKING:
+    from reenact.export.metrics import Gauge
 
 _LABELS = ("model", "tool", "tenant", "reason")
 """What a metric is told apart by, unless asked otherwise: an hour would be a new series for ever."""
@@ -41,7 +44,7 @@ def cold_command(
     reenact cold --metric http://localhost:4318    reenact.cold.runs and reenact.cold.calls, as gauges
     """  # noqa: D301 - click's own mark against rewrapping
     dimensions = _dimensions(named)
-    target = endpoint(metric, os.environ) if metric not in (None, "-") else None
+    target = _endpoint(metric) if metric is not None and metric != "-" else None
     found = cold_cases(options.store(folder), sources)
     if metric == "-":
         click.echo("\n".join(prometheus(found, dimensions or _LABELS)))
@@ -51,8 +54,16 @@ def cold_command(
     else:
         options.show(cold(found, dimensions, width=options.width()))
     if target is not None:
+        from reenact.export.metrics import send
+
         sent = send(_gauges(found, dimensions or _LABELS), *target)
         options.say(f"reenact: {sent} points sent")
+
+
+def _endpoint(metric: str) -> tuple[str, dict[str, str]]:
+    from reenact.export.metrics import endpoint
+
+    return endpoint(metric, os.environ)
 
 
 def _dimensions(named: str | None) -> tuple[str, ...]:
@@ -64,6 +75,8 @@ def _dimensions(named: str | None) -> tuple[str, ...]:
 
 
 def _gauges(found: ColdCases, dimensions: Sequence[str]) -> list[Gauge]:
+    from reenact.export.metrics import Gauge, Point
+
     groups = found.by(dimensions)
     labels = [dict(zip(dimensions, group.key, strict=True)) for group in groups]
 

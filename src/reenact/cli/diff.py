@@ -10,8 +10,6 @@ import click
 from reenact.cli import options
 from reenact.compare.align import compare
 from reenact.pipeline.sources import find
-from reenact.report.diff import diff
-from reenact.report.documents import diff_document
 
 
 @click.command("diff")
@@ -29,7 +27,11 @@ def diff_command(a: str, b: str, folder: Path | None, as_json: bool, path_only: 
     left, right = find(a, store), find(b, store)
     comparison = compare(left.run, right.run)
     if as_json:
+        from reenact.report.documents import diff_document
+
         options.document(diff_document(comparison))
     else:
+        from reenact.report.diff import diff
+
         options.show(diff(comparison))
     sys.exit(0 if (comparison.same_path if path_only else comparison.same) else 1)

@@ -10,7 +10,6 @@ from reenact.cli import options
 from reenact.graph.verdict import judge
 from reenact.pipeline.sources import find
 from reenact.report.doctor import doctor
-from reenact.report.documents import doctor_document
 from reenact.report.safe import one_line
 from reenact.values.protection import protection
 
@@ -24,6 +23,8 @@ def doctor_command(selector: str, folder: Path | None, as_json: bool) -> None:
     found = find(selector, options.store(folder))
     verdict = judge(found.run)
     if as_json:
+        from reenact.report.documents import doctor_document
+
         options.document(doctor_document(found.run, verdict))
         return
     notes = [one_line(f"note: {note}") for note in found.run.notes]

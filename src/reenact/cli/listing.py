@@ -9,11 +9,8 @@ from typing import cast
 import click
 
 from reenact.cli import options
-from reenact.cli.moments import window
 from reenact.errors import UsageError
 from reenact.pipeline.listing import listed
-from reenact.report.documents import ls_document
-from reenact.report.listing import listing
 from reenact.values.finding import Filters
 
 
@@ -66,9 +63,13 @@ def ls_command(
         progress=_progress if sys.stderr.isatty() else None,
     )
     if as_json:
+        from reenact.report.documents import ls_document
+
         options.document(ls_document(runs))
         return
     if runs:
+        from reenact.report.listing import listing
+
         options.show(listing(runs, width=options.width()))
     else:
         options.say("no run fits" if filters != Filters() else "no run yet: reenact run -- python your_agent.py")
@@ -87,9 +88,15 @@ def _filters(given: dict[str, object]) -> Filters:
     return Filters(
         **{name: value for name, value in given.items() if isinstance(value, str)},
         arguments=tuple(arguments),
-        window=window(*(None if each is None else str(each) for each in times)),
+        window=_window(times) if times != [None] * 4 else None,
         replays=replays,
     )
+
+
+def _window(times: list[object]) -> tuple[int, int] | None:
+    from reenact.cli.moments import window
+
+    return window(*(None if each is None else str(each) for each in times))
 
 
 def _progress(done: int, of: int) -> None:

@@ -10,7 +10,6 @@ from reenact.cli import options
 from reenact.graph.verdict import judge
 from reenact.pipeline.catalog import status, summary
 from reenact.pipeline.sources import find
-from reenact.report.documents import show_document
 from reenact.report.tree import tree
 
 
@@ -24,6 +23,8 @@ def show_command(selector: str, folder: Path | None, as_json: bool, full: bool) 
     found = find(selector, options.store(folder))
     verdict = judge(found.run)
     if as_json:
+        from reenact.report.documents import show_document
+
         options.document(show_document(found.run, summary(found.run, source=found.source), verdict))
         return
     options.show(tree(found.run, verdict, status=status(found.run), full=full, width=options.width()))

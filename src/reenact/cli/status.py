@@ -11,7 +11,7 @@ import click
 from reenact.cli import options
 from reenact.errors import InputError, UsageError
 from reenact.export.backends import backends_from_environment
-from reenact.pipeline.drain import leftovers
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.posting import named, send_waiting
 from reenact.pipeline.status import status_of
 from reenact.report.status import status_document, status_text

@@ -169,7 +169,7 @@ def _each_by_itself(one: Reader, kind: Descriptor, told: Any) -> list[Any]:
     for item in cast("list[Any]", told):
         try:
             made = _each(one, [item])[0]
-            kind._concrete_class(**made)  # noqa: SLF001 - the message's class; a number that does not fit is told here
+            GetMessageClass(kind)(**made)  # raises where a number does not fit its field
         except NoNumberError as error:
             _reject(kind, item, str(error), rejected)
         except ValueError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from reenact.boundary.foreign import (
@@ -27,12 +27,9 @@ from reenact.boundary.foreign import (
 )
 from reenact.boundary.foreign import DIALECT as DIALECT_MARK
 from reenact.boundary.question import PLAIN_HTTP, shape_named
-from reenact.boundary.rebuilding import failure, rebuilt
 from reenact.contracts.dialect import Dialect, SpanMarks, Writing
 from reenact.contracts.shape import Shape
-from reenact.encodings import native, python_repr, tool_io
-from reenact.encodings import openinference as flat
-from reenact.values import flattened, sse, typed
+from reenact.values import typed
 from reenact.values.call import (
     Body,
     Call,
@@ -63,6 +60,9 @@ from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.message import Answered, Asked
 from reenact.values.raised import exception_of_span
 from reenact.values.span import Attribute, SpanRecord
+
+if TYPE_CHECKING:  # our own spans carry the evidence itself and need none of the readers of others'
+    from reenact.encodings import openinference as flat
 
 _KIND: Final = "openinference.span.kind"
 _REDACTED: Final = "__REDACTED__"
@@ -349,6 +349,8 @@ def _exact_body(span: SpanRecord, kind: CallKind) -> HttpRequest | None:
 
 
 def _decode_model(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> tuple[Call, Outcome]:
+    from reenact.encodings import openinference as flat
+
     grown = flat.tree(span.attributes)
     said = _answer(span, grown)
     exact = _exact_body(span, kind)
@@ -365,6 +367,8 @@ def _decode_model(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> t
     outcome = _exact_reply(span, exact)
     if outcome is None:
         shape = _shape(exact.shape)
+        from reenact.boundary.rebuilding import rebuilt
+
         _, outcome, marks = rebuilt(Asked(), said, system=shape.system, api=shape.operation)
         if isinstance(outcome, Returned):
             given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), *(m for m in marks if m != "request")]
@@ -392,6 +396,8 @@ def _api(span: SpanRecord) -> str:
 def _exact_reply(span: SpanRecord, request: HttpRequest) -> Outcome | None:
     """Give the outcome where `output.value` is a provider's whole reply, or None where it must be made of its parts."""
     if (exception := exception_of_span(span)) is not None:
+        from reenact.boundary.rebuilding import failure
+
         return failure(_shape(request.shape), exception)
     text = span.attributes.get("output.value")
     value = parsed_or_none(text) if isinstance(text, str) else None
@@ -405,12 +411,18 @@ def _exact_reply(span: SpanRecord, request: HttpRequest) -> Outcome | None:
 
 def _question(span: SpanRecord, grown: flat.Tree) -> Asked:
     """Read the question from the flat messages, or from the framework's own object where that says more."""
+    from reenact.encodings import native
+    from reenact.encodings import openinference as flat
+
     text = span.attributes.get("input.value")
     read = native.asked(_framework_s(text)) if isinstance(text, str) and text != _REDACTED else None
     return richer_question(flat.asked(grown), read)
 
 
 def _answer(span: SpanRecord, grown: flat.Tree) -> Answered:
+    from reenact.encodings import native
+    from reenact.encodings import openinference as flat
+
     text = span.attributes.get("output.value")
     read = native.answered(_framework_s(text)) if isinstance(text, str) and text != _REDACTED else None
     return richer_answer(flat.answered(grown, text if isinstance(text, str) else ""), read)
@@ -418,6 +430,8 @@ def _answer(span: SpanRecord, grown: flat.Tree) -> Answered:
 
 def _framework_s(text: str) -> Json:
     """Read what a framework wrote of its own objects: JSON, `repr` of objects in JSON, or `repr`."""
+    from reenact.encodings import python_repr
+
     value = parsed_or_none(text)
     if value is None:
         return python_repr.read(text) if text[:1] in "{[" else text
@@ -432,6 +446,8 @@ def _provider(given: Mapping[str, Json], model: str) -> str:
 
 
 def _lost_of_rebuilt(asked: Asked, grown: flat.Tree) -> list[Loss]:
+    from reenact.encodings import openinference as flat
+
     losses: list[Loss] = []
     fix = "record with `reenact run -- …`, which keeps it"
     if asked.model and not flat.names_the_asked_model(grown):
@@ -443,6 +459,8 @@ def _lost_of_rebuilt(asked: Asked, grown: flat.Tree) -> list[Loss]:
 
 
 def _decode_embedding(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcome]:
+    from reenact.encodings import openinference as flat
+
     grown = flat.tree(span.attributes)
     texts, vectors = flat.embedded(grown)
     model = flat.model_named(grown, "embedding") or flat.model_named(grown, "llm")
@@ -462,6 +480,8 @@ def _decode_embedding(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, O
 
 def _decode_tool(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read a tool's call out of what instrumentors wrap around its arguments and its result."""
+    from reenact.encodings import python_repr, tool_io
+
     attributes = span.attributes
     described = tool_io.read(given.get("tool.parameters"))
     asked = attributes.get("input.value")
@@ -484,6 +504,8 @@ def _decode_tool(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcom
 
 def _tool_outcome(span: SpanRecord) -> tuple[Outcome, str]:
     """Read what a tool said, and which call it answers, where a framework's message around it says so."""
+    from reenact.encodings import tool_io
+
     outcome = _told_outcome(span)
     text = span.attributes.get("output.value")
     if not isinstance(outcome, Returned) or not isinstance(text, str):
@@ -499,6 +521,8 @@ def _tool_outcome(span: SpanRecord) -> tuple[Outcome, str]:
 
 def _decode_search(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read a retriever's or a reranker's call: what it was asked, and the documents that it found."""
+    from reenact.encodings import openinference as flat
+
     grown = flat.tree(span.attributes)
     outcome = _told_outcome(span)
     request = _told_arguments(span.attributes)
@@ -530,6 +554,8 @@ def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 
 
 def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcome: Outcome) -> None:
+    from reenact.values import flattened
+
     shape = shape_named(request.shape)
     if shape is None:
         _flatten_plain(attributes, outcome)
@@ -569,11 +595,15 @@ def _flatten_plain(attributes: dict[str, Attribute], outcome: Outcome) -> None:
 
 def _whole(shape: Shape, body: bytes) -> Json:
     """Fold a streamed body; an error's body is often no event stream but one document, whatever was asked for."""
+    from reenact.values import sse
+
     events = sse.json_events(body)
     return shape.fold(events) if events else parsed_or_none(body)
 
 
 def _flatten_function(attributes: dict[str, Attribute], kind: CallKind, outcome: Outcome) -> None:
+    from reenact.values import flattened
+
     value: Json = None
     match outcome:
         case Returned(payload=Value(json=value)):

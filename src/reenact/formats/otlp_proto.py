@@ -595,6 +595,7 @@ COLLECTOR = Format(
     encode=_encode_framed,
     decode=_decode,
     tolerant=_decode,
+    most=0.85,
 )
 COLLECTOR_ZSTD = Format(
     name="collector-zstd",
@@ -603,4 +604,5 @@ COLLECTOR_ZSTD = Format(
     encode=_encode_packed,
     decode=_decode_packed,
     tolerant=_decode_packed,
+    most=0.85,
 )

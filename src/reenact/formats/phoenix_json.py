@@ -34,13 +34,14 @@ _STATUSES = ("UNSET", "OK", "ERROR")
 _PAGE = re.compile(rb'\s*\{\s*"(?:data|next_cursor)"\s*:')
 _OWN = "context.trace_id|context", "span_kind|status_code", "start_time"
 _OTLP = "trace_id", "span_id", "start_time_unix_nano", "attributes"
-_MARKS = (
-    ("data",),
-    ("next_cursor",),
-    ("data[].start_time|data[].start_time_unix_nano",),
-    ("start_time",),
-    ("spans[].start_time",),
-)
+
+
+def _within(place: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple("|".join(f"{place}{name}" for name in either.split("|")) for either in names)
+
+
+_PAGE_OF_OWN, _PAGE_OF_OTLP = _within("data[].", _OWN), _within("data[].", _OTLP)
+_SPANS = _within("spans[].", (*_OWN, "span_kind"))
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?")
 _TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,15 +49,11 @@ _Object = dict[str, Any]
 
 
 def _recognises(head: bytes) -> float:
-    if _has(head, "data[].", _OWN) or _has(head, "data[].", _OTLP):
+    if holds(head, *_PAGE_OF_OWN) or holds(head, *_PAGE_OF_OTLP):
         return 0.97
-    if _has(head, "", _OWN) or _has(head, "spans[].", (*_OWN, "span_kind")):
+    if holds(head, *_OWN) or holds(head, *_SPANS):
         return 0.95 if holds(head, "span_kind|spans[].span_kind") else 0.0
     return 0.02 if _PAGE.match(head.removeprefix(b"\xef\xbb\xbf")) else 0.0
-
-
-def _has(head: bytes, within: str, wanted: tuple[str, ...]) -> bool:
-    return holds(head, *("|".join(f"{within}{name}" for name in names.split("|")) for names in wanted))
 
 
 # ---------------------------------------------------------------------------------------------------- bytes to spans
@@ -333,5 +330,5 @@ FORMAT = Format(
     encode=_encode,
     decode=_decode,
     most=0.97,
-    marks=HeadMarks(keys=_MARKS),
+    marks=HeadMarks(keys=(_PAGE_OF_OWN, _PAGE_OF_OTLP, _OWN, _SPANS, ("data",), ("next_cursor",))),
 )

@@ -402,19 +402,12 @@ FORMAT = Format(
     decode=_decode,
     most=0.97,
     marks=HeadMarks(
-        texts=tuple(
-            (f'"{key}"',)
-            for key in (
-                "payload",
-                "trajectory",
-                "traj",
-                "schema_version",
-                "sessionId",
-                "session_id",
-                "instructions",
-                "originator",
-                "git",
-            )
+        texts=(
+            *(
+                (f'"{key}"', '"type"')
+                for key in ("payload", "sessionId", "session_id", "instructions", "originator", "git")
+            ),
+            *((f'"{key}"',) for key in ("trajectory", "traj", "schema_version")),
         ),
         plain=(("messages:",),),
     ),

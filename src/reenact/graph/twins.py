@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 
-from reenact.graph.merging import as_frame, merged
 from reenact.graph.sighting import (
     FUNCTIONS,
     OURS,
@@ -65,6 +64,8 @@ def _once(nodes: list[Node], known: Known) -> tuple[list[Node], int, bool]:
     into, frames = _twins(nodes, known)
     if not into and not frames:
         return nodes, 0, False
+    from reenact.graph.merging import as_frame, merged
+
     by_id = {node.id: node for node in nodes}
     gone: dict[str, list[Node]] = defaultdict(list)
     for node_id, stays in into.items():

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from reenact.boundary.kept import rebuilt_parts
 from reenact.boundary.reading import answered, asked, frames
 from reenact.graph.foreign import carrier_reasons, foreign_reasons
-from reenact.graph.units import unit_kit, unit_reasons
-from reenact.values import typed
+from reenact.values import typed, unit
 from reenact.values.call import (
     CallKind,
     Raised,
@@ -149,7 +148,10 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
     yield from carrier_reasons(run)
     yield from _undeclared_reasons(run)
     yield from _draw_reasons(run)
-    yield from unit_reasons(run)
+    if unit.inbound(run) is not None:
+        from reenact.graph.units import unit_reasons
+
+        yield from unit_reasons(run)
 
 
 def _dropped_reasons(run: Run) -> Iterator[Reason]:
@@ -239,7 +241,10 @@ def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitI
     yield _either("hash seed", seed not in (None, "random"), True, str(seed or ""), fix)
     yield _clock_kit(run)
     yield _either("entry point", bool(run.entry), True, _argv(run.entry), _RECORD)
-    yield from unit_kit(run)
+    if unit.inbound(run) is not None:
+        from reenact.graph.units import unit_kit
+
+        yield from unit_kit(run)
 
 
 def _clock_kit(run: Run) -> KitItem:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reenact.values.change import Change
 from reenact.values.json import Json
 from reenact.values.run import Run
 
-if TYPE_CHECKING:  # what changes calls is the whole replayer, which a plain replay's parent needs nothing of
+if TYPE_CHECKING:  # every run that is found has one of these, and only few are replayed
     from reenact.replay.forking import Fork
+    from reenact.values.change import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,8 @@ class Altered:
     @staticmethod
     def read(changes: list[Any], branch: Mapping[str, Any] | None) -> Altered:
         """Read what `in_plan` said."""
+        from reenact.values.change import Change
+
         altered = Altered(changes=tuple(map(Change.from_json, changes)))
         if branch is None:
             return altered

@@ -14,7 +14,6 @@ from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
 from reenact.pipeline.bundles import whole
 from reenact.pipeline.catalog import fits, summary
-from reenact.read import file_index
 from reenact.read.file_index import FileIndex, Listed, NotLinesError, indexed, may_be_indexed, naming
 from reenact.read.open import logs_beside, open_spans
 from reenact.report.times import instant
@@ -33,20 +32,12 @@ def opened(path: Path, closing: ExitStack) -> FileIndex | None:
 
     Progress is shown on a terminal. Raises `InputError` where a line is broken.
     """
-    if str(path) == "-" or not may_be_indexed(path):
+    if not may_be_indexed(path):
         return None
     try:
         return closing.enter_context(indexed(path, _Progress(path) if sys.stderr.isatty() else None))
     except NotLinesError:
         return None
-
-
-def is_big(path: Path) -> bool:
-    """Tell whether a file is too big to keep all its runs in memory where one is asked for."""
-    try:
-        return str(path) != "-" and path.is_file() and path.stat().st_size >= file_index.BIG
-    except (OSError, ValueError):  # reading it tells what is wrong
-        return False
 
 
 class _Progress:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from reenact.errors import InputError
-from reenact.stores.blobs import FolderBlobs, checked, opened
 from reenact.values.blob import LOST, BlobLostError, Get, cut, is_cut, is_digest, restored
 from reenact.values.log import Record
 from reenact.values.span import SpanRecord
@@ -37,6 +35,10 @@ def whole(records: Iterable[Record], path: Path, *, keep_lost: bool = False) -> 
 
 
 def _found_by(path: Path) -> Get:
+    import zipfile
+
+    from reenact.stores.blobs import FolderBlobs, opened
+
     places = [
         opened(path.parent if path.is_file() else path).get
     ]  # REENACT_BLOBS, else beside the file or in the folder
@@ -58,6 +60,10 @@ def _found_by(path: Path) -> Get:
 
 
 def _out_of(path: Path, digest: str) -> bytes:
+    import zipfile
+
+    from reenact.stores.blobs import checked
+
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if name.endswith(_name(digest))]
@@ -85,6 +91,8 @@ def bundle(
 
     Values of more than `threshold` bytes become blobs. Whole or not at all. Raises `InputError`.
     """
+    from reenact.stores.blobs import FolderBlobs
+
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.suffix == ".zip":
@@ -115,6 +123,8 @@ def _zip(
     encode: Callable[[Sequence[SpanRecord]], bytes],
     threshold: int,
 ) -> None:
+    import zipfile
+
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         seen: set[str] = set()
 

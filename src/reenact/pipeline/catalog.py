@@ -14,7 +14,7 @@ from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values.call import CallKind, FunctionCall, Raised
 from reenact.values.finding import REVISIONS, Filters, ToolUse, argument_pairs
-from reenact.values.forked import FORK_PARENT
+from reenact.values.fork_attributes import FORK_PARENT
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import ToolCall
 from reenact.values.run import STOPPED, Node, Run

@@ -9,7 +9,7 @@ from reenact.boundary.reading import asked, frames
 from reenact.graph.build import build
 from reenact.graph.verdict import judge
 from reenact.pipeline.catalog import fork_of, replay_of
-from reenact.pipeline.drain import leftovers
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.sources import runs_in
 from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,17 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from reenact.errors import InputError
-from reenact.formats.journal import SUFFIX, segment_name
-from reenact.pipeline.catalog import index, index_anew, mended, note_taken_in, runs_of
+from reenact.formats.journal import segment_name
+from reenact.pipeline.catalog import index, runs_of
 from reenact.pipeline.owning import owned
-from reenact.pipeline.posting import post_for, send_waiting
+from reenact.pipeline.posting import post_for
 from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
-from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
+from reenact.stores.directory import DirectoryStore, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.room import is_refusal, refusal
 from reenact.values.run import PROCESS_ROOT, STOPPED, Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
@@ -44,7 +42,6 @@ _NOTED_S = 0.0005
 """What noting a span in the index takes at most, on a slow machine."""
 _MOST_BUILT = 100
 """Runs that are kept as they were noted last: what a run is told by at its end, and no more."""
-_LATEST = 100
 _AT_ONCE = 100
 """Traces that are noted in one transaction."""
 
@@ -430,54 +427,3 @@ def _is_server(root: SpanRecord) -> bool:
     entry = as_object(parsed_or_none(str(root.attributes.get("reenact.entry") or "")))
     words = [as_text(word) for word in as_list(entry.get("argv"))[:3]]
     return any(Path(word).name in _SERVERS for word in words)
-
-
-def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
-    """Carry the journals of processes that are gone, as every command does first; make a missing index again.
-
-    Of the runs that were in them the latest are given. With `send` what waits for a backend that the environment
-    names is tried for a moment, where it may be tried. A store that cannot be written is read on from a temporary
-    folder beside it (`DirectoryStore.read_aside`), and this is said.
-    """
-    if store.aside is not None:
-        return []  # it was done when this was begun
-    try:
-        return _carried(store, send=send)
-    except (InputError, OSError) as error:
-        if not is_refusal(error) or not store.read_aside():
-            raise
-        why = error if isinstance(error, OSError) else error.__cause__
-        said = why.strerror if isinstance(why, OSError) else why
-        say(f"{store.folder} cannot be written ({said}); it is read all the same, and left as it is")
-        return _carried(store, send=False)
-
-
-def _carried(store: DirectoryStore, *, send: bool) -> list[Run]:
-    runs: list[Run] = []
-    indexed = store.indexed  # asked first: what is carried here begins an index of its own
-    if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
-        if store.aside is None and (refused := refusal(store.folder)) is not None:
-            raise refused  # before anything is begun that could not be ended
-        runs = Drain(store, living=False, report=say).finish(latest=_LATEST)
-    if send:
-        send_waiting(store, say)
-    try:
-        if not indexed and store.trace_ids():
-            index_anew(store)
-        store.probe_index()
-        if left := note_taken_in(store, _QUICK_S):
-            say(f"{left} traces or more have come in that are not in the index yet: `reenact store compact`")
-    except IndexDamagedError as error:
-        if store.aside is None and (refused := refusal(store.folder)) is not None:
-            raise refused from error
-        mended(store, error, say)
-    except InputError as error:
-        if store.aside is None and is_refusal(error):
-            raise
-        # a damaged trace is told when it is asked for
-    return runs
-
-
-def say(line: str) -> None:
-    """Tell the user on stderr."""
-    sys.stderr.write(f"reenact: {line}\n")

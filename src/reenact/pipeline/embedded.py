@@ -22,8 +22,9 @@ from reenact.export.meters import observe
 from reenact.export.sender import Sender
 from reenact.pipeline import recording
 from reenact.pipeline.counterpart import counterpart
-from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.drain import Drain
 from reenact.pipeline.joining import InProcess
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.owning import owning
 from reenact.pipeline.posting import undelivered
 from reenact.pipeline.recording import Recording, Setup

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
-from reenact.pipeline.drain import Drain, leftovers
+from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.stores.directory import DirectoryStore

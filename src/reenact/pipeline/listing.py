@@ -8,11 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from reenact.graph.build import build
-from reenact.pipeline import big_files, remote
-from reenact.pipeline.catalog import fits, index_anew, mended, summary
-from reenact.pipeline.drain import leftovers, say
-from reenact.pipeline.sources import runs_in
+from reenact.pipeline.leftovers import leftovers, say
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values.finding import Filters
 from reenact.values.json import Json, parse
@@ -37,27 +33,51 @@ def listed(
 
     An index that turns out to be damaged is made again, and said on stderr. Raises `InputError`.
     """
-    if source is not None and remote.is_backend(source):
-        return remote.listed(source, filters, limit, skip, lambda run: _says([run], filters.text))
     if source is not None:
-        with ExitStack() as closing:
-            big = big_files.opened(Path(source), closing)
-            if big is not None:
-                for note in big.notes:
-                    say(note)
-                return big_files.listed(big, filters, limit, skip, lambda run, text: _says([run], text))
-        everything = reversed(runs_in(Path(source), told=say))
-        runs = (run for run in everything if fits(run, filters) and _says([run], filters.text))
-        return [summary(run) for run in _page(runs, limit, skip)]
+        return _elsewhere(source, filters, limit, skip)
     leftovers(store)
     if reindex:
+        from reenact.pipeline.catalog import index_anew
+
         index_anew(store, progress)
     try:
         found = _found(store, filters, limit, skip)
     except IndexDamagedError as error:
+        from reenact.pipeline.catalog import mended
+
         mended(store, error, say)
         found = _found(store, filters, limit, skip)
     return [{**_told(entry), "source": str(store.folder)} for entry in found]
+
+
+def _elsewhere(source: str, filters: Filters, limit: int, skip: int) -> list[dict[str, Json]]:
+    """List the runs of a file or a backend, which have to be rebuilt to be described."""
+    from reenact.pipeline.catalog import fits, summary
+    from reenact.pipeline.sources import is_backend, runs_in
+    from reenact.read.open import is_big
+
+    if is_backend(source):
+        from reenact.pipeline import remote
+
+        return remote.listed(source, filters, limit, skip, lambda run: _says([run], filters.text))
+    if is_big(Path(source)) and (told := _by_index(Path(source), filters, limit, skip)) is not None:
+        return told
+    everything = reversed(runs_in(Path(source), told=say))
+    runs = (run for run in everything if fits(run, filters) and _says([run], filters.text))
+    return [summary(run) for run in _page(runs, limit, skip)]
+
+
+def _by_index(path: Path, filters: Filters, limit: int, skip: int) -> list[dict[str, Json]] | None:
+    """List the runs of a big file by the file's index; None where the file can have none."""
+    from reenact.pipeline import big_files
+
+    with ExitStack() as closing:
+        big = big_files.opened(path, closing)
+        if big is None:
+            return None
+        for note in big.notes:
+            say(note)
+        return big_files.listed(big, filters, limit, skip, lambda run, text: _says([run], text))
 
 
 def _found(store: DirectoryStore, filters: Filters, limit: int, skip: int) -> list[Entry]:
@@ -89,6 +109,8 @@ def _told(entry: Entry) -> dict[str, Json]:
 
 
 def _says_in(store: DirectoryStore, entry: Entry, text: str) -> bool:
+    from reenact.graph.build import build
+
     return store.may_hold(entry.id, text) and _says(build(store.records(entry.id)), text)
 
 

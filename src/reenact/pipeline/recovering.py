@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reenact.pipeline.drain import Drain, say
+from reenact.pipeline.drain import Drain
+from reenact.pipeline.leftovers import say
 from reenact.pipeline.tails import Salvaged, journals
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run

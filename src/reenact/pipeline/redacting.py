@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from reenact.formats import otlp_json
 from reenact.graph.logs import joined
 from reenact.pipeline.bundles import whole
-from reenact.pipeline.drain import say
+from reenact.pipeline.leftovers import say
 from reenact.pipeline.sources import find
 from reenact.read.open import open_spans
 from reenact.record.unwritten import scrubbed

@@ -19,11 +19,6 @@ from reenact.values.run import Run
 _FEW = 5
 
 
-def is_backend(selector: str) -> bool:
-    """Tell whether this is the URL of a place in a backend, of whatever kind."""
-    return "://" in selector
-
-
 def opened(url: str) -> Held:
     """Reach the place of a URL, its fragment left out. Raises `UsageError` for a scheme that nobody speaks."""
     scheme, place = url.partition("://")[0].lower(), url.partition("#")[0]

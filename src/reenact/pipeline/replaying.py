@@ -22,9 +22,10 @@ from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
-from reenact.pipeline.drain import Drain, say
+from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
 from reenact.pipeline.injection import ended
+from reenact.pipeline.leftovers import say
 from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan

@@ -10,13 +10,8 @@ from typing import overload
 
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
-from reenact.graph.whole import go_on, together
-from reenact.pipeline import big_files, remote
 from reenact.pipeline.altering import Altered
-from reenact.pipeline.bundles import whole
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
-from reenact.pipeline.drain import leftovers
-from reenact.read.open import open_recording
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 from reenact.values.log import Record
@@ -41,12 +36,16 @@ class Found:
 
 def find(selector: str, store: DirectoryStore) -> Found:
     """Find one run. Raises `InputError` where there is none, `UsageError` where several fit."""
-    if remote.is_backend(selector):
+    if is_backend(selector):
+        from reenact.pipeline import remote
+
         run, others, source = remote.found(selector)
         return Found(run=run, siblings=_around(run, others) if unit.inbound(run) is not None else others, source=source)
     if _is_path(selector):
         path, _, wanted = selector.partition("#")
         return _in_file(Path(path), wanted)
+    from reenact.pipeline.leftovers import leftovers
+
     leftovers(store)
     if selector == "last":
         newest = store.find(NO_FORK, newest=1, replays=False)
@@ -62,6 +61,11 @@ def find(selector: str, store: DirectoryStore) -> Found:
     if len(ids) > 1:
         raise UsageError(f"{selector!r} fits {len(ids)} runs: {', '.join(each[:12] for each in ids[:5])}")
     return _in_store(store, ids[0])
+
+
+def is_backend(selector: str) -> bool:
+    """Tell whether this is the URL of a place in a backend, of whatever kind."""
+    return "://" in selector
 
 
 def _is_path(selector: str) -> bool:
@@ -172,6 +176,9 @@ def runs_in(path: Path, only: str = "", told: Callable[[str], object] | None = N
     With `only`, those whose ids begin so, and whatever belongs to a recording of ours: the rest is not kept in memory.
     What there is to say of the whole is in the notes of each, and `told` is told it.
     """
+    from reenact.pipeline.bundles import whole
+    from reenact.read.open import open_recording
+
     opened = open_recording(path)
     records = (record for record in opened.records if _wanted(record, only)) if only else opened.records
     runs = build(whole(records, path), source=str(path))
@@ -188,14 +195,12 @@ def _wanted(record: Record, only: str) -> bool:
 
 
 def _in_file(path: Path, wanted: str) -> Found:
-    with ExitStack() as closing:
-        index = big_files.opened(path, closing)
-        if index is not None:
-            run, others = big_files.chosen(index, wanted)
-            siblings = _around(run, others) if unit.inbound(run) is not None else tuple(others)
-            return Found(run=run, siblings=siblings, source=str(path))
+    from reenact.read.open import is_big
+
+    if is_big(path) and (indexed := _in_index(path, wanted)) is not None:
+        return indexed
     hexed = wanted.lower() if not set(wanted.lower()) - set("0123456789abcdef") else ""
-    runs = runs_in(path, hexed if big_files.is_big(path) else "")
+    runs = runs_in(path, hexed if is_big(path) else "")
     around = {unit.around(run) for run in runs}
     if wanted == ALL:
         runs, wanted = [_as_one(runs)], ""
@@ -214,12 +219,27 @@ def _in_file(path: Path, wanted: str) -> Found:
     return Found(run=run, siblings=tuple(siblings), source=str(path))
 
 
+def _in_index(path: Path, wanted: str) -> Found | None:
+    """Find a run of a big file by the file's index; None where the file can have none."""
+    from reenact.pipeline import big_files
+
+    with ExitStack() as closing:
+        index = big_files.opened(path, closing)
+        if index is None:
+            return None
+        run, others = big_files.chosen(index, wanted)
+        siblings = _around(run, others) if unit.inbound(run) is not None else tuple(others)
+        return Found(run=run, siblings=siblings, source=str(path))
+
+
 def _belonging(runs: list[Run]) -> list[Run]:
     """Choose among the traces of a file: those that hold a call at all, as one where they are one conversation."""
     telling = [run for run in runs if any(not node.call.is_structure for node in run.nodes)]
     if len(telling) == 1 and len(runs) > 1:
         said = f"{len(runs) - 1} other traces of the file hold no call of a model or tool"
         return [replace(telling[0], notes=(*telling[0].notes, said))]
+    from reenact.graph.whole import go_on
+
     chosen = telling or runs
     return [_as_one(chosen)] if go_on(chosen) else runs
 
@@ -228,6 +248,8 @@ def _as_one(runs: list[Run]) -> Run:
     """Put the traces of a file together that belong to one execution: those that go on, or all that were asked for."""
     if len(runs) == 1:
         return runs[0]
+    from reenact.graph.whole import together
+
     [run] = build(together(runs), source=runs[0].source)
     said = f"{len(runs)} traces of the file are read as one run, by the time of their calls"
     return replace(run, notes=(*run.notes, said, *(note for note in runs[0].notes if note not in run.notes)))

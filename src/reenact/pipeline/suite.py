@@ -22,8 +22,8 @@ from typing import Final
 from reenact.assess.language import spell
 from reenact.errors import InputError
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
-from reenact.pipeline.drain import leftovers
 from reenact.pipeline.judging import Order
+from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.sources import runs_in
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit

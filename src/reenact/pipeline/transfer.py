@@ -16,8 +16,8 @@ from reenact.export.fanout import FanOut
 from reenact.graph.logs import joined
 from reenact.pipeline.bundles import bundle, whole
 from reenact.pipeline.catalog import index, summary
-from reenact.pipeline.drain import say
 from reenact.pipeline.flattening import flattened
+from reenact.pipeline.leftovers import say
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
 from reenact.values.blob import cut

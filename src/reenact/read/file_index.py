@@ -26,7 +26,7 @@ import orjson
 from reenact.errors import InputError
 from reenact.read import glance
 from reenact.read.glance import KINDS, Glimpse, Row
-from reenact.read.open import HEAD_BYTES, surest
+from reenact.read.open import HEAD_BYTES, is_big, surest
 from reenact.values import ids, otlp
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 from reenact.values.log import LogRecord, Record
@@ -74,10 +74,6 @@ ON CONFLICT (id) DO UPDATE SET
 """  # noqa: S608 - of our own names alone
 Progress = Callable[[int, int], None]
 """Told how many of how many bytes are read."""
-
-
-BIG: Final = 32 << 20
-"""Files of so many bytes are worth an index: smaller ones are read whole in a moment."""
 
 
 class NotLinesError(Exception):
@@ -188,7 +184,7 @@ def _listed(found: tuple[Any, ...]) -> Listed:
 def may_be_indexed(path: Path) -> bool:
     """Tell whether a file is big, and begins like plain OTLP/JSON."""
     try:
-        if not path.is_file() or path.stat().st_size < BIG:
+        if not is_big(path):
             return False
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)

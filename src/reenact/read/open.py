@@ -24,6 +24,8 @@ from reenact.values.unread import Unread
 
 HEAD_BYTES = 64 << 10
 """So much of a file is looked at to tell its format."""
+BIG = 32 << 20
+"""Files of so many bytes are worth an index (`read.file_index`): smaller ones are read whole in a moment."""
 _LEAST_CERTAINTY = 0.01
 _LEAST_AMONG_OTHERS = 0.3
 """A file in a folder or zip file that no format is so sure of is no trace file: notes, licences, settings."""
@@ -40,6 +42,14 @@ class Opened:
     records: Iterator[Record]
     notes: list[str] = field(default_factory=list[str])
     """What is to be told of the whole, such as files that were passed over. Complete once all records are read."""
+
+
+def is_big(path: Path) -> bool:
+    """Tell whether a file is too big to keep all its runs in memory where one is asked for."""
+    try:
+        return str(path) != "-" and path.is_file() and path.stat().st_size >= BIG
+    except (OSError, ValueError):  # reading it tells what is wrong
+        return False
 
 
 def open_spans(path: Path, told: Callable[[str], object] | None = None) -> Iterator[Record]:

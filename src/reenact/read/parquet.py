@@ -21,7 +21,6 @@ import orjson
 from reenact.errors import InputError
 from reenact.values.limits import RAISE_THE_UNPACKED_LIMIT, max_unpacked_bytes, spelled
 
-MAGIC: Final = b"PAR1"
 _BATCH: Final = 256
 _PIECE: Final = 1 << 20
 _CONTENT: Final = ("attributes", "input", "output", "SpanAttributes", "events")

@@ -7,15 +7,11 @@ went in), so that a few packed kilobytes cannot fill a memory or a disk.
 from __future__ import annotations
 
 import io
-import shutil
-import tempfile
-import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from reenact.errors import InputError
-from reenact.read import parquet
 from reenact.values.limits import (
     RAISE_THE_LIMIT,
     RAISE_THE_UNPACKED_LIMIT,
@@ -25,11 +21,14 @@ from reenact.values.limits import (
 )
 
 if TYPE_CHECKING:
+    import zipfile
+
     from typing_extensions import Buffer
 
 ZIP = b"PK\x03\x04"
 """How a zip file with anything in it begins."""
 _GZIP = b"\x1f\x8b\x08"
+_PARQUET = b"PAR1"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _CHUNK = 64 << 10
 _ZSTD_CHUNK = 2 << 10
@@ -55,7 +54,9 @@ def unpacked(stream: BinaryIO, place: str) -> BinaryIO:
             stream = _joined(_unzstandard(_chunks(stream, _ZSTD_CHUNK), _Budget(place)))
         elif head[4:] == _ZSTD:
             stream = _joined(_unframed(stream, _Budget(place)))
-        elif head.startswith(parquet.MAGIC):
+        elif head.startswith(_PARQUET):
+            from reenact.read import parquet
+
             return _joined(parquet.json_lines(stream, place))
         else:
             break
@@ -68,6 +69,10 @@ def zip_members(stream: BinaryIO, place: str) -> Iterator[tuple[str, BinaryIO]]:
     What all of them expand to together is bounded as in `unpacked`. Raises `InputError`, at once or while a file is
     read, where the zip file is damaged, encrypted, or made so that its files overlap.
     """
+    import shutil
+    import tempfile
+    import zipfile
+
     with tempfile.TemporaryFile() as spool:
         source = stream
         if not stream.seekable():
@@ -90,11 +95,13 @@ def zip_members(stream: BinaryIO, place: str) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: _Budget) -> Iterator[bytes]:
+    from zipfile import BadZipFile
+
     try:
         with archive.open(member) as stream:
             for piece in _chunks(cast("BinaryIO", stream), _CHUNK):
                 yield budget.give(piece)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as failure:
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as failure:
         raise budget.error(f"this file in the zip file is damaged ({failure})") from None
     except RuntimeError as failure:  # a password is asked for
         raise budget.error(f"this file in the zip file cannot be read ({failure})", "Unpack it yourself.") from None

@@ -20,7 +20,7 @@ from reenact.replay.stubs import Stub, Stubs, orders
 from reenact.values.call import Body, Call, CallKind, HttpRequest, Rewritten
 from reenact.values.change import Change
 from reenact.values.difference import Absent
-from reenact.values.forked import FORK_ASKED, FORK_CHANGED
+from reenact.values.fork_attributes import FORK_ASKED, FORK_CHANGED
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.json_path import NoSuchPlace, Path, parse_path, value_at, with_value
 from reenact.values.lenient import as_object, without

@@ -17,7 +17,7 @@ from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
 from reenact.replay.release import Expected
 from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, FieldDifference, differences
-from reenact.values.forked import FORK_ASKED
+from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
 from reenact.values.json import parsed_or_none
 from reenact.values.lane import sequence

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from reenact.boundary.reading import reply_body
 from reenact.report.times import instant, milliseconds
 from reenact.values.call import Body, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, Value
 from reenact.values.difference import Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
-from reenact.values.judgement import Comparison, ReplayResult
 from reenact.values.protection import protection
 from reenact.values.raised import exception_to_json
 from reenact.values.run import Node, Run, Verdict
+
+if TYPE_CHECKING:
+    from reenact.values.judgement import Comparison, ReplayResult
 
 _EVIDENCE = ("input.value", "input.mime_type", "output.value", "output.mime_type")
 _EVIDENCE_PREFIXES = ("reenact.http.", "reenact.stream.")

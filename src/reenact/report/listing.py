@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from reenact.report.safe import fitted, one_line
+from reenact.report.safe import cells, fitted, one_line
 from reenact.report.times import duration
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text
@@ -20,19 +20,17 @@ def listing(summaries: Iterable[Mapping[str, Json]], *, width: int | None = None
 
     `width` is in terminal cells: names are cut to fit it. None, as for a pipe, cuts nothing.
     """
-    from rich.cells import cell_len
-
     rows = [_row(summary) for summary in summaries]
     if not rows:
         return ["no run"]
     kept = [at for at, head in enumerate(_HEADS) if head not in _ELASTIC or any(row[at] for row in rows)]
     table = [[row[at] for at in kept] for row in (_HEADS, *rows)]
-    widths = [max(cell_len(row[at]) for row in table) for at in range(len(kept))]
+    widths = [max(cells(row[at]) for row in table) for at in range(len(kept))]
     widths = _narrowed(widths, [_HEADS[at] for at in kept], width)
     lines: list[str] = []
     for row in table:
-        cells = [fitted(cell, room) for cell, room in zip(row, widths, strict=True)]
-        padded = [cell + " " * (room - cell_len(cell)) for cell, room in zip(cells, widths, strict=True)]
+        cut = [fitted(cell, room) for cell, room in zip(row, widths, strict=True)]
+        padded = [cell + " " * (room - cells(cell)) for cell, room in zip(cut, widths, strict=True)]
         lines.append(fitted("  ".join(padded).rstrip(), width))
     return lines
 
@@ -64,7 +62,7 @@ def _row(summary: Mapping[str, Json]) -> tuple[str, ...]:
     name = as_text(summary.get("name")) + (" (replay)" if summary.get("replay_of") else "")
     if parent := as_text(summary.get("fork_of")):
         name += f" (fork of {parent[:12]})"
-    cells = (
+    row = (
         as_text(summary.get("id"))[:12],
         _started(as_text(summary.get("started"))),
         name,
@@ -75,4 +73,4 @@ def _row(summary: Mapping[str, Json]) -> tuple[str, ...]:
         as_text(summary.get("session")),
         as_text(summary.get("user")),
     )
-    return tuple(one_line(cell) for cell in cells)
+    return tuple(one_line(cell) for cell in row)

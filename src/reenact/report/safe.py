@@ -22,6 +22,8 @@ _CONTROLS = re.compile(
     "\U000e0000-\U000e007f]"  # tag characters: text that no one sees
 )
 _BREAKS = re.compile("\r\n?|[\u2028\u2029\x0b\x0c\x85]")
+_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2500-\u257f]*")
+"""Characters of one cell each: Latin, dashes and dots, lines of a tree. Most texts hold no other."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -41,12 +43,21 @@ def lines(texts: Iterable[str]) -> list[str]:
     return [line.expandtabs(4).rstrip() for text in texts for line in (clean(text).split("\n") if text else [""])]
 
 
+def cells(text: str) -> int:
+    """Count the terminal cells of a text: an East Asian character takes two, a combining one none."""
+    if _NARROW.fullmatch(text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
 def fitted(text: str, width: int | None) -> str:
     """Cut a line to `width` terminal cells (an East Asian character takes two), with an ellipsis; None leaves it."""
-    if width is None or len(text) * 2 <= width:
+    if width is None or len(text) * 2 <= width or cells(text) <= width:
         return text
-    from rich.cells import cell_len, set_cell_size
+    if _NARROW.fullmatch(text):
+        return f"{text[: max(0, width - 1)].rstrip()}…"
+    from rich.cells import set_cell_size
 
-    if cell_len(text) <= width:
-        return text
     return f"{set_cell_size(text, max(0, width - 1)).rstrip()}…"

@@ -9,11 +9,10 @@ import orjson
 
 from reenact.report import safe, said
 from reenact.report.documents import outcome_document, request_document
-from reenact.report.forking import changes
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
-from reenact.values.forked import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
+from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
 from reenact.values.found import TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
@@ -66,6 +65,8 @@ def _forked(run: Run) -> Iterator[str]:
     listed_changes = parsed_or_none(str(told.get(FORK_CHANGES) or "[]"))
     parameters = parsed_or_none(str(told.get(FORK_PARAMETERS) or "{}"))
     given = [as_object(each) for each in as_list(listed_changes)]
+    from reenact.report.forking import changes
+
     for line in changes(given, as_object(parameters)):
         yield f"  set {line}"
 

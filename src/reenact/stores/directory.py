@@ -19,17 +19,13 @@ import io
 import os
 import re
 import shutil
-import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reenact.contracts.blobs import BlobKeeping, Blobs
-from reenact.contracts.further import Further, FurtherKeeping
-from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.discover import entries
 from reenact.errors import InputError
 from reenact.formats import otlp_json
@@ -40,6 +36,13 @@ from reenact.values.log import Record
 from reenact.values.room import has_room, is_refusal, temporary_folder
 from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.values.span import SpanRecord
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from reenact.contracts.blobs import Blobs
+    from reenact.contracts.further import Further, FurtherKeeping
+    from reenact.contracts.parcel import Parcel
 
 FOLDER = ".reenact"
 _SETTINGS = ("policy.toml", "redaction.key")
@@ -112,6 +115,8 @@ class DirectoryStore:
         if folder is None:
             return False
         if self._aside is None:
+            from reenact.contracts.blobs import BlobKeeping
+
             (keeping,) = entries("stores", BlobKeeping)
             blobs, index = self.blobs, self._index
             self._aside, self._blobs = folder, _Beside(blobs, keeping.load().open(folder))
@@ -168,10 +173,14 @@ class DirectoryStore:
             at = append_lines(path, data)
         except OSError as error:
             raise InputError(str(path), f"cannot be written: {error.strerror}", hint=_ELSEWHERE) from error
+        from reenact.contracts.parcel import Parcel
+
         return Parcel(trace_id=trace_id, at=at, size=len(data), spans=len(spans))
 
     def parcel(self, parcel: Parcel) -> list[SpanRecord]:
         """Read a parcel again, references to blobs as they are. Raises `ParcelGoneError`, or another `InputError`."""
+        from reenact.contracts.parcel import ParcelGoneError
+
         for keeping in self._keepings():
             if keeping.owns(parcel.trace_id) and (further := keeping.open(self.folder)) is not None:
                 return further.parcel(parcel)
@@ -196,6 +205,8 @@ class DirectoryStore:
     def blobs(self) -> Blobs:
         """Where large values are kept. Raises `InputError` where its settings make no sense."""
         if self._blobs is None:
+            from reenact.contracts.blobs import BlobKeeping
+
             (keeping,) = entries("stores", BlobKeeping)
             self._blobs = keeping.load().open(self.folder)
         return self._blobs
@@ -236,6 +247,8 @@ class DirectoryStore:
 
     def _keepings(self) -> Iterator[FurtherKeeping]:
         """Give the other ways to keep traces of which there is something in this folder."""
+        from reenact.contracts.further import FurtherKeeping
+
         every = entries("stores", FurtherKeeping)
         return (each.load() for each in every if (self.folder / each.outline["folder"]).is_dir())
 
@@ -487,13 +500,15 @@ def _note(path: Path, entries: Iterable[Entry]) -> None:
                 note(database, entry)
             database.execute("COMMIT")
         except BaseException:
-            with suppress(sqlite3.Error):
+            with suppress(database.Error):
                 database.execute("ROLLBACK")
             raise
 
 
 @contextmanager
 def _opened(path: Path) -> Generator[sqlite3.Connection]:
+    import sqlite3
+
     try:
         with closing(sqlite3.connect(path, timeout=_LOCKED_S, isolation_level=None)) as database:
             yield database

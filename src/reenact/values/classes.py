@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from types import ModuleType
+from typing import TypeAlias
 
 from reenact.errors import ReenactError
 from reenact.values.json import Json
 
+Resolve: TypeAlias = Callable[[str], object]
+"""How a class is found by its name, `module:qualname`."""
 UNSTABLE = "$unstable"
 RECORD = "__reenact_record__"
 """The attribute in which a stand-in for an exception keeps its record, so that it is written down again unchanged."""

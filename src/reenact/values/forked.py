@@ -13,20 +13,6 @@ if TYPE_CHECKING:  # every start reads the names below, and assertions are 27 cl
     from reenact.values.assertion import Finding
     from reenact.values.judgement import Basis, ReplayResult
 
-FORK_PARENT = "reenact.fork.parent"
-"""On the root of a fork: the trace id of the run that it was forked from."""
-FORK_AT = "reenact.fork.at"
-"""On the root of a fork: the label of the call at which it was; absent where from the beginning."""
-FORK_CHANGES = "reenact.fork.changes"
-"""On the root of a fork, JSON: `[{"call", "id", "path", "from", "to"}]`."""
-FORK_PARAMETERS = "reenact.fork.parameters"
-"""On the root of a fork, JSON: what every model call from there on was asked with, by name of the field."""
-FORK_CHANGED = "reenact.fork.changed"
-"""On the calls of a fork whose question or answer was changed; always true."""
-
-FORK_ASKED = "reenact.fork.asked"
-"""On a model call of a fork that went out with another request than the program made: the body that it made."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forked:

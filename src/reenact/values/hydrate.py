@@ -10,15 +10,14 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from enum import Enum, Flag
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 from uuid import UUID
 
 from reenact.values.call import ExceptionRecord
-from reenact.values.classes import BUILTIN_BASES, RECORD, TAGS, UNSTABLE, Unhydratable, json_text, loaded
+from reenact.values.classes import BUILTIN_BASES, RECORD, TAGS, UNSTABLE, Resolve, Unhydratable, json_text, loaded
 from reenact.values.json import Json
 from reenact.values.raised import exception_from_json
 
-Resolve: TypeAlias = Callable[[str], object]
 """Gives the class that `module:qualname` names, or None."""
 
 _BASES = {base.__name__: base for base in BUILTIN_BASES}

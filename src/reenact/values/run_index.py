@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.errors import InputError
 from reenact.values.finding import Filters, ToolUse, sought
+
+if TYPE_CHECKING:
+    import sqlite3
 
 SCHEMA = """
 CREATE TABLE runs (

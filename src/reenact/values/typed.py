@@ -16,10 +16,8 @@ import orjson
 
 from reenact.values import alarms
 from reenact.values.call import ExceptionRecord
-from reenact.values.classes import TAGS, Unhydratable, unstable_places
-from reenact.values.hydrate import decode, decode_exception
+from reenact.values.classes import TAGS, Resolve, Unhydratable, loaded, text_json, unstable_places
 from reenact.values.json import Json
-from reenact.values.spelling import Encoding
 
 __all__ = ["Unhydratable", "decode", "decode_exception", "encode", "encode_exception", "unstable_places"]
 
@@ -43,6 +41,10 @@ def encode(value: object) -> Json:
                     return copy
         except Exception:  # noqa: BLE001 -- not plain: the walk below finds out where
             alarms.pass_on()
+    elif type(value) is str:
+        return text_json(value)
+    from reenact.values.spelling import Encoding
+
     return Encoding().write(value)
 
 
@@ -52,4 +54,20 @@ def encode_exception(error: BaseException) -> ExceptionRecord:
     Attributes that typed JSON cannot hold, such as an HTTP client's live request, are left out. Never raises an
     `Exception`.
     """
+    from reenact.values.spelling import Encoding
+
     return Encoding().record(error)
+
+
+def decode(json: Json, *, resolve: Resolve = loaded) -> object:
+    """Build the value that `encode` spelled, as `hydrate.decode` does. Raises `Unhydratable`."""
+    from reenact.values import hydrate
+
+    return hydrate.decode(json, resolve=resolve)
+
+
+def decode_exception(record: ExceptionRecord, *, resolve: Resolve = loaded) -> BaseException:
+    """Build the exception that `encode_exception` wrote down, as `hydrate.decode_exception` does."""
+    from reenact.values import hydrate
+
+    return hydrate.decode_exception(record, resolve=resolve)
