@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -205,6 +206,17 @@ def discovered() -> tuple[Detector, ...]:
     for declared in cast("tuple[tuple[object, ...], ...]", members("detectors", tuple)):
         found += [item for item in declared if isinstance(item, Detector)]
     return tuple({id(detector): detector for detector in found}.values())
+
+
+@functools.cache
+def built_in_patterns() -> frozenset[str]:
+    """Give the patterns of the folder `detectors`.
+
+    `tests/laws/test_detectors.py` compiles each of them, so that no process need do it to know that they are sound.
+    """
+    prefix = "reenact.detectors."
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(prefix)]
+    return frozenset(detector.pattern for module in modules for detector in getattr(module, "DETECTORS", ()))
 
 
 DEFAULT: Plan = compiled("default", discovered())
