@@ -322,7 +322,7 @@ def test_a_view_that_cannot_be_made_costs_neither_the_store_nor_the_backend(
     def fail(span: SpanRecord) -> SpanRecord:
         raise RuntimeError(span.name)
 
-    monkeypatch.setattr("reenact.pipeline.posting.flattened", fail)
+    monkeypatch.setattr("reenact.pipeline.flattening.flattened", fail)
     with http_receiver() as receiver:
         (backend,) = backends_from_environment({"REENACT_EXPORT": receiver.url})
         made = held.start()

@@ -5,22 +5,24 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reenact.cli import options
-from reenact.cli.suite import replay_all
 from reenact.errors import CannotJudge, InputError, UsageError
-from reenact.pipeline.asserted import asserted
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
-from reenact.pipeline.redacting import policy_note
+from reenact.pipeline.replaying import policy_note
 from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Policy, Source, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
+
+if TYPE_CHECKING:
+    from reenact.values.assertion import Placed
 
 _SOURCES = click.Choice([source.value for source in Source])
 
@@ -81,16 +83,26 @@ def replay_command(
             given=given if everything is None else tuple(word for word in (selector, *given) if word is not None),
             app=how["app"],
             policy=Policy.named(how),
-            assertions=asserted([*how["files"], *how["texts"]]),
+            assertions=_assertions([*how["files"], *how["texts"]]),
         )
         store = options.store(folder)
         if everything is not None:
+            from reenact.cli.suite import replay_all
+
             sys.exit(replay_all(everything, order, store, jobs=jobs, as_json=as_json))
         sys.exit(_replay(selector or "last", order, store, as_json=as_json))
     except (InputError, UsageError) as error:
         if not is_bisecting(Path.cwd()):
             raise
         raise CannotJudge(error.message, hint=error.hint) from error  # else this commit would count as bad
+
+
+def _assertions(spelled: Sequence[str | Path]) -> tuple[Placed, ...]:
+    if not spelled:
+        return ()
+    from reenact.pipeline.asserted import asserted
+
+    return asserted(spelled)
 
 
 def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool) -> int:

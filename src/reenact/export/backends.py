@@ -26,14 +26,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from reenact.errors import InputError
-from reenact.export.file import FileSender
 from reenact.export.limits import limits_from
-from reenact.export.otlp_grpc import GrpcTarget, OtlpGrpcSender
-from reenact.export.otlp_http import HttpTarget, OtlpHttpSender
-from reenact.export.sender import Sender
+
+if TYPE_CHECKING:  # every start asks; the senders are imported where the environment names a backend
+    from reenact.export.otlp_http import HttpTarget
+    from reenact.export.sender import Sender
 
 _OURS, _OUR_HEADERS = "REENACT_EXPORT", "REENACT_EXPORT_HEADERS"
 BESIDE = "REENACT_BESIDE"
@@ -127,6 +128,8 @@ def _standard(settings: _Settings) -> Sender | None:
     endpoint = endpoint or "http://localhost:4318"
     if variable != "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT":
         endpoint = _with_path(endpoint)
+    from reenact.export.otlp_http import HttpTarget
+
     return _http(
         HttpTarget(
             url=endpoint,
@@ -151,6 +154,8 @@ def _standard_grpc(settings: _Settings, endpoint: str, variable: str) -> Sender:
     address = address.partition("/")[0].rpartition("@")[2]
     if not address or (separator and scheme.lower() not in ("http", "https")):
         raise InputError(f"${variable}", "this is not a gRPC endpoint", hint="Write it as http://host:4317.")
+    from reenact.export.otlp_grpc import GrpcTarget, OtlpGrpcSender
+
     return OtlpGrpcSender(
         GrpcTarget(
             address=address,
@@ -173,21 +178,29 @@ def _ours(url: str, headers: tuple[tuple[str, str], ...], size: int) -> Sender:
             bare = urlsplit(url).path in ("", "/")
         except ValueError:
             bare = False
+        from reenact.export.otlp_http import HttpTarget
+
         return _http(HttpTarget(url=_with_path(url) if bare else url, headers=headers, max_bytes=size), _OURS)
     if scheme in ("grpc", "grpcs"):
         address = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
         if address:
+            from reenact.export.otlp_grpc import GrpcTarget, OtlpGrpcSender
+
             tls = scheme == "grpcs"
             return OtlpGrpcSender(GrpcTarget(address=address, tls=tls, headers=headers, max_bytes=size))
     if scheme == "file":
         path = unquote(urlsplit(url).path)
         if path.strip("/"):
+            from reenact.export.file import FileSender
+
             return FileSender(Path(path))
     hint = "Write http://host:4318, https://host/path, grpc://host:4317, grpcs://host:4317 or file:///path."
     raise InputError(f"${_OURS}", "this is not a list of URLs that spans can be sent to", hint=hint)
 
 
 def _http(target: HttpTarget, variable: str) -> Sender:
+    from reenact.export.otlp_http import OtlpHttpSender
+
     try:
         return OtlpHttpSender(target)
     except InputError as refusal:

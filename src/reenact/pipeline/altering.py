@@ -56,8 +56,13 @@ class Altered:
     @staticmethod
     def read(changes: list[Any], branch: Mapping[str, Any] | None) -> Altered:
         """Read what `in_plan` said."""
-        from reenact.replay.forking import Fork
+        if branch is None and not changes:
+            return Altered()
         from reenact.values.change import Change
 
-        made = Branch(fork=Fork.from_json(branch["fork"]), root=branch["root"]) if branch is not None else None
-        return Altered(changes=tuple(map(Change.from_json, changes)), branch=made)
+        altered = Altered(changes=tuple(map(Change.from_json, changes)))
+        if branch is None:
+            return altered
+        from reenact.replay.forking import Fork
+
+        return replace(altered, branch=Branch(fork=Fork.from_json(branch["fork"]), root=branch["root"]))

@@ -20,7 +20,7 @@ from reenact.graph.build import build
 from reenact.pipeline import applications, delivery_asgi, delivery_jobs, delivery_wsgi
 from reenact.pipeline.answers import Answer
 from reenact.pipeline.bundles import whole
-from reenact.pipeline.joining import Plan
+from reenact.pipeline.replay_plan import Plan
 from reenact.read.open import open_spans
 from reenact.replay.ledger import Ledger
 from reenact.values import typed, unit

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reenact.errors import InputError
-from reenact.export.post import Post, Standing
-from reenact.export.sender import Sender
 from reenact.formats.journal import segment_name
 from reenact.pipeline.catalog import index, runs_of
 from reenact.pipeline.owning import owned
@@ -23,6 +22,10 @@ from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
+
+if TYPE_CHECKING:  # a drain that sends nothing imports nothing that sends
+    from reenact.export.post import Post, Standing
+    from reenact.export.sender import Sender
 
 _EXIT_CODE = "process.exit.code"
 _QUICK_S = 1.0

@@ -6,15 +6,13 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Protocol
 
 from reenact.boundary import children, lanes, place
 from reenact.boundary.children import VARIABLE, Descent
 from reenact.boundary.lanes import Lane
+from reenact.pipeline.hook import injected
 from reenact.record.runs import Runs
-
-_HOOK = str(Path(__file__).parents[1] / "bootstrap")
 
 
 class Replaying(Protocol):
@@ -28,12 +26,6 @@ class Replaying(Protocol):
 
     def refuse_child(self, what: str) -> None:
         """Note that a child was refused, and raise."""
-
-
-def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:
-    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it."""
-    path = [_HOOK, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != _HOOK)]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), **further}
 
 
 class Family:

@@ -12,20 +12,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
-from reenact.export.post import Standing
-from reenact.pipeline import beside
-from reenact.pipeline.beside import Beside
 from reenact.pipeline.drain import Drain
-from reenact.pipeline.family import injected
+from reenact.pipeline.hook import injected
 from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.owning import owning
-from reenact.redact import in_force
-from reenact.redact.in_force import Guard
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
+
+if TYPE_CHECKING:
+    from reenact.export.post import Standing
+    from reenact.pipeline.beside import Beside
+    from reenact.redact.in_force import Guard
 
 _POLL_S = 1.0
 
@@ -58,14 +59,16 @@ def record(
     `collect`, what other parts of the program send over OTLP comes into the store as well. Standard streams, working
     directory and signals are the program's own. Raises `InputError` where it cannot be started.
     """
+    from reenact.redact import in_force  # a replay runs programs as well, and asks for no policy here
+
     store.prepare()
     recording = os.urandom(8).hex()
     guard = in_force.guard(store.folder, os.environ, chosen=policy)
     if guard.problem:
         say(guard.problem)
-    collector = beside.begin(store, guard, os.environ, say) if collect else None
+    collector = _collector(store, guard, say) if collect else None
     try:
-        told = _redaction(guard) | (beside.told(collector, os.environ, say) if collector is not None else {})
+        told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
         with owning(store, recording):
             return _recorded(argv, store, recording, identity, say, told, collector)
     finally:
@@ -115,8 +118,22 @@ def _recorded(
     )
 
 
+def _collector(store: DirectoryStore, guard: Guard, say: Callable[[str], None]) -> Beside | None:
+    from reenact.pipeline.beside import begin
+
+    return begin(store, guard, os.environ, say)
+
+
+def _endpoint(collector: Beside, say: Callable[[str], None]) -> dict[str, str]:
+    from reenact.pipeline.beside import told
+
+    return told(collector, os.environ, say)
+
+
 def _redaction(found: Guard) -> dict[str, str]:
     """Give the policy and the key, found before the program starts, so that all its processes have the same."""
+    from reenact.redact import in_force
+
     return {"REENACT_SALT": found.salt or os.urandom(16).hex(), **in_force.handed_on(found)}
 
 

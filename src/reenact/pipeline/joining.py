@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,11 @@ from reenact.pipeline import recording
 from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bundles import whole
 from reenact.pipeline.recording import Recording, Setup
+from reenact.pipeline.replay_plan import Plan
 from reenact.read.open import open_spans
 from reenact.redact import in_force
 from reenact.replay import guard
 from reenact.replay.draws import Draws
-from reenact.replay.forking import ForkReplayer
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import After, Policy, Source, Writes
@@ -32,36 +30,6 @@ from reenact.replay.stubs import Stubs, process_of
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node, Run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a replaying process is told."""
-
-    run: str
-    """The id of the run that is replayed."""
-    spans: str
-    """Path of a file with its spans, and those of its siblings."""
-    ledger: str
-    models: str
-    tools: str
-    store: str
-    writes: str = "refuse"
-    after: str = "stop"
-    """What happens after the first divergence (`replay.policy.After`)."""
-    changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """What is changed in the recorded calls before they answer: each a `values.change.Change` as JSON."""
-    branch: dict[str, Any] | None = None
-    """Where the run is forked (`pipeline.altering.Branch` as JSON); None where this is a replay."""
-
-    def write(self, path: Path) -> None:
-        """Write the plan down."""
-        path.write_text(json.dumps(asdict(self)))
-
-    @staticmethod
-    def read(path: Path) -> Plan:
-        """Read a plan."""
-        return Plan(**json.loads(path.read_text()))
 
 
 class InProcess:
@@ -101,7 +69,7 @@ class InProcess:
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
             told = (self.stubs, recorder, engine, self.ledger, policy, self._process)
-            replayer = Replayer(*told) if self._branch is None else ForkReplayer(*told, self._branch.fork)
+            replayer = Replayer(*told) if self._branch is None else _fork_replayer(*told, self._branch.fork)
             replayer.crossed = self._draws.crossed
             self._draws.process = lambda: replayer.process
             self._stack.callback(replayer.close)
@@ -112,6 +80,12 @@ class InProcess:
     def close(self) -> None:
         """Give the process back."""
         self._stack.close()
+
+
+def _fork_replayer(*told: Any) -> Replayer:
+    from reenact.replay.forking import ForkReplayer
+
+    return ForkReplayer(*told)
 
 
 def _links(run: Run, what: str) -> tuple[Link, ...]:

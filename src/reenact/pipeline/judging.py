@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
-from reenact.assess.fix import judge_fix
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import Replayed, check_judgeable, command, printing, replay
 from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy
-from reenact.report.documents import replay_document
-from reenact.report.fix import judged, judged_line, judgement_document
 from reenact.report.replay import first_line, replayed
 from reenact.stores.directory import DirectoryStore
-from reenact.values.assertion import Placed
 from reenact.values.json import Json
-from reenact.values.judgement import FixJudgement
+
+if TYPE_CHECKING:  # what asserts is imported where something is asserted
+    from reenact.values.assertion import Placed
+    from reenact.values.judgement import FixJudgement
 
 _EXIT_CODES: Final = {"same": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 
@@ -55,13 +54,21 @@ class Judged:
     @property
     def line(self) -> str:
         """What it came to, in one line."""
-        return judged_line(self.judgement) if self.judgement is not None else first_line(self.outcome.result)
+        if self.judgement is None:
+            return first_line(self.outcome.result)
+        from reenact.report.fix import judged_line
+
+        return judged_line(self.judgement)
 
     def document(self) -> dict[str, Json]:
         """Make the document of `reenact replay --json`."""
+        from reenact.report.documents import replay_document
+
         said = replay_document(self.outcome.result, recorded=self.found.run.id, commits=self._commits)
         said |= {"appended": self.outcome.appended, "after": self.order.policy.after.value}
         if self.judgement is not None:
+            from reenact.report.fix import judgement_document
+
             said["check"] = judgement_document(self.judgement, after=self.order.policy.after)
         return said
 
@@ -72,6 +79,8 @@ class Judged:
             lines.append(f"  {self.outcome.appended} calls that went live were added to the recording")
         if self.judgement is None:
             return lines
+        from reenact.report.fix import judged
+
         return [*judged(self.judgement, after=self.order.policy.after), *(f"  {line}" for line in lines)]
 
     @property
@@ -97,5 +106,7 @@ def replay_and_judge(
     outcome = replay(found, argv, cwd, order.policy, store, start=printing(stdout, stderr))
     judgement = None
     if order.assertions:
+        from reenact.assess.fix import judge_fix
+
         judgement = judge_fix(found.run, outcome.run, outcome.result, order.assertions)
     return Judged(found=found, outcome=outcome, order=order, judgement=judgement)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reenact.errors import InputError
-from reenact.export.backends import backends_from_environment
-from reenact.export.courier import Leaving, Wares
-from reenact.export.limits import limits_from
-from reenact.export.log_events import SUFFIX
-from reenact.export.outcome import Outcome
-from reenact.export.post import Post, Standing
-from reenact.export.sender import Sender
-from reenact.pipeline.flattening import flattened
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.outbox import Outbox
 from reenact.values.blob import LOST, is_cut, references, restored
 from reenact.values.span import SpanRecord
+
+if TYPE_CHECKING:  # every command asks whether anything waits; what sends is imported where something does
+    from reenact.export.courier import Leaving, Wares
+    from reenact.export.outcome import Outcome
+    from reenact.export.post import Post, Standing
+    from reenact.export.sender import Sender
 
 
 @dataclass(slots=True)
@@ -55,6 +54,9 @@ def post_for(
     Without one, only backends that something was ever owed to are served. None where there are none of those. Raises
     `InputError` where the outbox cannot be used.
     """
+    from reenact.export.limits import limits_from
+    from reenact.export.post import Post
+
     outbox, senders = Outbox(store.folder), named(backends)
     names = [sender.name for sender in senders]
     numbers = outbox.register(recording, names) if recording else outbox.known(names)
@@ -72,6 +74,8 @@ def send_waiting(store: DirectoryStore, say: Callable[[str], None], within_s: fl
         waiting = {account.name for account in Outbox(store.folder).accounts() if account.waiting}
         if not waiting:
             return []
+        from reenact.export.backends import backends_from_environment
+
         backends = [sender for sender in named(backends_from_environment(os.environ)) if sender.name in waiting]
         post = post_for(store, backends)
         if post is None:
@@ -86,6 +90,7 @@ def send_waiting(store: DirectoryStore, say: Callable[[str], None], within_s: fl
 
 def wares(store: DirectoryStore) -> Wares:
     """Give what couriers need to know of a store."""
+    from reenact.export.courier import Wares
 
     def dress(span: SpanRecord, size: int) -> Leaving:
         return leaving(span, store, size)
@@ -98,6 +103,9 @@ def leaving(span: SpanRecord, store: DirectoryStore, size: int) -> Leaving:
 
     A span of which a blob is lost leaves with references, as one whose values are too large.
     """
+    from reenact.export.courier import Leaving
+    from reenact.pipeline.flattening import flattened
+
     as_is = Leaving(span=span)
     if is_cut(span):
         as_is = Leaving(span=span, referred=True)
@@ -116,6 +124,8 @@ def leaving(span: SpanRecord, store: DirectoryStore, size: int) -> Leaving:
 
 def undelivered(standing: Standing) -> str:
     """Say in one line what a backend did not get, and where to learn more."""
+    from reenact.export.log_events import SUFFIX
+
     what = "log events" if standing.backend.endswith(SUFFIX) else "spans"
     said = [f"{standing.exported} {what} delivered"]
     if standing.dropped:

@@ -30,7 +30,7 @@ from reenact.stores.directory import DirectoryStore
 from reenact.values.evidence import chunk_from_json, chunk_to_json
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.redacted import tokens_in
-from reenact.values.run import Run, spans_of
+from reenact.values.run import spans_of
 from reenact.values.span import Attribute, Resource, Scope, SpanRecord
 
 _Entity = TypeVar("_Entity", Resource, Scope)
@@ -135,12 +135,6 @@ def applied(spans: Iterable[SpanRecord], guard: Guard, environ: Mapping[str, str
         for (name, place), count in sorted(left.items(), key=lambda each: (-each[1], each[0]))
     ]
     return Redacted(spans=tuple(told), guard=guard, left=tuple(listed), failed=failed)
-
-
-def policy_note(run: Run, store: DirectoryStore) -> str:
-    """Say why a replay here passes another policy than the recording did; empty where it passes the same."""
-    found = in_force.of_run(run, os.environ, store.folder)
-    return found.note if found.otherwise else ""
 
 
 def cleaner(store: DirectoryStore, policy: str | Path = "") -> Callable[[Iterable[SpanRecord]], Sequence[SpanRecord]]:

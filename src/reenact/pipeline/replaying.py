@@ -22,12 +22,13 @@ from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
 from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain
-from reenact.pipeline.family import injected
+from reenact.pipeline.hook import injected
 from reenact.pipeline.injection import ended
-from reenact.pipeline.joining import Plan
 from reenact.pipeline.owning import owning
+from reenact.pipeline.replay_plan import Plan
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
+from reenact.redact import in_force
 from reenact.replay import ledger
 from reenact.replay.policy import Policy, Source
 from reenact.stores.blobs import FolderBlobs
@@ -90,6 +91,12 @@ def _delivery(entry: Mapping[str, Json], app: str | None) -> tuple[list[str], Pa
     executable, cwd = str(entry.get("executable") or ""), Path(str(entry.get("cwd") or "."))
     words = [executable if executable and Path(executable).exists() else sys.executable, "-m", _DELIVERING]
     return [*words, *(["--app", app] if app else [])], cwd if cwd.is_dir() else Path.cwd()
+
+
+def policy_note(run: Run, store: DirectoryStore) -> str:
+    """Say why a replay here passes another policy than the recording did; empty where it passes the same."""
+    found = in_force.of_run(run, os.environ, store.folder)
+    return found.note if found.otherwise else ""
 
 
 def check_judgeable(found: Found) -> None:

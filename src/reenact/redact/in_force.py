@@ -14,17 +14,20 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.errors import InputError
 from reenact.redact import keys, policy
-from reenact.redact.engine import Engine, credentials_in
 from reenact.redact.keys import Key
+from reenact.redact.known import credentials_in
 from reenact.redact.plan import DEFAULT, WHOLE, Plan
 from reenact.redact.policy import Policy
 from reenact.redact.tokens import mask
 from reenact.stores.directory import locate
 from reenact.values.run import Run
+
+if TYPE_CHECKING:  # who asks what is in force does not always redact
+    from reenact.redact.engine import Engine
 
 VARIABLE = "REENACT_REDACTION_POLICY"
 TOLD = "REENACT_REDACTION_TOLD"
@@ -67,6 +70,8 @@ class Guard:
 
     def engine(self, environ: Mapping[str, str]) -> Engine:
         """Make what does it. The values of variables whose names say so are secrets wherever they occur."""
+        from reenact.redact.engine import Engine
+
         return Engine(
             self.plan,
             key=self.key.value if self.key is not None else None,

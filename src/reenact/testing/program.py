@@ -13,7 +13,7 @@ from typing import Self
 
 from reenact.errors import InputError
 from reenact.pipeline.drain import Drain
-from reenact.pipeline.family import injected
+from reenact.pipeline.hook import injected
 from reenact.pipeline.replaying import Start, check_judgeable, command, replay
 from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy, Source, Writes

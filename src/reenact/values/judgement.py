@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from reenact.values.assertion import Finding, Standing
 from reenact.values.difference import Divergence
 from reenact.values.json import Json
+
+if TYPE_CHECKING:  # every replay has a result, few have assertions, which are 27 classes
+    from reenact.values.assertion import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,8 @@ class FixJudgement:
     @property
     def exit_code(self) -> int:
         """0 where nothing is wrong, 1 where an assertion fails, 125 where nobody can say (`git bisect` skips it)."""
+        from reenact.values.assertion import Standing
+
         match self.word:
             case Word.FIXED | Word.SAME | Word.HOLDS:
                 return 0
