@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from reenact.graph.build import build
 from reenact.pipeline import recording
 from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bundles import whole
+from reenact.pipeline.bytecode import UNCACHED, missing_caches
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replay_plan import Plan
 from reenact.read.open import open_spans
@@ -117,6 +119,15 @@ def join(path: str) -> None:
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch)
     ledger.note("joined", pid=os.getpid(), process=process)
+    if sys.dont_write_bytecode:
+        atexit.register(_note_missing_caches, ledger)
+
+
+def _note_missing_caches(ledger: Ledger) -> None:
+    """Have the parent write the caches that this process may not write."""
+    with suppress(Exception):  # the program is over, and only the next one's speed is at stake
+        if sources := missing_caches():
+            ledger.note(UNCACHED, sources=sources)
 
 
 def _on_lane(runs: Sequence[Run], lane: str) -> list[Node]:

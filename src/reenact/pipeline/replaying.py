@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from reenact.boundary.reading import shape_of
 from reenact.boundary.settled import settled
@@ -20,6 +20,7 @@ from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
 from reenact.pipeline.appending import append
+from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
@@ -37,7 +38,7 @@ from reenact.values import unit
 from reenact.values.blob import cut
 from reenact.values.call import Unfinished
 from reenact.values.json import Json
-from reenact.values.lenient import as_object, as_text
+from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Grade, Run
 
 _DELIVERING = "reenact.pipeline.delivering"
@@ -156,7 +157,7 @@ def _replay(
     with owning(store, recording):
         code = start(argv, cwd, environ)
         runs = Drain(store, recording=recording).finish(exit_codes={})
-    entries = ledger.read(Path(plan.ledger))
+    entries = _entries(Path(plan.ledger))
     own = counterpart(runs, found)
     result = judge_replay(
         answering,
@@ -175,6 +176,14 @@ def _replay(
         appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
         entries=tuple(entries),
     )
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    """Read the ledger. What it says of our own modules is done here, and no part of what the program did."""
+    entries = ledger.read(path)
+    uncached = [each for each in entries if each["t"] == UNCACHED]
+    write_caches(as_text(source) for each in uncached for source in as_list(each.get("sources")))
+    return [each for each in entries if each["t"] != UNCACHED]
 
 
 def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) -> Plan:

@@ -1,0 +1,66 @@
+"""Caches (`.pyc`) of our own modules that only a replaying process imports.
+
+A replaying process runs under PYTHONDONTWRITEBYTECODE: a cache of the program's own module is told from its source by
+seconds and size alone, and would outlive a checkout of `git bisect`. Our modules would then be compiled in every replay
+where the installer compiled nothing, which takes as long as everything else at its start. So the process says at its
+end which caches it missed, and the parent, which is no part of the replay, writes them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Final
+
+UNCACHED: Final = "uncached"
+"""What an entry of the ledger that gives them is called."""
+_PACKAGE: Final = Path(__file__).parents[1]
+_HEADER: Final = 16
+"""Bytes before the code: magic number, flags, time and size of the source (PEP 552)."""
+
+
+def missing_caches() -> list[str]:
+    """Give the source files of our imported modules whose caches are not there, or are older than their sources."""
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE.name]
+    specs = [spec for module in modules if (spec := getattr(module, "__spec__", None)) is not None]
+    return [spec.origin for spec in specs if spec.origin and spec.cached and not _is_newer(spec.cached, spec.origin)]
+
+
+def _is_newer(cache: str, source: str) -> bool:
+    try:
+        return os.stat(cache).st_mtime >= os.stat(source).st_mtime  # noqa: PTH116 - 300 times at the end of a program
+    except OSError:
+        return False
+
+
+def write_caches(sources: Iterable[str]) -> None:
+    """Write the caches of source files as the import system would, for this interpreter.
+
+    Files that are not of this package are passed over, as are caches that are valid or cannot be written. Nothing is
+    written where this process may write no cache either.
+    """
+    if sys.dont_write_bytecode:
+        return
+    for source in sources:
+        path = Path(source)
+        if path.is_relative_to(_PACKAGE) and ".." not in path.parts and path.suffix == ".py":
+            with suppress(Exception):  # read only, a full disk, a source that is gone: the next start is slow again
+                _write(path)
+
+
+def _write(source: Path) -> None:
+    import py_compile  # needed once for an installation
+
+    cache = Path(cache_from_source(str(source)))
+    told = source.stat()
+    expected = b"\0\0\0\0" + int(told.st_mtime).to_bytes(8, "little")[:4] + told.st_size.to_bytes(8, "little")[:4]
+    with suppress(OSError), cache.open("rb") as stream:
+        header = stream.read(_HEADER)
+        if header[4:8] != b"\0\0\0\0" or header[4:] == expected:  # by digest, which others wrote; or up to date
+            return
+    mode = py_compile.PycInvalidationMode.TIMESTAMP
+    py_compile.compile(str(source), cfile=str(cache), doraise=True, invalidation_mode=mode)
