@@ -56,8 +56,8 @@ class Marks(Protocol[X_contra]):
 R = TypeVar("R", bound=Recognising)
 
 INDEX = Path(__file__).with_name("families.json")
-INDEXED = ("dialects", "formats", "shapes", "stores")
-"""The families of which the index tells: those that a command which only reads goes through."""
+INDEXED = ("dialects", "formats", "integrations", "shapes", "stores")
+"""The families of which the index tells: those that every start goes through, and needs little of."""
 _GROUP = "reenact_"
 _CONTRACTS = "reenact.contracts."
 _log = logging.getLogger("reenact.discover")

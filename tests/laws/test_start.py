@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from reenact.contracts.integration import Integration
 from reenact.demo.provider import StandIn
+from reenact.discover import entries
 
 # The site's own start-up module, which ours runs first: what it registers is called last, when all has been imported.
 # Its file is open from the beginning, since a replay refuses to write any.
@@ -86,12 +88,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 190),
-        ("nothing", "parent", 165),
-        ("recorded", "child", 196),
-        ("recorded", "parent", 216),
-        ("replayed", "child", 306),
-        ("replayed", "parent", 253),
+        ("nothing", "child", 159),
+        ("nothing", "parent", 127),
+        ("recorded", "child", 160),
+        ("recorded", "parent", 133),
+        ("replayed", "child", 201),
+        ("replayed", "parent", 159),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:
@@ -108,6 +110,14 @@ def test_a_program_that_is_recorded_or_replayed_loads_nothing_of_what_its_parent
         assert of_room(each.child, *SLOW, "click") == set()
     for run in ("nothing", "recorded"):
         assert of_room(starts[run].child, "reenact.replay", "reenact.graph", "reenact.read") == set()
+
+
+def test_a_program_loads_no_integration_for_a_library_that_it_does_not_import(starts: dict[str, Started]) -> None:
+    waiting = [entry.load() for entry in entries("integrations", Integration) if entry.outline["hooks"]]
+    modules = {each.install.__module__: each.hooks for each in waiting}
+    for each in starts.values():
+        assert {name for name, hooks in modules.items() if name in each.child and not {*hooks} & each.child} == set()
+    assert of_room(starts["nothing"].child, *modules) == set()
 
 
 def test_a_command_that_runs_a_program_loads_nothing_of_what_the_program_does(starts: dict[str, Started]) -> None:

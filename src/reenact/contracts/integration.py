@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from reenact.values.json import Json
+
 
 class PatchSet(Protocol):
     """Where replaced attributes are noted, so that they are undone as one (`boundary.patching.Patches`)."""
@@ -29,3 +31,13 @@ class Integration:
     """The modules it cuts, such as `httpx`."""
     install: Callable[[PatchSet], None]
     """Cut, now or when the library is imported. Imports no library itself."""
+    hooks: tuple[str, ...] = ()
+    """The modules that `install` waits for, where it does nothing else: it is loaded with the first of them.
+
+    Empty where it cuts at once. None of them is a module that the integration itself imports: two threads could wait
+    for each other's imports.
+    """
+
+    def outline(self) -> dict[str, Json]:
+        """Give what is known of the integration before it is loaded, for the index of families (`discover`)."""
+        return {"name": self.name, "hooks": [*self.hooks]}

@@ -380,4 +380,9 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("aiohttp.client_reqrep", cut_response)
 
 
-INTEGRATION = Integration(name="aiohttp_client", libraries=("aiohttp",), install=_install)
+INTEGRATION = Integration(
+    name="aiohttp_client",
+    libraries=("aiohttp",),
+    install=_install,
+    hooks=("aiohttp.connector", "aiohttp.client_reqrep"),
+)

@@ -185,4 +185,18 @@ def _install(patches: PatchSet) -> None:
     )
 
 
-INTEGRATION = Integration(name="asgi", libraries=("uvicorn", "starlette", "django"), install=_install)
+INTEGRATION = Integration(
+    name="asgi",
+    libraries=("uvicorn", "starlette", "django"),
+    install=_install,
+    hooks=(
+        "uvicorn.config",
+        "uvicorn.supervisors.multiprocess",
+        "uvicorn.supervisors.basereload",
+        "gunicorn.workers.gasgi",
+        "uvicorn.protocols.http.h11_impl",
+        "uvicorn.protocols.http.httptools_impl",
+        "starlette.applications",
+        "django.core.handlers.asgi",
+    ),
+)

@@ -91,4 +91,6 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("billiard.process", lambda module: patches.replace(module.BaseProcess, "start", _apart))
 
 
-INTEGRATION = Integration(name="celery", libraries=("celery", "billiard"), install=_install)
+INTEGRATION = Integration(
+    name="celery", libraries=("celery", "billiard"), install=_install, hooks=("celery.app.trace", "billiard.process")
+)

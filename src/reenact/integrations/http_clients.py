@@ -371,4 +371,6 @@ def _install(patches: PatchSet) -> None:
         patches.when_imported(name, cut)
 
 
-INTEGRATION = Integration(name="http_clients", libraries=("httpx", "httpx2"), install=_install)
+INTEGRATION = Integration(
+    name="http_clients", libraries=("httpx", "httpx2"), install=_install, hooks=("httpx", "httpx2")
+)

@@ -186,4 +186,6 @@ def _install(patches: PatchSet) -> None:
         patches.when_imported(name, cut)
 
 
-INTEGRATION = Integration(name="httpx_transports", libraries=("httpx", "httpx2"), install=_install)
+INTEGRATION = Integration(
+    name="httpx_transports", libraries=("httpx", "httpx2"), install=_install, hooks=("httpx", "httpx2")
+)

@@ -54,4 +54,4 @@ def _install(patches: PatchSet) -> None:
         patches.when_imported(library, cut)
 
 
-INTEGRATION = Integration(name="logfire", libraries=tuple(_CUTS), install=_install)
+INTEGRATION = Integration(name="logfire", libraries=tuple(_CUTS), install=_install, hooks=tuple(_CUTS))

@@ -197,4 +197,6 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("multiprocessing.pool", cut)
 
 
-INTEGRATION = Integration(name="pools", libraries=("multiprocessing.pool",), install=_install)
+INTEGRATION = Integration(
+    name="pools", libraries=("multiprocessing.pool",), install=_install, hooks=("multiprocessing.pool",)
+)

@@ -109,4 +109,9 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("requests.adapters", cut_requests)
 
 
-INTEGRATION = Integration(name="urllib3_pools", libraries=("urllib3", "requests"), install=_install)
+INTEGRATION = Integration(
+    name="urllib3_pools",
+    libraries=("urllib3", "requests"),
+    install=_install,
+    hooks=("urllib3.connectionpool", "requests.adapters"),
+)

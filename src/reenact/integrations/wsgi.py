@@ -239,15 +239,19 @@ def _run_wsgi(original: Any) -> Any:
     return __init__
 
 
+_CUTS = (
+    ("gunicorn.arbiter", "Arbiter", "spawn_worker", _apart),
+    ("gunicorn.workers.base", "Worker", "load_wsgi", _load_wsgi),
+    ("wsgiref.handlers", "BaseHandler", "run", _run),
+    ("werkzeug.serving", "BaseWSGIServer", "__init__", _run_wsgi),
+    ("flask.app", "Flask", "__call__", _call),
+    ("django.core.handlers.wsgi", "WSGIHandler", "__call__", _call),
+)
+"""Modules, each with the class and the method in it that is replaced, and what makes the replacement."""
+
+
 def _install(patches: PatchSet) -> None:
-    for module, owner, name, make in (
-        ("gunicorn.arbiter", "Arbiter", "spawn_worker", _apart),
-        ("gunicorn.workers.base", "Worker", "load_wsgi", _load_wsgi),
-        ("wsgiref.handlers", "BaseHandler", "run", _run),
-        ("werkzeug.serving", "BaseWSGIServer", "__init__", _run_wsgi),
-        ("flask.app", "Flask", "__call__", _call),
-        ("django.core.handlers.wsgi", "WSGIHandler", "__call__", _call),
-    ):
+    for module, owner, name, make in _CUTS:
         patches.when_imported(module, _replacing(patches, owner, name, make))
 
 
@@ -255,4 +259,9 @@ def _replacing(patches: PatchSet, owner: str, name: str, make: Callable[[Any], A
     return lambda module: patches.replace(getattr(module, owner), name, make)
 
 
-INTEGRATION = Integration(name="wsgi", libraries=("gunicorn", "werkzeug", "flask", "django"), install=_install)
+INTEGRATION = Integration(
+    name="wsgi",
+    libraries=("gunicorn", "werkzeug", "flask", "django"),
+    install=_install,
+    hooks=tuple(module for module, *_ in _CUTS),
+)

@@ -22,8 +22,9 @@ from reenact.boundary.patching import Patches
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
 from reenact.dialects.openinference import WRITING
-from reenact.discover import members
+from reenact.discover import entries
 from reenact.errors import ReplayStopped
+from reenact.pipeline import late_cuts
 from reenact.pipeline.family import Family
 from reenact.record import pipe, surroundings, undeclared, words
 from reenact.record.bounds import bounds_from
@@ -92,8 +93,8 @@ class _Boundaries:
         self._patches = Patches()
         lanes.install(self._patches)
         self._carried += [inbound.carry(), Runs.carry()]
-        for integration in members("integrations", Integration):
-            integration.install(self._patches)
+        for entry in entries("integrations", Integration):
+            late_cuts.install(entry, self._patches)
         self._patches.replace(sys, "excepthook", _hook)
         self._patches.replace(threading, "excepthook", _thread_hook)
 
