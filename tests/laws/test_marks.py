@@ -85,7 +85,9 @@ def test_entries_are_the_members_in_their_order(family: str) -> None:
         assert [entry.load() for entry in discover.entries(family, kind)] == [*discover.members(family, kind)]
 
 
-CONTRACTS = frozenset(f"reenact.contracts.{name}" for name in ("dialect", "format", "shape", "further", "blobs"))
+CONTRACTS = frozenset(
+    f"reenact.contracts.{name}" for name in ("dialect", "format", "integration", "shape", "further", "blobs")
+)
 
 
 def vars_of(family: str) -> Iterator[list[object]]:

@@ -88,12 +88,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 176),
-        ("nothing", "parent", 134),
-        ("recorded", "child", 177),
-        ("recorded", "parent", 147),
-        ("replayed", "child", 221),
-        ("replayed", "parent", 185),
+        ("nothing", "child", 159),
+        ("nothing", "parent", 127),
+        ("recorded", "child", 160),
+        ("recorded", "parent", 133),
+        ("replayed", "child", 201),
+        ("replayed", "parent", 159),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import orjson
+from google.protobuf.message_factory import GetMessageClass
 
 from reenact.collect.refusals import malformed, too_many
 

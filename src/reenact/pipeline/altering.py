@@ -56,6 +56,8 @@ class Altered:
     @staticmethod
     def read(changes: list[Any], branch: Mapping[str, Any] | None) -> Altered:
         """Read what `in_plan` said."""
+        if branch is None and not changes:
+            return Altered()
         from reenact.values.change import Change
 
         altered = Altered(changes=tuple(map(Change.from_json, changes)))
