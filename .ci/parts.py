@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -25,7 +27,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 CLOSING = re.compile(r"=+ (.*\b(?:passed|failed|errors?|skipped|deselected|no tests ran)\b.*) in [0-9.]+s.* =+")
 SKIPPED = re.compile(r"SKIPPED \[(\d+)\] (.*)")
-NO_TESTS = "no tests ran"
+
+
+RUNNING: list[subprocess.Popen[str]] = []
+"""Every make that was started, to be ended with this program."""
 
 
 @dataclass(slots=True)
@@ -41,10 +46,11 @@ class Part:
     def run(self, *, shown: bool) -> None:
         """Make the target; keep its lines, and print them as they come where it is `shown`."""
         began = time.monotonic()
-        command = [os.environ.get("MAKE", "make"), "--no-print-directory", self.name]
+        command = [*shlex.split(os.environ.get("MAKE", "make")), "--no-print-directory", self.name]
         with subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", bufsize=1
         ) as process:
+            RUNNING.append(process)
             for line in process.stdout or ():
                 self.lines.append(line)
                 if shown:
@@ -106,8 +112,16 @@ def summary(stages: list[list[list[Part]]]) -> None:
             say(f"    {count} skipped: {reason}\n")
 
 
+def end_all(number: int, _frame: object) -> None:
+    """End what runs, as `timeout` ends this program; a terminal's Ctrl-C reaches it by itself."""
+    for process in RUNNING:
+        process.terminate()
+    os._exit(128 + number)
+
+
 def main(words: list[str]) -> int:
     """Run the stages that the words name."""
+    signal.signal(signal.SIGTERM, end_all)
     stages = [[[Part(name) for name in lane.split()] for lane in word.split("|")] for word in words]
     whole = True
     for lanes in stages:

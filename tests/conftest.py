@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,9 +57,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("slow")
 
 
-def pytest_collection_finish() -> None:
-    """Take what the tests are made of out of the garbage collector's sight: it is never garbage, and there is much."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector off what tests are made of: it is never garbage, and there is much of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

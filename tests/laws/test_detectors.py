@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -31,22 +32,19 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 
 EXAMPLES = _examples()
-FOUND = [
-    pytest.param(name, item, id=f"{name}-{number}")
-    for name, held in EXAMPLES.items()
-    for number, item in enumerate(held["found"])
-]
-NOT = [
-    pytest.param(name, text, id=f"{name}-{number}")
-    for name, held in EXAMPLES.items()
-    for number, text in enumerate(held["not"])
-]
+each_class = pytest.mark.parametrize("name", NAMES)
 
 
 def spelled(item: dict[str, str]) -> tuple[str, str]:
     """Give an example's text and the value in it; values are kept in two parts, so that no file holds one."""
     value = item["prefix"] + item["rest"]
     return item.get("before", "") + value + item.get("after", ""), value
+
+
+def found(name: str) -> Iterator[tuple[str, str, str]]:
+    """Give the examples of a class: which one it is, its text, and the value in it."""
+    for number, item in enumerate(EXAMPLES[name]["found"]):
+        yield (f"{name} {number}", *spelled(item))
 
 
 def engine() -> Engine:
@@ -67,7 +65,7 @@ def test_there_are_at_least_a_hundred_token_formats_of_services() -> None:
     assert len(services) >= 150
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_class
 def test_every_class_has_examples_and_lookalikes(name: str) -> None:
     assert len(EXAMPLES[name]["found"]) >= 2
     assert len(EXAMPLES[name]["not"]) >= 2
@@ -102,96 +100,101 @@ SURROUNDINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "item"), FOUND)
-def test_every_example_is_found_wherever_it_stands(name: str, item: dict[str, str]) -> None:
-    text, value = spelled(item)
-    for where, around in SURROUNDINGS.items():
+@each_class
+def test_every_example_is_found_wherever_it_stands(name: str) -> None:
+    for example, text, value in found(name):
+        for where, around in SURROUNDINGS.items():
+            told = engine()
+            whole = around.replace("{}", text)
+            clean = told.text(whole)
+            assert value not in clean, (example, where)
+            assert told.replaced[name] >= 1, (example, where, told.replaced)
+            assert told.text(clean) == clean, (example, where)
+
+
+@each_class
+def test_every_example_is_found_in_json_and_urls(name: str) -> None:
+    for example, text, value in found(name):
+        document = {"note": text, "list": [{"inner": json.dumps({"deep": text})}], text: 1}
+        plain = json.dumps(document, ensure_ascii=False)
+        for spelling in (json.dumps(document), plain, json.dumps(document, indent=1)):
+            told = engine()
+            clean = json.loads(told.text(spelling))
+            shown = json.dumps(clean, ensure_ascii=False).encode().decode("unicode_escape", "replace")
+            assert value not in shown, example
+            assert value not in str(clean), example
+            assert told.replaced[name] >= 1, example
+            assert set(clean) - {"note", "list"}, (example, "the key is there, under another name")
         told = engine()
-        whole = around.replace("{}", text)
-        clean = told.text(whole)
-        assert value not in clean, where
-        assert told.replaced[name] >= 1, (where, told.replaced)
-        assert told.text(clean) == clean, where
+        line = f"GET https://host.example/search?q={quote(text)} HTTP/1.1"
+        assert quote(value) not in told.text(line), example
 
 
-@pytest.mark.parametrize(("name", "item"), FOUND)
-def test_every_example_is_found_in_json_and_urls(name: str, item: dict[str, str]) -> None:
-    text, value = spelled(item)
-    document = {"note": text, "list": [{"inner": json.dumps({"deep": text})}], text: 1}
-    for spelling in (json.dumps(document), json.dumps(document, ensure_ascii=False), json.dumps(document, indent=1)):
-        told = engine()
-        clean = json.loads(told.text(spelling))
-        assert value not in json.dumps(clean, ensure_ascii=False).encode().decode("unicode_escape", "replace")
-        assert value not in str(clean)
-        assert told.replaced[name] >= 1
-        assert set(clean) - {"note", "list"}, "the key is there, under another name"
-    told = engine()
-    line = f"GET https://host.example/search?q={quote(text)} HTTP/1.1"
-    assert quote(value) not in told.text(line)
-
-
-BEFORE = [
-    "\n",
-    *(
-        pytest.param(each, marks=pytest.mark.slow)
-        for each in ("\N{GRINNING FACE}", "\t", "\r\n", "\b", "é", '"', "\\", "/", "<")
-    ),
-]
+BEFORE = ["\n", "\N{GRINNING FACE}", "\t", "\r\n", "\b", "é", '"', "\\", "/", "<"]
 """What JSON spells otherwise, so that in a document a value has other characters in front than in its text."""
+SPELLED_OUT = ["\\n", "\\t", "\\r\\n", "\\\\n", "\\x0a"]
 
 
-@pytest.mark.parametrize("before", BEFORE)
-@pytest.mark.parametrize(("name", "item"), FOUND)
-def test_every_example_is_found_behind_what_json_escapes(name: str, item: dict[str, str], before: str) -> None:
-    text, value = spelled(item)
-    said = f"It is this:{before}{text}"
-    if value in engine().text(said):
-        return  # `é`, or a slash, is part of a word
+def first_alone(marks: list[str]) -> pytest.MarkDecorator:
+    """Parametrize a test by what stands before a value: by default the first, all others in a slow one."""
+    others = pytest.param(marks[1:], marks=pytest.mark.slow, id="the others")
+    return pytest.mark.parametrize("before", [pytest.param(marks[:1], id="the first"), others])
+
+
+@first_alone(BEFORE)
+@each_class
+def test_every_example_is_found_behind_what_json_escapes(name: str, before: list[str]) -> None:
+    for example, text, value in found(name):
+        for mark in before:
+            said = f"It is this:{mark}{text}"
+            if value not in engine().text(said):  # behind `é`, or a slash, it is part of a word
+                behind(example, said, value)
+
+
+def behind(example: str, said: str, value: str) -> None:
+    """See that a value is found in a document, and in a turn of a conversation."""
     spoken = {"role": "user", "content": said}
     for ascii_only in (True, False):
         told = engine()
         told.attributes({"input.value": "{}"})
         held = told.attributes({"input.value": json.dumps(spoken, ensure_ascii=ascii_only)})["input.value"]
-        assert value not in json.loads(held)["content"], (name, "in a document")
+        assert value not in json.loads(held)["content"], (example, said, "in a document")
         told = engine()
         turns = [{"role": "user", "content": "Once more, in a long conversation. " * 60}]
         told.attributes({"input.value": json.dumps({"messages": turns})})
         asked = json.dumps({"messages": [*turns, spoken]}, ensure_ascii=ascii_only)
         held = told.attributes({"input.value": asked})["input.value"]
-        assert value not in json.loads(held)["messages"][1]["content"], (name, "in a turn of a conversation")
+        assert value not in json.loads(held)["messages"][1]["content"], (example, said, "in a turn of a conversation")
 
 
-@pytest.mark.parametrize(("name", "item"), FOUND)
-def test_every_example_is_found_where_documents_are_opened_first(name: str, item: dict[str, str]) -> None:
-    text, value = spelled(item)
-    told = engine()
+@each_class
+def test_every_example_is_found_where_documents_are_opened_first(name: str) -> None:
     reply = {"created": 1760000000, "content": "Two amounts do not agree."}
-    for number in range(3):  # what does not clear such attributes as they stand
-        plain = {"output.value": json.dumps({**reply, "id": number})}
-        assert told.attributes(plain) == plain
-    for said in (json.dumps({**reply, "content": text}), f"It is {text}", json.dumps(json.dumps({"deep": text}))):
-        assert value not in told.attributes({"output.value": said})["output.value"], (name, said)
-
-
-SPELLED_OUT = ["\\n", *(pytest.param(each, marks=pytest.mark.slow) for each in ("\\t", "\\r\\n", "\\\\n", "\\x0a"))]
-
-
-@pytest.mark.parametrize("before", SPELLED_OUT)
-@pytest.mark.parametrize(("name", "item"), FOUND)
-def test_every_example_is_found_behind_a_line_s_end_that_is_spelled_out(
-    name: str, item: dict[str, str], before: str
-) -> None:
-    """As in what Python prints of a text, and in arguments that were cut off."""
-    text, value = spelled(item)
-    assert value not in engine().text(f"['It is this:{before}{text} indeed', 'and"), name
-
-
-@pytest.mark.parametrize(("name", "text"), NOT)
-def test_no_lookalike_is_taken(name: str, text: str) -> None:
-    for around in ("{}", "It is {} there.", "Here:\\n{}\\n"):
+    for example, text, value in found(name):
         told = engine()
-        told.text(around.replace("{}", text))
-        assert told.replaced[name] == 0
+        for number in range(3):  # what does not clear such attributes as they stand
+            plain = {"output.value": json.dumps({**reply, "id": number})}
+            assert told.attributes(plain) == plain
+        for said in (json.dumps({**reply, "content": text}), f"It is {text}", json.dumps(json.dumps({"deep": text}))):
+            assert value not in told.attributes({"output.value": said})["output.value"], (example, said)
+
+
+@first_alone(SPELLED_OUT)
+@each_class
+def test_every_example_is_found_behind_a_line_s_end_that_is_spelled_out(name: str, before: list[str]) -> None:
+    """As in what Python prints of a text, and in arguments that were cut off."""
+    for example, text, value in found(name):
+        for mark in before:
+            assert value not in engine().text(f"['It is this:{mark}{text} indeed', 'and"), (example, mark)
+
+
+@each_class
+def test_no_lookalike_is_taken(name: str) -> None:
+    for number, text in enumerate(EXAMPLES[name]["not"]):
+        for around in ("{}", "It is {} there.", "Here:\\n{}\\n"):
+            told = engine()
+            told.text(around.replace("{}", text))
+            assert told.replaced[name] == 0, (number, text, around)
 
 
 LETTERS = str.maketrans(
