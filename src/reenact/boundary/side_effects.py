@@ -24,7 +24,9 @@ _MADE: Final = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
 _OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 _INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
 _PYTHON_S: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")})
-_HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in ("replay/guard.py", "record/undeclared.py"))})
+_HOOKS: Final = frozenset(
+    {__file__, *(f"{_OURS}{name}" for name in ("boundary/audit.py", "replay/guard.py", "record/undeclared.py"))}
+)
 """Where an audit hook of ours looks on, which is no writing of ours."""
 
 EVENTS: Final = (touches.EVENTS | _MADE) - {
