@@ -10,6 +10,7 @@ import inspect
 import os
 import sys
 import sysconfig
+import weakref
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -32,11 +33,22 @@ def _is_own_file(path: str) -> bool:
     return not is_code(path) and not path.startswith(_SCRIPTS)
 
 
-@lru_cache(maxsize=1)
+_started: list[tuple[weakref.ref[ModuleType], frozenset[str]]] = []
+"""What was found last. The program's module is not held: it would outlive its end, and what it holds would with it."""
+
+
 def _started_from(main: ModuleType | None) -> frozenset[str]:
     """Name the top-level packages that the program was started from."""
     if main is None:
         return frozenset()
+    if _started and _started[0][0]() is main:
+        return _started[0][1]
+    found = _named_by(main)
+    _started[:] = [(weakref.ref(main), found)]
+    return found
+
+
+def _named_by(main: ModuleType) -> frozenset[str]:
     names = {getattr(getattr(main, "__spec__", None), "name", None) or ""}
     if str(getattr(main, "__file__", "") or "").startswith(_SCRIPTS):
         names |= {each.__module__ for each in vars(main).values() if isinstance(each, FunctionType)}

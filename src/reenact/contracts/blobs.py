@@ -21,8 +21,11 @@ class Blobs(Protocol):
         """Values of more bytes than this are put here."""
         ...
 
-    def put(self, digest: str, pieces: Iterator[bytes]) -> None:
-        """Keep a blob, wholly or not at all; one that is there already is left alone. Raises `InputError`."""
+    def put(self, digest: str, pieces: Iterator[bytes], *, forced: bool = False) -> None:
+        """Keep a blob, wholly or not at all; one that is there already is left alone. Raises `InputError`.
+
+        With `forced` it is on the disk itself afterwards, where it is on one of this machine's.
+        """
         ...
 
     def get(self, digest: str) -> bytes:

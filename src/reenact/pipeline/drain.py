@@ -157,7 +157,7 @@ class Drain:
                 self._leave(tail)
             elif written:
                 self._release(tail)
-            elif self._note(list(self._due)):  # noted first: what is in no journal has to be in the index
+            elif self._note(list(self._due)) and self._forced(tail):  # noted first: else nobody finds it
                 self._close(tail)
 
     def _read(self, tail: Tail, *, written: bool) -> Iterator[list[SpanRecord]]:
@@ -195,8 +195,20 @@ class Drain:
 
     def _release(self, tail: Tail) -> None:
         """Do away with the files of a living process's journal that were carried whole, where this may be done."""
-        if self._store.aside is None:
+        if self._store.aside is None and tail.reader.file and self._forced(tail):
             tail.release()
+
+    def _forced(self, tail: Tail) -> bool:
+        """Have on the disk itself what was carried, where its journal was by REENACT_JOURNAL_FSYNC; it may go then."""
+        if not tail.is_forced:
+            return True
+        try:
+            self._store.force()
+            self._outbox.force()
+        except OSError as error:
+            self._report(f"what was recorded cannot be forced to the disk ({error}); its journal stays")
+            return False
+        return True
 
     def _close(self, tail: Tail) -> None:
         """Be done with a journal. What was damaged is kept, for whoever can read more of it."""
@@ -308,6 +320,8 @@ class Drain:
     def _carry(self, tail: Tail, spans: list[SpanRecord], *, written: bool) -> None:
         if not spans:
             return
+        if tail.is_forced:
+            self._store.note_unforced()
         traces = self._taken_in(tail, spans)
         self.done.traces.update(traces)
         self._due.update(traces)
@@ -388,6 +402,8 @@ class Drain:
         self._note_stop(stopped_by, exit_codes or {})
         self._make_missing()
         self._note(list(self._due))
+        with suppress(OSError):  # what was carried is there, but for what was made of it since
+            self._store.force()
         if self._post is not None:
             left = self._post.limits.exit_s if self._end is None else max(0.0, self._end - time.monotonic())
             self.reports = self._post.close(left)

@@ -76,6 +76,11 @@ class Tail:
         """The name of the file that is read: in it ended what was given last."""
         return self._at.name
 
+    @property
+    def is_forced(self) -> bool:
+        """Whether its writer has it on the disk itself (REENACT_JOURNAL_FSYNC)."""
+        return bool(self.reader.header.get("fsync"))
+
     def poll(self) -> list[SpanRecord] | None:
         """Read on, and give the spans that ended in the next few megabytes; None at the end."""
         later = [path for path in self.files if segment_of(path.name)[1] > self.reader.file]

@@ -46,6 +46,8 @@ class JournalProcessor(SpanProcessor):
     ) -> None:
         self._recording = name.partition("-")[0]
         self._header = journal.header(resource, scope, version)
+        if bounds.fsync is not Fsync.OFF:  # told to whoever carries it: nothing of it goes before that is on the disk
+            self._header["fsync"] = bounds.fsync.value
         self._files = Segments(folder, name, bounds)
         self._lock = threading.RLock()  # a finalizer or a signal handler may make a call in the middle of a write
         self._fd: int | None = None
@@ -209,7 +211,11 @@ class JournalProcessor(SpanProcessor):
         self._fd, self._size = begun
         self._rest, self._half = b"", None  # what was cut in the file before stays so
         self._turns.forget()
+        if self._always:
+            self._force_entry()
         if before is not None:
+            if self._files.bounds.fsync is not Fsync.OFF:
+                self._force(before)
             with suppress(OSError):
                 os.close(before)
 
@@ -237,6 +243,13 @@ class JournalProcessor(SpanProcessor):
         """Have what is written on the disk itself. Where that fails it is in the file all the same."""
         try:
             os.fdatasync(fd)
+        except OSError as error:
+            self._tell("sync", f"{self.path} cannot be forced to the disk: {error}")
+
+    def _force_entry(self) -> None:
+        """Have the name of the file on the disk, too."""
+        try:
+            self._files.force_entry()
         except OSError as error:
             self._tell("sync", f"{self.path} cannot be forced to the disk: {error}")
 
@@ -405,6 +418,7 @@ class JournalProcessor(SpanProcessor):
             if self._fd is not None:
                 if self._files.bounds.fsync is not Fsync.OFF:
                     self._force(self._fd)
+                    self._force_entry()
                 with suppress(OSError):
                     os.close(self._fd)
                 self._fd = None

@@ -12,6 +12,7 @@ from typing import Final
 
 from reenact.formats import journal
 from reenact.record.bounds import MAX, Bounds
+from reenact.values.durable import force_entry
 
 _HIGH: Final = 960
 """Descriptors from here on: a program that closes and opens files of its own by number hardly comes there."""
@@ -67,6 +68,10 @@ class Segments:
                 draft.unlink()
             raise
         return fd, len(opening)
+
+    def force_entry(self) -> None:
+        """Have the entry of the file in hand on the disk, and those of the folders of the store. Raises `OSError`."""
+        force_entry(self.path, self.folder.parent)
 
     def look(self) -> None:
         """See how much of the earlier files waits yet, now and then."""

@@ -7,11 +7,10 @@ that is opened a look.
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import Any, Final
 
-from reenact.boundary import place
+from reenact.boundary import audit, place
 from reenact.boundary.touches import EVENTS, described
 
 _MOST = 100
@@ -51,7 +50,7 @@ def begin(span: int) -> Touches:
     global _hooked  # noqa: PLW0603 - there is one audit hook a process
     with _lock:
         if not _hooked:
-            sys.addaudithook(_hook)
+            audit.hear(EVENTS, _hook)
             _hooked = True
     touches = open_calls[span] = Touches()
     return touches
@@ -72,7 +71,7 @@ def end(span: int) -> list[str]:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if not open_calls or event not in EVENTS or getattr(_busy, "now", False):
+    if not open_calls or getattr(_busy, "now", False):
         return
     here = place.current()
     touches = open_calls.get(here.span_id) if here is not None else None

@@ -7,11 +7,10 @@ while no recording is in charge it turns everything away.
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import Any, Final
 
-from reenact.boundary import inbound, place, side_effects, telemetry
+from reenact.boundary import audit, inbound, place, side_effects, telemetry
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.source_line import where
 
@@ -60,13 +59,11 @@ def listen(listener: Undeclared | None) -> None:
     """Have `listener` told from here on; None to stop."""
     _HOOK.listener = listener
     if listener is not None and not _HOOK.hooked:
-        sys.addaudithook(_hook)
+        audit.hear(side_effects.EVENTS, _hook)
         _HOOK.hooked = True
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event not in side_effects.EVENTS:
-        return
     listener = _HOOK.listener
     if listener is None or getattr(_HOOK.busy, "now", False):
         return

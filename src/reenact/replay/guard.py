@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
-from reenact.boundary import lanes, side_effects, telemetry
+from reenact.boundary import audit, lanes, side_effects, telemetry
 from reenact.boundary.source_line import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
@@ -62,7 +62,7 @@ def is_allowed() -> bool:
 def shut(ledger: Ledger, policy: Writes = Writes.REFUSE) -> Generator[None]:
     """Keep the guard up. An audit hook cannot be taken away again; outside this block it does nothing."""
     if not _state["hooked"]:
-        sys.addaudithook(_hook)
+        audit.hear(side_effects.EVENTS, _hook, when_finalizing=True)
         _state["hooked"] = True
     before = _state["ledger"], _state["writes"]
     _state["ledger"], _state["writes"] = ledger, policy
@@ -88,8 +88,6 @@ def _is_worth_telling(record: logging.LogRecord) -> bool:
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event not in side_effects.EVENTS:
-        return
     ledger: Ledger | None = _state["ledger"]
     if ledger is None or _allowed.get():
         return

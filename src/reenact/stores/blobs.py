@@ -22,6 +22,7 @@ from typing import Any, cast
 from reenact.contracts.blobs import BlobKeeping, Blobs
 from reenact.errors import InputError
 from reenact.values.blob import BlobLostError, is_digest
+from reenact.values.durable import force, force_entry
 
 THRESHOLD = 1 << 20
 _NEVER = 1 << 62
@@ -59,9 +60,20 @@ class FolderBlobs:
         """The folder."""
         return str(self._folder)
 
-    def put(self, digest: str, pieces: Iterator[bytes]) -> None:
+    def put(self, digest: str, pieces: Iterator[bytes], *, forced: bool = False) -> None:
         """Write a blob under a name of its own, and give it its name when it is whole."""
         path = self._path(digest)
+        try:
+            self._put(path, pieces)
+            if forced:
+                force(path)
+                force_entry(path, self._folder)
+        except OSError as error:
+            hint = f"set {_WHERE} to a folder that can be written"
+            raise InputError(str(path), f"cannot be written: {error.strerror}", hint=hint) from error
+
+    @staticmethod
+    def _put(path: Path, pieces: Iterator[bytes]) -> None:
         with suppress(FileNotFoundError):
             os.utime(path)  # it is in use from now on, whoever sweeps at this moment
             return
@@ -73,11 +85,10 @@ class FolderBlobs:
                 for piece in pieces:
                     _write(stream.fileno(), piece)
             draft.replace(path)
-        except OSError as error:
+        except OSError:
             with suppress(OSError):
                 draft.unlink()
-            hint = f"set {_WHERE} to a folder that can be written"
-            raise InputError(str(path), f"cannot be written: {error.strerror}", hint=hint) from error
+            raise
 
     def get(self, digest: str) -> bytes:
         """Read a blob and check it."""
@@ -141,8 +152,9 @@ class RemoteBlobs:
         scheme, _, rest = self._url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
-    def put(self, digest: str, pieces: Iterator[bytes]) -> None:
+    def put(self, digest: str, pieces: Iterator[bytes], *, forced: bool = False) -> None:
         """Write a blob; object stores show it when it is whole, file systems get it moved to its name."""
+        del forced  # it is on no disk of ours
         path = self._path(digest)
         draft = f"{path}.{os.urandom(8).hex()}"
         try:

@@ -23,6 +23,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from reenact.discover import entries
 from reenact.errors import InputError
 from reenact.formats import otlp_json
 from reenact.values.blob import BlobLostError, cut, is_cut, restored
+from reenact.values.durable import Unforced
 from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
@@ -84,6 +86,7 @@ class DirectoryStore:
         self._blobs: Blobs | None = None
         self._further: tuple[Further, ...] = ()
         self._aside: Path | None = None
+        self._unforced: Unforced | None = None
 
     @property
     def journals(self) -> Path:
@@ -158,11 +161,25 @@ class DirectoryStore:
         """Add spans and give the ids of the traces they belong to."""
         return list(dict.fromkeys(parcel.trace_id for parcel in self.put(spans)))
 
+    def note_unforced(self) -> None:
+        """From here on note what is written, so that `force` can have it on the disk; blobs are there at once."""
+        if self._unforced is None:
+            self._unforced = Unforced(self.folder)
+
+    def force(self) -> None:
+        """Have on the disk itself what was written since it is noted, and the index of runs. Raises `OSError`."""
+        if self._unforced is None or self._aside is not None:
+            return
+        if (index := self._index).exists():
+            self._unforced.note(index)
+        self._unforced.force()
+
     def put(self, spans: Iterable[SpanRecord]) -> list[Parcel]:
         """Add spans and give where they lie, in parcels of few. Their large values go to the blobs first."""
         by_trace: dict[str, list[SpanRecord]] = defaultdict(list)
+        put = partial(self.blobs.put, forced=self._unforced is not None)
         for span in spans:
-            by_trace[span.trace_id].append(cut(span, self.blobs.threshold, self.blobs.put))
+            by_trace[span.trace_id].append(cut(span, self.blobs.threshold, put))
         return [self._put(trace_id, some) for trace_id, found in by_trace.items() for some in _some(found)]
 
     def _put(self, trace_id: str, spans: Sequence[SpanRecord]) -> Parcel:
@@ -170,6 +187,8 @@ class DirectoryStore:
         data = otlp_json.encode(spans)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if self._unforced is not None:
+                self._unforced.note(path)
             at = append_lines(path, data)
         except OSError as error:
             raise InputError(str(path), f"cannot be written: {error.strerror}", hint=_ELSEWHERE) from error
@@ -445,9 +464,9 @@ class _Beside:
         """From how many bytes on a value is put aside."""
         return self._blobs.threshold
 
-    def put(self, digest: str, pieces: Iterator[bytes]) -> None:
+    def put(self, digest: str, pieces: Iterator[bytes], *, forced: bool = False) -> None:
         """Put a blob aside."""
-        self._put_aside.put(digest, pieces)
+        self._put_aside.put(digest, pieces, forced=forced)
 
     def get(self, digest: str) -> bytes:
         """Give a blob from wherever it is."""

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from reenact.contracts.parcel import Parcel
 from reenact.errors import InputError
+from reenact.values.durable import force, force_entry
 
 _VERSION = 1
 _LOCKED_S = 30.0
@@ -115,6 +116,12 @@ class Outbox:
     def exists(self) -> bool:
         """Whether anything was ever owed to anybody."""
         return self._path.exists()
+
+    def force(self) -> None:
+        """Have what was noted so far on the disk itself. Raises `OSError`."""
+        if self.exists:
+            force(self._path)
+            force_entry(self._path, self.folder)
 
     def register(self, recording: str, backends: Sequence[str]) -> dict[str, int]:
         """Note to whom the spans of a recording are to go, and give the number of each backend."""
