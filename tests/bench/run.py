@@ -9,7 +9,7 @@ default), with the attribute limits of OpenTelemetry's SDK off, and export in ba
 and carries the journal on a thread. Growing: the same by what is new in a call and what was said before, and the bytes
 that a conversation leaves. Replaying: each SDK call is answered by a replay and, next to it, by the client
 library's own mock transport, from the same bytes. Suite: `pytest` on recorded tests, beside other cassette libraries.
-Finding: a page of `ls` at a million spans.
+Finding: a page of `ls` at a million spans. Start: processor time and imports of commands, beside a floor.
 Redaction: megabytes a second on one core, every text once and in conversations, beside other scanners.
 
 It measures and never judges: figures are printed with their quartiles, and a loaded machine is said to be one.
@@ -34,6 +34,7 @@ import collecting
 import finding
 import growing
 import redaction
+import starting
 import suite
 from figures import Figure, table
 
@@ -169,13 +170,25 @@ def replaying_table(found: dict[str, list[dict[str, Any]]]) -> tuple[str, list[d
     return table(head, rows), documents
 
 
+def in_processor_time(part: str | None, rounds: int) -> dict[str, Any]:
+    """Measure and print the parts that count processor time alone."""
+    document: dict[str, Any] = {}
+    if part in {None, "redaction"}:
+        text, document["redaction"] = redaction.laid_out(redaction.measured((rounds + 1) // 2, child))
+        say(f"\nRedaction, processor time\n\n{text}")
+    if part in {None, "start"}:
+        document["start"] = starting.measured(2 * rounds + 1, lambda: serving("provider"))
+        say(f"\nStarting\n\n{starting.laid_out(document['start'])}")
+    return document
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Measure what recording and replaying cost.")
     parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
     parser.add_argument(
         "--part",
-        choices=["recording", "growing", "replaying", "suite", "collecting", "finding", "redaction"],
+        choices=["recording", "growing", "replaying", "suite", "collecting", "finding", "redaction", "start"],
         help="only one part",
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
@@ -212,9 +225,7 @@ def main() -> None:
     if given.part in {None, "finding"}:
         document["finding"] = finding.measured()
         say(f"\nA page of `reenact ls`\n\n{finding.laid_out(document['finding'])}")
-    if given.part in {None, "redaction"}:
-        text, document["redaction"] = redaction.laid_out(redaction.measured((given.rounds + 1) // 2, child))
-        say(f"\nRedaction, processor time\n\n{text}")
+    document |= in_processor_time(given.part, given.rounds)
     if given.json:
         given.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
