@@ -13,7 +13,7 @@ from pathlib import Path
 from reenact.errors import InputError
 from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
-from reenact.formats.journal import SUFFIX, segment_name
+from reenact.formats.journal import SUFFIX, Loss, segment_name
 from reenact.pipeline.catalog import index, index_anew, mended, note_taken_in, runs_of
 from reenact.pipeline.owning import owned
 from reenact.pipeline.posting import post_for, send_waiting
@@ -21,6 +21,7 @@ from reenact.pipeline.stand_ins import Missing
 from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
+from reenact.values.losses import marked
 from reenact.values.room import is_refusal, refusal
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
@@ -72,6 +73,8 @@ class Drain:
         self._tails: dict[str, Tail] = {}
         """Journals that are read, by name."""
         self._missing = Missing()
+        self._losses: list[Loss] = []
+        """Damaged places of the journals that were closed."""
         self._due: dict[str, None] = {}
         """Traces that grew since they were noted in the index."""
         self._built: dict[str, Run] = {}
@@ -154,6 +157,7 @@ class Drain:
                 yield spans
             if not written and not tail.over and not self._late:
                 tail.over = True
+                tail.note_again()
                 unfinished = list(tail.reader.unfinished())
                 tail.unfinished = len(unfinished)
                 self.done.unfinished += len(unfinished)
@@ -201,6 +205,7 @@ class Drain:
         """Be done with a journal. What was damaged is kept, for whoever can read more of it."""
         del self._tails[tail.name]
         self._missing.note(tail.reader)
+        self._losses += tail.reader.losses
         found = tail.salvaged()
         self.done.journals.append(found)
         if found.dropped:
@@ -255,6 +260,23 @@ class Drain:
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
         self._missing = Missing()
+
+    def _mark_losses(self) -> None:
+        """Say on the root of each run that lost something in a damaged place of its journal that it did."""
+        counts = Counter[str]()
+        for loss in self._losses:
+            counts.update([loss.trace] if loss.trace and self._store.resolve(loss.trace) else loss.suspects)
+        self._losses = []
+        for trace_id, count in counts.items():
+            with suppress(InputError):  # told where the trace is read
+                spans = self._store.spans(trace_id)
+                root = next((span for span in spans if span.attributes.get("reenact.run.root")), None)
+                if root is not None:
+                    lost = f"what stood in {count} damaged places of its journal"
+                    told = {"field": "records", "lost": lost, "fix": "look after the disk"}
+                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]))))
+                    self.done.traces[trace_id] = None
+                    self._built.pop(trace_id, None)
 
     def _with_exit_codes(self, spans: list[SpanRecord], exit_codes: Mapping[int, int]) -> list[SpanRecord]:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
@@ -370,6 +392,7 @@ class Drain:
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
                 self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
         self._make_missing()
+        self._mark_losses()
         self._note(list(self._due))
         with suppress(OSError):  # what was carried is there, but for what was made of it since
             self._store.force()
