@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -26,10 +28,12 @@ def pieces(number: int) -> Iterator[str]:
 
 def main() -> None:
     """Call, with files no larger than is said, if anything is."""
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 1 and sys.argv[1].isdecimal():
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
     for number in range(12):
         sys.stdout.write(f"{len(bulky(number))} {slight(number)} {sum(len(str(each)) for each in pieces(number))}\n")
+    if sys.argv[1:] == ["--killed"]:
+        os.kill(os.getpid(), signal.SIGKILL)
     sys.exit(5)
 
 

@@ -98,10 +98,26 @@ def test_a_full_disk(disk: Path, tmp_path: Path) -> None:
     found = recovered(disk, tmp_path / "store")
     run = conserved(found, said)
     assert found.damaged == (), "what was cut is passed over, and nothing is damaged"
-    told = found.journals[0].dropped or "could not be written to" in said
-    assert told, "the count is in the journal, or on stderr where not even that fits"
-    if not (run.root and run.root.span.attributes.get("reenact.incomplete")):
-        assert any(reason.field == "records" for reason in judge(run).reasons)
+    assert found.journals[0].dropped, "the count is in the journal, however full the disk"
+    reasons = [reason for reason in judge(run).reasons if reason.call == "run"]
+    assert any(reason.field == "records" for reason in reasons)
+    if run.root is not None and run.root.span.attributes.get("reenact.incomplete"):
+        (end,) = [reason for reason in reasons if reason.field == "end"]
+        assert "no more could be written (No space left on device)" in end.lost
+        assert "killed" not in " ".join(reason.lost for reason in judge(run).reasons)
+        assert "process ended" not in " ".join(reason.lost for reason in judge(run).reasons)
+
+
+@pytest.mark.parametrize("disk", ["size=64k"], indirect=True)
+def test_a_run_that_a_full_disk_cut_says_so_though_its_process_is_killed_later(disk: Path, tmp_path: Path) -> None:
+    done = live(disk, "--killed")
+    assert done.returncode == -9
+    found = recovered(disk, tmp_path / "store")
+    (run,) = found.runs
+    assert run.root is not None
+    assert run.root.span.attributes["reenact.cut"] == "No space left on device"
+    assert found.journals[0].dropped
+    assert any("No space left on device" in reason.lost for reason in judge(run).reasons)
 
 
 @pytest.mark.parametrize("disk", ["ro"], indirect=True)

@@ -3,7 +3,8 @@
 Theory of operation. One file per process, append-only. After the 8-byte magic come frames: payload length and
 Adler-32 (RFC 1950), both unsigned 32-bit big-endian, then the payload, one JSON object. A frame is one `write(2)`; a
 process that is killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is
-passed over: no payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. Frame
+passed over: no payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. So is
+a damaged magic. What stood in a damaged place is mostly legible yet, and says which trace lost something. Frame
 types by `t`: `open` (once, first: resource and process), `start` and `end` of a span, `head` and `chunk` of a stream,
 `note` (facts about the process). A span without an `end` is read back as incomplete with what is known.
 
@@ -14,6 +15,9 @@ The last `CONVERSATIONS` are known. Where the turn before is lost, the value is 
 A journal that grows long goes on in further files, `<name>.1.rnj` and so on, each with a head and an `open` of its own;
 a span may begin in one and end in another. `torn` stands behind a frame that a full disk cut.
 
+Behind the `open` stands a `note` of a fixed length, as good as empty. A full disk does not keep a writer from writing
+over it, in place: it says why the rest is missing (`cut`), and how many records are (`dropped`).
+
 The version is in the magic; a reader keeps every version it ever knew (the first had CRC-32, the second no turns).
 """
 
@@ -21,12 +25,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
@@ -52,6 +58,20 @@ CONVERSATIONS = 8
 """The last texts of so many conversations are known; the one that was not heard of for longest goes."""
 _BEGINS = b'{"t":"'
 """How every payload begins."""
+_SLOT: Final = 240
+"""Bytes of the note that is written over."""
+_LEGIBLE: Final = 1 << 16
+"""So much of a damaged place is looked at for what it says."""
+_MOST_LOSSES: Final = 10_000
+_TYPE, _OF_TRACE = re.compile(rb'"t":"(\w+)"'), re.compile(rb'"trace":"([0-9a-f]{32})"')
+_OF_SPAN = re.compile(rb'"span":"([0-9a-f]{16})"')
+_NAMED = re.compile(r"([0-9a-f]{16})-([0-9a-f]{16})")
+_TOLD_BY = (_TYPE, _OF_TRACE, _OF_SPAN)
+_ROOTS: Final = frozenset({"reenact.run.root", "reenact.process.root"})
+_LEAST_LIKE: Final = 2
+"""Bytes at which the first frame of a file with a damaged magic is known; another bit of it may be damaged, too."""
+CUT: Final = "reenact.cut"
+"""Why a span is written down in part: what the system said when no more could be written."""
 _LOST, _LOST_OF_REQUEST = "reenact.lost", "reenact.lost.request"
 
 
@@ -78,6 +98,15 @@ def frame(payload: dict[str, Any]) -> bytes:
 _TORN = b'{"t":"torn"}'
 TORN = _HEAD.pack(len(_TORN), zlib.adler32(_TORN)) + _TORN
 """Written behind a frame that could not be written whole, so that what is left of it is no damage."""
+
+
+def slot(**note: Any) -> bytes:
+    """Make the note that has the same length whatever it says, so that it can be written over."""
+    data = orjson.dumps({"t": "note", "note": note})
+    if len(data) > _SLOT:  # what the system says is long
+        data = orjson.dumps({"t": "note", "note": {**note, "cut": str(note.get("cut", ""))[: _SLOT // 8]}})
+    data = data.ljust(_SLOT)
+    return _HEAD.pack(len(data), zlib.adler32(data)) + data
 
 
 def _tagged(value: Any) -> Any:
@@ -111,6 +140,18 @@ class _Open:
     chunks: list[list[Any]] = field(default_factory=list[list[Any]])
     files: set[int] = field(default_factory=set[int])
     """The files that hold anything of it."""
+    damaged: dict[str, None] = field(default_factory=dict[str, None])
+    """What of it stood in a damaged place: `outcome` or `reenact.stream.chunks`. An end makes up for pieces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What is known of one damaged place."""
+
+    trace: str
+    """The trace that it says it is of; empty where that is not legible."""
+    suspects: frozenset[str]
+    """The traces that were being written at that time."""
 
 
 class Reader:
@@ -127,6 +168,11 @@ class Reader:
         self._sum = _SUMS[MAGIC]
         self.damaged = 0
         """Gaps that had to be passed over."""
+        self.losses: list[Loss] = []
+        """What is known of them, but for pieces of streams whose end holds them again."""
+        self.beginnings: dict[str, str] = {}
+        """Trace by span, of spans whose beginning stood in a damaged place."""
+        self._latest = ""
         self.file = 0
         """The number of the file that is read."""
         self.spans = 0
@@ -146,10 +192,7 @@ class Reader:
         if not self._begun:
             if len(self._rest) < len(MAGIC):
                 return
-            known = _SUMS.get(self._rest[: len(MAGIC)])
-            if known is None:
-                raise InputError(self.place, "this is not a reenact journal of a version that can be read")
-            self._rest, self._begun, self._sum = self._rest[len(MAGIC) :], True, known
+            self._begin_file()
         offset = 0
         try:
             while (found := self._next(offset)) is not None:
@@ -159,6 +202,26 @@ class Reader:
                     yield span
         finally:
             self._rest = self._rest[offset:]
+
+    def _begin_file(self) -> None:
+        """Take the magic; a damaged one is that which it is nearest to. Raises `InputError` where there is none."""
+        head = self._rest[: len(MAGIC)]
+        nearest = min(_SUMS, key=lambda magic: sum(one != other for one, other in zip(magic, head, strict=True)))
+        if head not in _SUMS:
+            if (
+                not self._rest[len(MAGIC) + _HEAD.size :].startswith(_BEGINS[:_LEAST_LIKE])
+                and _BEGINS not in self._rest
+            ):
+                raise InputError(self.place, "this is not a reenact journal of a version that can be read")
+            self.damaged += 1
+        self._rest, self._begun, self._sum = self._rest[len(MAGIC) :], True, _SUMS[nearest]
+        if self._frame(0) is None:  # a bit makes one version of another
+            for known in {*_SUMS.values()} - {self._sum}:
+                before, self._sum = self._sum, known
+                if self._frame(0) is not None:
+                    self.damaged += head in _SUMS
+                    return
+                self._sum = before
 
     def wanted(self) -> int:
         """Say how many bytes the frame that is read at the moment lacks, by its head; 0 where nothing says."""
@@ -189,8 +252,24 @@ class Reader:
                 return None
             at = begin - _HEAD.size
             payload = self._frame(at)
-        self.damaged += at > offset
+        if at > offset:
+            self.damaged += 1
+            self._note_loss(bytes(self._rest[offset : min(at, offset + _LEGIBLE)]))
         return at + _HEAD.size + len(payload), payload
+
+    def _note_loss(self, place: bytes) -> None:
+        """Find out from a damaged place, of which most is as it was, what stood there."""
+        kind, trace, span = (found[1].decode() if (found := sought.search(place)) else "" for sought in _TOLD_BY)
+        opened = self._open.get(span)
+        if opened is not None and kind in {"chunk", "head", "end"}:
+            opened.damaged["outcome" if kind == "end" else "reenact.stream.chunks"] = None
+            return  # it is said of that span, where it turns out that anything is missing
+        if kind == "start" and trace and span:
+            self.beginnings[span] = trace
+        if kind in {"note", "open"} or len(self.losses) >= _MOST_LOSSES:
+            return
+        suspects = {str(each.start["trace"]) for each in self._open.values()} or {self._latest} - {""}
+        self.losses.append(Loss(trace=trace, suspects=frozenset(suspects)))
 
     def _read(self, payload: memoryview) -> SpanRecord | None:
         try:
@@ -227,12 +306,15 @@ class Reader:
                 return self._end(payload)
             case "torn":
                 self.damaged -= self.damaged > 0
+                if self.losses:
+                    self.losses.pop()
             case _:
                 pass  # a later version's frame: nothing of ours is lost by passing over it
         return None
 
     def _begin(self, payload: dict[str, Any]) -> None:
         attributes = self._begun_with(payload)
+        self._latest = payload["trace"]
         self._open[payload["span"]] = _Open(payload, attributes, files={self.file})
         if len(self.traces) < 2:
             self.traces.add(payload["trace"])
@@ -274,15 +356,45 @@ class Reader:
             del self._turns[next(iter(self._turns))]
         return attributes
 
+    def resource(self) -> dict[str, Any]:
+        """Give the attributes of the process; where they stood in a damaged place, what the name of the file says."""
+        if self.header:
+            return _untagged(self.header.get("resource", {}))
+        named = _NAMED.match(Path(self.place).name)
+        if named is None:
+            return {}
+        return {
+            "reenact.recording.id": named[1],
+            "reenact.process.id": named[2],
+            "service.instance.id": named[2],
+            "service.name": "python",
+        }
+
+    def note_again(self, head: bytes) -> None:
+        """Read the notes at the beginning of a file again, which may have been written over since."""
+        again = Reader(self.place)
+        with suppress(InputError):
+            for _ in again.feed(head):
+                pass
+        self.notes.update(again.notes)
+
     def torn(self) -> int:
         """Count the bytes at the end that are no whole frame."""
         return self._given_up + len(self._rest)
 
     def unfinished(self) -> Iterator[SpanRecord]:
         """Yield the spans that never ended, as incomplete, with what is known of them."""
+        why = "the process ended before this call did"
+        told: dict[str, Any] = {}
+        if cut := self.notes.get("cut"):
+            why, told = f"no more could be written: {cut}", {CUT: str(cut)}
         for opened in self._open.values():
             last = opened.chunks[-1][0] * 1000 if opened.chunks else 0
-            known: dict[str, Any] = {"reenact.incomplete": True}
+            known: dict[str, Any] = {"reenact.incomplete": True, **told}
+            if told and _ROOTS & opened.attributes.keys():
+                known["reenact.dropped"] = self.notes.get("dropped", 1)
+            if opened.damaged:
+                known["reenact.damaged"] = ", ".join(opened.damaged)
             if opened.chunks:
                 known["reenact.stream.chunks"] = compact(cast("Json", opened.chunks))
                 known["reenact.stream.end"] = "unfinished"
@@ -293,7 +405,7 @@ class Reader:
                 "ns": opened.start["ns"] + last,
                 "attributes": known,
                 "status": STATUS_ERROR,
-                "message": "the process ended before this call did",
+                "message": "its record is damaged" if "outcome" in opened.damaged else why,
             }
             yield self._span(opened, end)
 
@@ -318,7 +430,7 @@ class Reader:
                 SpanLink(trace_id=trace, span_id=span, attributes=_untagged(attributes))
                 for trace, span, attributes in start.get("links", ())
             ),
-            resource=Resource(attributes=_untagged(self.header.get("resource", {}))),
+            resource=Resource(attributes=self.resource()),
             scope=Scope(name=self.header.get("scope", "reenact"), version=self.header.get("version", "")),
         )
 

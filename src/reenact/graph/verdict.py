@@ -28,6 +28,8 @@ from reenact.values.run import SIDE_EFFECT, STOPPED, UNDECLARED, Grade, KitItem,
 from reenact.values.unread import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
+_ROOM = "make room on the disk, or name another with REENACT_STORE"
+_CUT = "reenact.cut"
 _MARK = "REDACTED_"
 _OPENINFERENCE_MARK = "__REDACTED__"
 
@@ -79,6 +81,8 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
     ended = "nothing to do: the run ended here"
     label, field = node.label, "outcome"
     match node.outcome:
+        case Unfinished() | Streamed(end=StreamEnd.UNFINISHED) if cut := node.span.attributes.get(_CUT):
+            yield Reason(call=label, field=field, lost=f"its end could not be written: {cut}", fix=_ROOM)
         case Unfinished() if node.span.attributes.get("reenact.incomplete"):
             yield Reason(call=label, field=field, lost="the process ended before the call did", fix=ended)
         case Unfinished():
@@ -116,6 +120,9 @@ def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
 def _run_reasons(run: Run) -> Iterator[Reason]:
     if run.root is None:
         yield Reason(call="run", field="root", lost="the root span is missing", fix="export the whole trace")
+    elif cut := run.root.span.attributes.get(_CUT):
+        lost = f"no more could be written ({cut}); what it did from then on is missing"
+        yield Reason(call="run", field="end", lost=lost, fix=_ROOM)
     elif stopped := run.root.span.attributes.get(STOPPED):
         lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")

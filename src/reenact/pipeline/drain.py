@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from reenact.errors import InputError
-from reenact.formats.journal import segment_name
+from reenact.formats.journal import Loss, segment_name
 from reenact.pipeline.catalog import index, runs_of
 from reenact.pipeline.owning import owned
 from reenact.pipeline.posting import post_for
@@ -22,6 +22,7 @@ from reenact.stores.directory import DirectoryStore, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.losses import marked
 from reenact.values.run import PROCESS_ROOT, STOPPED, Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND
@@ -85,6 +86,8 @@ class Drain:
         self._tails: dict[str, Tail] = {}
         """Journals that are read, by name."""
         self._missing = Missing()
+        self._losses: list[Loss] = []
+        """Damaged places of the journals that were closed."""
         self._due: dict[str, None] = {}
         """Traces that grew since they were noted in the index."""
         self._built: dict[str, Run] = {}
@@ -167,6 +170,7 @@ class Drain:
                 yield spans
             if not written and not tail.over and not self._late:
                 tail.over = True
+                tail.note_again()
                 unfinished = list(tail.reader.unfinished())
                 tail.unfinished = len(unfinished)
                 self.done.unfinished += len(unfinished)
@@ -214,6 +218,7 @@ class Drain:
         """Be done with a journal. What was damaged is kept, for whoever can read more of it."""
         del self._tails[tail.name]
         self._missing.note(tail.reader)
+        self._losses += tail.reader.losses
         found = tail.salvaged()
         self.done.journals.append(found)
         if found.dropped:
@@ -268,6 +273,23 @@ class Drain:
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
         self._missing = Missing()
+
+    def _mark_losses(self) -> None:
+        """Say on the root of each run that lost something in a damaged place of its journal that it did."""
+        counts = Counter[str]()
+        for loss in self._losses:
+            counts.update([loss.trace] if loss.trace and self._store.resolve(loss.trace) else loss.suspects)
+        self._losses = []
+        for trace_id, count in counts.items():
+            with suppress(InputError):  # told where the trace is read
+                spans = self._store.spans(trace_id)
+                root = next((span for span in spans if span.attributes.get("reenact.run.root")), None)
+                if root is not None:
+                    lost = f"what stood in {count} damaged places of its journal"
+                    told = {"field": "records", "lost": lost, "fix": "look after the disk"}
+                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]))))
+                    self.done.traces[trace_id] = None
+                    self._built.pop(trace_id, None)
 
     def _with_exit_codes(self, spans: list[SpanRecord], exit_codes: Mapping[int, int]) -> list[SpanRecord]:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
@@ -401,6 +423,7 @@ class Drain:
                 self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
         self._note_stop(stopped_by, exit_codes or {})
         self._make_missing()
+        self._mark_losses()
         self._note(list(self._due))
         with suppress(OSError):  # what was carried is there, but for what was made of it since
             self._store.force()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from reenact.formats.journal import Reader
+from reenact.formats.journal import CUT, Reader
 from reenact.values.json import compact
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanRecord
 
@@ -31,11 +31,13 @@ class Missing:
         if not reader.damaged:
             return  # ends without a beginning are a forked process's, which saw its parent's calls end
         self._ends |= {span_id: (end, reader) for span_id, end in reader.headless.items()}
-        if reader.headless and len(reader.traces) == 1:
-            (trace_id,) = reader.traces
-            self._headless.setdefault(trace_id, []).extend((end, reader) for end in reader.headless.values())
-            self._above.setdefault(trace_id, {})
-            self._resources.setdefault(trace_id, reader)
+        only = next(iter(reader.traces)) if len(reader.traces) == 1 else ""
+        for span_id, end in reader.headless.items():
+            trace_id = reader.beginnings.get(span_id) or only  # what its damaged beginning says, else the only one
+            if trace_id:
+                self._headless.setdefault(trace_id, []).append((end, reader))
+                self._above.setdefault(trace_id, {})
+                self._resources.setdefault(trace_id, reader)
 
     def traces(self) -> list[str]:
         """Name the traces that may lack a span."""
@@ -73,6 +75,8 @@ class Missing:
             "reenact.outcome": "unfinished",
             MADE: _WHY,
         }
+        if cut := self._resources[trace_id].notes.get("cut"):
+            attributes[CUT] = str(cut)
         if root is None:
             attributes["reenact.run.root"] = True
         end, reader = self._ends.get(span_id, (None, self._resources[trace_id]))
@@ -112,7 +116,7 @@ def _ended(trace_id: str, end: dict[str, Any], root: str | None, reader: Reader)
             "reenact.outcome": "unfinished",
             "reenact.lost": compact(lost),  # type: ignore[arg-type]  # JSON it is
         },
-        resource=Resource(attributes=reader.untagged(reader.header.get("resource", {}))),
+        resource=Resource(attributes=reader.resource()),
         scope=Scope(name=reader.header.get("scope", "reenact"), version=reader.header.get("version", "")),
     )
 

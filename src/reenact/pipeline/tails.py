@@ -12,6 +12,7 @@ from typing import Any
 from reenact.formats.journal import FORMAT, Reader, segment_name, segment_of
 from reenact.values.span import SpanRecord
 
+_HEAD = 1 << 16
 _PIECE = 2 << 20
 """So many bytes of a journal are read at once, more only for a frame that is larger: an exit waits for no more."""
 
@@ -94,11 +95,18 @@ class Tail:
         self.reader.next_file(segment_of(later[0].name)[1])
         return []
 
+    def note_again(self) -> None:
+        """Read again what its writer wrote over at the beginning of its files, when it could write no more."""
+        for path in self.files:
+            with suppress(OSError), path.open("rb") as stream:
+                self.reader.note_again(stream.read(_HEAD))
+
     def whole(self) -> list[SpanRecord]:
         """Read it to its end, and give all that it holds."""
         spans: list[SpanRecord] = []
         while (more := self.poll()) is not None:
             spans += more
+        self.note_again()
         return [*spans, *self.reader.unfinished()]
 
     def _more(self) -> bytes:

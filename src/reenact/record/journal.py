@@ -69,6 +69,10 @@ class JournalProcessor(SpanProcessor):
         self.dropped = 0
         """Frames that are not in the file, or not with all that they held."""
         self._told: set[str] = set()
+        self._slot = 0
+        """Where the note stands that is written over when no more can be written."""
+        self._cut_told = 0
+        """What it says of `dropped`."""
         self._started: dict[int, tuple[Mapping[str, Any], int]] = {}
         """What was written of spans that have not ended, and when they began by the clock that is never set."""
         forked = weakref.WeakMethod(self._forked)
@@ -205,7 +209,9 @@ class JournalProcessor(SpanProcessor):
         opening = {**self._header, "segment": self._files.number} if self._files.number else self._header
         self._beginning = True
         try:
-            begun, before = self._files.open(path, journal.MAGIC + journal.frame(opening)), self._fd
+            head = journal.MAGIC + journal.frame(opening)
+            begun, before = self._files.open(path, head + journal.slot()), self._fd
+            self._slot, self._cut_told = len(head), 0
         finally:
             self._beginning = False
         self._fd, self._size = begun
@@ -298,6 +304,21 @@ class JournalProcessor(SpanProcessor):
         if error.errno == errno.EBADF and self._fd is not None and self._again(payload):
             return False
         self._tell("failed", f"cannot write {self.path}: {error}; the program goes on unrecorded")
+        try:
+            return self._made_good(error, payload)
+        finally:
+            self._note_cut(error)
+
+    def _note_cut(self, error: OSError, *, last: bool = False) -> None:
+        """Say in the file itself why it lacks something, and how much: at first, ever more seldom, and at the end."""
+        if self._fd is None or not self._slot or not (last or self.dropped >= 2 * self._cut_told):
+            return
+        self._cut_told = max(1, self.dropped)
+        with suppress(OSError):
+            said = error.strerror or type(error).__name__
+            self._files.write_over(self._slot, journal.slot(cut=said, dropped=self._cut_told))
+
+    def _made_good(self, error: OSError, payload: Mapping[str, Any]) -> bool:
         if self._half is payload:  # the rest of it is tried with the next
             return False
         if is_root(payload):
@@ -436,7 +457,8 @@ class JournalProcessor(SpanProcessor):
         note = {"t": "note", "note": {"dropped": self.dropped}}
         try:
             self._write_out((journal.TORN if self._rest else b"") + journal.frame(note), None)
-        except OSError:
+        except OSError as error:
+            self._note_cut(error, last=True)
             self._tell("count", f"{self.dropped} records of this process could not be written to {self.path}")
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:

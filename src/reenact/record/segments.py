@@ -50,6 +50,14 @@ class Segments:
         if self._before:
             self._before.pop()
 
+    def write_over(self, at: int, data: bytes) -> None:
+        """Write over what stands in the file in hand, which a full disk does not keep from. Raises `OSError`."""
+        fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.pwrite(fd, data, at)
+        finally:
+            os.close(fd)
+
     def open(self, path: Path, opening: bytes) -> tuple[int, int]:
         """Begin a file under a lock that its writer holds, and give its descriptor and size. Raises `OSError`."""
         path.parent.mkdir(parents=True, exist_ok=True)
