@@ -213,4 +213,6 @@ def _store(folder: str | Path | None):  # noqa: ANN202 - its type is not importe
 
     from reenact.stores.directory import DirectoryStore, locate
 
-    return DirectoryStore(Path(folder) if folder else locate(Path.cwd(), dict(os.environ)))
+    located = DirectoryStore(Path(folder) if folder else locate(Path.cwd(), dict(os.environ)))
+    located.check_owner()
+    return located

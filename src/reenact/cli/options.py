@@ -26,9 +26,12 @@ store_folder = click.option(
 )
 
 
-def store(folder: Path | None) -> DirectoryStore:
-    """Find the store that a command works on."""
-    return DirectoryStore(folder or locate(Path.cwd(), dict(os.environ)))
+def store(folder: Path | None, *, whoevers: bool = False) -> DirectoryStore:
+    """Find the store that a command works on. Raises `InputError` where it is another user's, unless `whoevers`."""
+    located = DirectoryStore(folder or locate(Path.cwd(), dict(os.environ)))
+    if not whoevers:
+        located.check_owner()
+    return located
 
 
 def show(lines: Iterable[str], *, err: bool = False) -> None:

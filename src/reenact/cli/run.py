@@ -40,11 +40,11 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     store, and to every backend that OTEL_EXPORTER_OTLP_ENDPOINT or REENACT_EXPORT names.
     """
     identity = {name: value for name, value in (("user", user), ("session", session), ("tenant", tenant)) if value}
-    store = options.store(folder)
+    store = options.store(folder, whoevers=True)  # the program runs all the same
     result = record(
         program(command), store, identity, lambda line: options.say(f"reenact: {line}"), policy, collect=collect
     )
-    if not quiet:
+    if not quiet and not result.refused:
         for line in (*_closing(result.runs, result.unfinished), *_taken_in(*result.taken_in)):
             options.say(line)
     for report in result.reports:

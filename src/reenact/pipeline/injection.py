@@ -24,6 +24,7 @@ from reenact.pipeline.owning import owning
 from reenact.redact import in_force
 from reenact.redact.in_force import Guard
 from reenact.stores.directory import DirectoryStore
+from reenact.values.private import NotOursError
 from reenact.values.run import Run
 
 _POLL_S = 1.0
@@ -40,6 +41,8 @@ class Recorded:
     reports: tuple[Standing, ...]
     taken_in: tuple[int, int] = (0, 0)
     """Spans and log events that other parts of the program sent, and a collector beside it took in."""
+    refused: bool = False
+    """The store is another user's: the program ran, and that nothing is recorded was said."""
 
 
 def record(
@@ -57,7 +60,11 @@ def record(
     `collect`, what other parts of the program send over OTLP comes into the store as well. Standard streams, working
     directory and signals are the program's own. Raises `InputError` where it cannot be started.
     """
-    store.prepare()
+    try:
+        store.prepare()
+    except NotOursError as error:  # nothing is written there, and the program runs all the same
+        say(f"{error}\n  the program runs unrecorded")
+        return _unrecorded(argv)
     recording = os.urandom(8).hex()
     guard = in_force.guard(store.folder, os.environ, chosen=policy)
     if guard.problem:
@@ -112,6 +119,15 @@ def _recorded(
         reports=tuple(drain.reports),
         taken_in=collector.taken_in if collector is not None else (0, 0),
     )
+
+
+def _unrecorded(argv: Sequence[str]) -> Recorded:
+    """Run a program as it is. Raises `InputError` where it cannot be started."""
+    try:
+        code = ended(subprocess.Popen(list(argv)))
+    except OSError as error:
+        raise InputError(argv[0], f"cannot be started: {error.strerror}") from error
+    return Recorded(exit_code=code if code >= 0 else 128 - code, runs=(), unfinished=0, reports=(), refused=True)
 
 
 def _redaction(found: Guard) -> dict[str, str]:

@@ -23,9 +23,15 @@ def skeleton(head: bytes) -> frozenset[str]:
         return frozenset()
     paths: set[bytes] = set()
     above: list[bytes] = []
+    below = 0
+    """How many brackets are open further down, where no path is taken: one for each would grow with their square."""
     at = b""
     for token in _TOKEN.finditer(text):
         match token[0][:1]:
+            case b"{" | b"[" if len(above) > _DEEPEST:
+                below += 1
+            case b"}" | b"]" if below:
+                below -= 1
             case b"{":
                 above.append(at)
             case b"[":
