@@ -6,8 +6,11 @@ import functools
 import re
 
 _BOM = b"\xef\xbb\xbf"
-_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)"(\s*:)?|[\[\]{}]', re.DOTALL)
-"""A whole string, a key where a colon follows it, or a bracket. Possessive: no backtracking."""
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)(?:"(\s*+:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A whole string, a key where a colon follows it, a string that the end cuts off, or a bracket.
+
+Possessive: no backtracking. Without the string that is cut off each quote in it would begin one that is tried in vain.
+"""
 _DEEPEST = 5
 
 
