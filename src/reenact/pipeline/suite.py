@@ -57,10 +57,7 @@ def recordings(place: Path) -> list[Item]:
     """
     if not place.is_dir():
         raise InputError(str(place), "is no folder of recordings and no store")
-    if _is_store(place):
-        found = _in_store(store_of(place, DirectoryStore(place)))
-    else:
-        found = [*_in_folder(place)]
+    found = _in_store(store_of(place, DirectoryStore(place))) if _is_store(place) else [*_in_folder(place)]
     if not found:
         expected = ", ".join(sorted(_RECORDINGS))
         raise InputError(str(place), "holds no recording", hint=f"expected a store, or files ({expected}; .gz, .zst)")

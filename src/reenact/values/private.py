@@ -2,9 +2,9 @@
 
 What is made here has the modes 0600 and 0700 whatever the umask says. What is read from a place that others can write
 to may be theirs: a store in `/tmp` that another account planted, a policy behind another account's link. Such a place
-is refused by its owner. Root is trusted, since it can do anything as it is; so are the users that REENACT_TRUSTED_OWNERS
-names by their numbers, as a container has to whose project is mounted, and, where root works for somebody (`SUDO_UID`),
-that somebody.
+is refused by its owner. Root is trusted, since it can do anything as it is; so are the users that
+REENACT_TRUSTED_OWNERS names by their numbers, as a container has to whose project is mounted, and, where root works for
+somebody (`SUDO_UID`), that somebody.
 """
 
 from __future__ import annotations
@@ -148,14 +148,14 @@ def _links(path: Path) -> Iterator[Path]:
             continue
         at /= name
         try:
-            target = os.readlink(at)
+            target = at.readlink()
         except OSError:  # no link, or not there
             continue
         yield at
         followed += 1
         if followed > _MOST_LINKS:
             return
-        waiting += [*reversed(Path(target).parts)]
+        waiting += [*reversed(target.parts)]
         at = at.parent
 
 
