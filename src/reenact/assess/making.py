@@ -43,7 +43,10 @@ def _requoted(found: re.Match[str]) -> str:
 
 
 def _number(token: Token) -> int | float:
-    value = parse(str(token))
+    try:
+        value = parse(str(token))
+    except ValueError:
+        raise Refused(token, f"{token[:40]} is too large") from None
     if isinstance(value, float) and not math.isfinite(value):
         raise Refused(token, f"{token} is too large")
     return cast("int | float", value)

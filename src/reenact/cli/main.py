@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from reenact.errors import ReenactError
+from reenact.errors import InputError, ReenactError
 from reenact.version import VERSION
 
 COMMANDS = {
@@ -83,6 +83,12 @@ def main() -> None:
     except ReenactError as error:
         click.echo(f"reenact: {error}", err=True)
         sys.exit(error.exit_code)
+    except RecursionError:
+        click.echo("reenact: what is to be read is nested too deep", err=True)
+        sys.exit(InputError.exit_code)
+    except MemoryError:
+        click.echo("reenact: what is to be read takes more memory than there is", err=True)
+        sys.exit(InputError.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

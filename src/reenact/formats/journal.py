@@ -32,7 +32,7 @@ import orjson
 
 from reenact.contracts.format import Format
 from reenact.errors import InputError
-from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.json import Json, compact, exactly, parsed_or_none
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
 MAGIC = b"RNACTJ3\n"
@@ -197,7 +197,7 @@ class Reader:
             try:
                 read = orjson.loads(payload)
             except orjson.JSONDecodeError:  # lone surrogates
-                read = json.loads(bytes(payload))
+                read = exactly(bytes(payload))
             return self._take(read)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(self.place, f"a frame is none of a journal's: {error!r}") from error
