@@ -93,4 +93,4 @@ def _filters(given: dict[str, object]) -> Filters:
 
 
 def _progress(done: int, of: int) -> None:
-    sys.stderr.write(f"\rreenact: {done} of {of} traces noted" + ("\n" if done == of else ""))
+    options.again(f"reenact: {done} of {of} traces noted" + ("\n" if done == of else ""))

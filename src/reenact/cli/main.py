@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from importlib import import_module
+from io import StringIO
 
 import click
 
@@ -71,6 +72,12 @@ def reenact() -> None:
     """  # noqa: D301 - click's own mark against rewrapping
 
 
+def _say(line: str) -> None:
+    from reenact.cli import options
+
+    options.say(line)
+
+
 def main() -> None:
     """Run the command line. Our own errors become one sentence on stderr and their exit code, never a traceback."""
     try:
@@ -78,21 +85,23 @@ def main() -> None:
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        with StringIO() as shown:
+            error.show(shown)
+            _say(shown.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except ReenactError as error:
-        click.echo(f"reenact: {error}", err=True)
+        _say(f"reenact: {error}")
         sys.exit(error.exit_code)
     except RecursionError:
-        click.echo("reenact: what is to be read is nested too deep", err=True)
+        _say("reenact: what is to be read is nested too deep")
         sys.exit(InputError.exit_code)
     except MemoryError:
-        click.echo("reenact: what is to be read takes more memory than there is", err=True)
+        _say("reenact: what is to be read takes more memory than there is")
         sys.exit(InputError.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception:  # noqa: BLE001 - a failure of ours is no verdict: 1 would be one, and a bad commit to `git bisect`
-        traceback.print_exc()
+        _say(traceback.format_exc().rstrip())
         sys.exit(125)
     sys.exit(code if isinstance(code, int) else 0)

@@ -83,7 +83,7 @@ def _walk(walked: Sequence[Step], at: int) -> None:
         try:
             asked = input(f"[{at}/{len(walked)}] n p g m a i o s / h q > ").strip()
         except (EOFError, KeyboardInterrupt):
-            click.echo()
+            options.show([""])
             return
         if asked in {"q", "quit", "exit"}:
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from reenact.stores.directory import DirectoryStore, IndexDamagedError, IndexUnu
 from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
+from reenact.values.terminal import tell
 from reenact.values.unit import INBOUND
 
 _EXIT_CODE = "process.exit.code"
@@ -381,4 +381,4 @@ def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
 
 def say(line: str) -> None:
     """Tell the user on stderr."""
-    sys.stderr.write(f"reenact: {line}\n")
+    tell(line)

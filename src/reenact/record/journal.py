@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from reenact.record.bounds import Bounds, Fsync, is_root, structure
 from reenact.record.segments import Segments
 from reenact.record.turns import Turns
 from reenact.values.json import Json
+from reenact.values.terminal import tell
 
 _UNBOUND = Bounds()
 _SMALL = 4096
@@ -326,7 +326,7 @@ class JournalProcessor(SpanProcessor):
         if kind not in self._told:
             self._told.add(kind)
             with suppress(Exception):  # a closed stderr
-                sys.stderr.write(f"reenact: {line}\n")
+                tell(line)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span began."""

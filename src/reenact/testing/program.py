@@ -24,6 +24,7 @@ from reenact.values import private
 from reenact.values.call import HttpRequest
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Run
+from reenact.values.terminal import tell
 
 _PYTHONS = frozenset({"python", "python3"})
 
@@ -124,7 +125,7 @@ class Program:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"reenact: {line}\n")
+    tell(line)
 
 
 def _with(start: Start, further: Mapping[str, str]) -> Start:

@@ -81,9 +81,14 @@ def parse(text: str | bytes) -> Json:
     """Read one JSON document.
 
     Raises `ValueError` (orjson's, with line and column) on anything else: bad UTF-8, trailing bytes, depth over
-    1,024, NaN. Integers over 64 bit are kept exact by the standard library's parser.
+    1,024, NaN. Integers over 64 bit and lone surrogates are kept exact by the standard library's parser.
     """
-    value: Json = orjson.loads(text)
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if "surrogate" not in error.msg:
+            raise
+        return exactly(text)
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if _NINETEEN in raw.translate(_DIGITS) and _LONG_INTEGER.search(raw):  # orjson reads one over 64 bit as a float
         return exactly(text)

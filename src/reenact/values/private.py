@@ -124,12 +124,22 @@ def read_regular(path: Path, *, most: int = LARGEST) -> bytes:
     return _read(path, most)[0]
 
 
+def is_descriptor(path: Path) -> bool:
+    """Tell a pipe that the shell has put there, as `<(zcat traces.gz)` does, from one that lies in a folder."""
+    return path.parent in _DESCRIPTORS or str(path) == "/dev/stdin"
+
+
+_DESCRIPTORS: Final = frozenset(map(Path, ("/dev/fd", "/proc/self/fd")))
+
+
 def _read(path: Path, most: int) -> tuple[bytes, int]:
-    if not stat.S_ISREG(path.stat().st_mode):
+    piped = is_descriptor(path)
+    if not piped and not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY), "rb") as stream:
+    waits = 0 if piped else os.O_NONBLOCK
+    with os.fdopen(os.open(path, os.O_RDONLY | waits | os.O_CLOEXEC | os.O_NOCTTY), "rb") as stream:
         found = os.fstat(stream.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        if not piped and not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         data = stream.read(most + 1) or b""
     if len(data) > most:
