@@ -33,7 +33,7 @@ _SOURCES = click.Choice([source.value for source in Source])
 _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 
 
-@click.command("fork", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("fork", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder

@@ -25,7 +25,7 @@ _CASES = 100
 _MOST_JOBS = 8
 
 
-@click.command("fuzz", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("fuzz", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder

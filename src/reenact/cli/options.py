@@ -27,6 +27,20 @@ store_folder = click.option(
 )
 
 
+class WithProgram(click.Command):
+    """A command whose words end in `-- COMMAND`: what stands behind `--` is the program's, and only that.
+
+    An option that is not known is thus a fault of the command line, and never the beginning of a program.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options and RUN before `--`; the argument `given` is what follows it."""
+        at = args.index("--") if "--" in args else len(args)
+        left = super().parse_args(ctx, args[:at])
+        ctx.params["given"] = (*ctx.params["given"], *args[at + 1 :])
+        return left
+
+
 def store(folder: Path | None, *, whoevers: bool = False) -> DirectoryStore:
     """Find the store that a command works on. Raises `InputError` where it is another user's, unless `whoevers`."""
     located = DirectoryStore(folder or locate(Path.cwd(), dict(os.environ)))

@@ -19,7 +19,7 @@ from reenact.values.assertion import Placed
 from reenact.values.private import read_regular
 
 
-@click.command("promote", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("promote", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--assert", "texts", multiple=True, metavar="ASSERTION", help="What must be true. May be given again.")

@@ -15,7 +15,7 @@ from reenact.report.doctor import said
 from reenact.values.run import Grade, Run
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command("run", context_settings={"allow_interspersed_args": False})
 @options.store_folder
 @click.option("--user", help="Who it is for; on every span as user.id.")
 @click.option("--session", help="Which conversation it belongs to; on every span as session.id.")
