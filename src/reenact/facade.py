@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -88,7 +87,9 @@ def record(
         setup = recording.Setup(store=folder, user=user, session=session, tenant=tenant, policy=policy)
         return Recorder(embedded.begin(setup))
     except Exception as error:  # noqa: BLE001 - the host is sacred
-        sys.stderr.write(f"reenact: the recorder did not start ({error!r}); the program runs unrecorded\n")
+        from reenact.values.terminal import tell
+
+        tell(f"the recorder did not start ({error!r}); the program runs unrecorded")
         return Recorder(None)
 
 
@@ -213,4 +214,6 @@ def _store(folder: str | Path | None):  # noqa: ANN202 - its type is not importe
 
     from reenact.stores.directory import DirectoryStore, locate
 
-    return DirectoryStore(Path(folder) if folder else locate(Path.cwd(), dict(os.environ)))
+    located = DirectoryStore(Path(folder) if folder else locate(Path.cwd(), dict(os.environ)))
+    located.check_owner()
+    return located

@@ -12,13 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from reenact.assess.spelled import spelled
-from reenact.errors import AssertionInvalid
+from reenact.errors import AssertionInvalid, InputError
 from reenact.values.assertion import Assertion, Placed
 
 if TYPE_CHECKING:
     from lark.exceptions import UnexpectedInput
 
 _MOST_EXPECTED = 20
+_LONGEST: Final = 100_000
+_MOST_BRACKETS: Final = 200
+"""Their levels are walked by recursion."""
 _READABLE: Final = {
     "NAME": "a name",
     "STRING": "a string in quotes",
@@ -54,6 +57,8 @@ def _read(line: str, source: str, number: int) -> Assertion:
     from reenact.assess.grammar import parser
     from reenact.assess.making import Making, Refused
 
+    if len(line) > _LONGEST or sum(map(line.count, "([{")) > _MOST_BRACKETS:
+        raise InputError(f"{source or 'assertion'}:{number}", "this assertion is too long, or nested too deep")
     try:
         made: Assertion = Making().transform(parser().parse(line))
     except UnexpectedInput as error:

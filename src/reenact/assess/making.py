@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from lark import Token, Transformer
 
 from reenact.values import assertion as a
+from reenact.values.automaton import PatternRefused, automaton
 from reenact.values.json import Json, parse
 
 _PARTS: Final = {part.value: part for part in a.Part}
@@ -43,7 +44,10 @@ def _requoted(found: re.Match[str]) -> str:
 
 
 def _number(token: Token) -> int | float:
-    value = parse(str(token))
+    try:
+        value = parse(str(token))
+    except ValueError:
+        raise Refused(token, f"{token[:40]} is too large") from None
     if isinstance(value, float) and not math.isfinite(value):
         raise Refused(token, f"{token} is too large")
     return cast("int | float", value)
@@ -437,9 +441,9 @@ def _comparable(op: a.Op, value: Json, token: Token) -> Json:
         if not isinstance(value, str):
             raise Refused(token, "expected a regular expression in quotes")
         try:
-            re.compile(value)
-        except re.error as error:
-            raise Refused(token, f"this is no regular expression: {error}") from None
+            automaton(value)
+        except PatternRefused as refused:
+            raise Refused(token, str(refused)) from None
     ordered = {a.Op.LESS, a.Op.AT_MOST, a.Op.MORE, a.Op.AT_LEAST}
     if op in ordered and (isinstance(value, bool) or not isinstance(value, int | float | str)):
         raise Refused(token, f"{op.value} compares numbers, or strings, in order")

@@ -22,8 +22,9 @@ from reenact.values.assertion import (
     Shape,
     Simple,
 )
+from reenact.values.automaton import PatternRefused, TooHard, automaton
 from reenact.values.difference import Absent, shown
-from reenact.values.json import Json, parsed_or_none
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.message import ToolCall
 
@@ -192,7 +193,12 @@ class _Schemas:
         validator = self._made.get(id(schema))
         if validator is None:
             validator = self._made[id(schema)] = _validator(schema)
-        error = next(iter(validator.iter_errors(value)), None)
+        try:
+            error = next(iter(validator.iter_errors(value)), None)
+        except (TooHard, PatternRefused, RecursionError) as refused:
+            return Lost(f"its schema cannot be held against arguments: {str(refused)[:200] or 'it takes too long'}")
+        except Exception as refused:  # noqa: BLE001 - a schema of a trace may be none, or refer to what is not there
+            return Lost(f"its schema is none that can be held against arguments: {str(refused)[:200]}")
         if error is None:
             return ""
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
@@ -227,9 +233,15 @@ def _offered(tool: Json) -> Iterator[tuple[str, Json]]:
         yield from _offered(inner)
 
 
+_MOST_REFERENCES = 10_000
+"""So many references of one schema are followed: those of a few lines can double forty times."""
+
+
 def _validator(schema: Json) -> _Validator:
+    """Make what judges by a schema, which a trace has brought: nothing is fetched, and nothing takes for ever."""
     try:
-        from jsonschema.validators import validator_for  # type: ignore[import-untyped, unused-ignore]  # an extra, and without types
+        from jsonschema.validators import extend, validator_for  # type: ignore[import-untyped, unused-ignore]  # an extra, and without types
+        from referencing import Registry  # comes with jsonschema
     except ImportError:
         raise UsageError(
             "`arguments of … fit its schema` needs the package jsonschema", hint="pip install 'reenact[schema]'"
@@ -237,4 +249,58 @@ def _validator(schema: Json) -> _Validator:
     from jsonschema import Draft202012Validator
 
     held: Any = schema
-    return cast("_Validator", validator_for(held, default=Draft202012Validator)(held))
+    kind: Any = validator_for(held, default=Draft202012Validator)
+    left = _MOST_REFERENCES
+
+    def referred(validator: Any, to: Any, instance: Any, within: Any) -> Iterator[Any]:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise TooHard
+        yield from kind.VALIDATORS["$ref"](validator, to, instance, within) or ()
+
+    known = {"$ref": referred, "pattern": _pattern, "patternProperties": _named_by, "additionalProperties": _others}
+    if "unevaluatedProperties" in kind.VALIDATORS:
+        known["unevaluatedProperties"] = _unevaluated(kind.VALIDATORS["unevaluatedProperties"], held)
+    registry: Any = cast("Any", Registry)()  # of nothing: what a schema refers to elsewhere is not asked for
+    return cast("_Validator", extend(kind, known)(held, registry=registry))
+
+
+def _pattern(validator: Any, pattern: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if validator.is_type(instance, "string") and not automaton(str(pattern)).search(instance):
+        yield ValidationError(f"{shown(instance, 80)} does not match {pattern!r}")
+
+
+def _named_by(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    if validator.is_type(instance, "object"):
+        for pattern, below in patterns.items():
+            for name, item in instance.items():
+                if automaton(pattern).search(name):
+                    yield from validator.descend(item, below, path=name, schema_path=pattern)
+
+
+def _others(validator: Any, below: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    if not validator.is_type(instance, "object"):
+        return
+    patterns = [automaton(pattern) for pattern in schema.get("patternProperties", {})]
+    known = schema.get("properties", {})
+    others = [name for name in instance if name not in known and not any(each.search(name) for each in patterns)]
+    if validator.is_type(below, "object"):
+        for name in others:
+            yield from validator.descend(instance[name], below, path=name)
+    elif below is False and others:
+        said = ", ".join(shown(name, 80) for name in others)
+        yield ValidationError(f"{said} {'was' if len(others) == 1 else 'were'} not expected")
+
+
+def _unevaluated(plain: Any, whole: Json) -> Any:
+    def judged(validator: Any, below: Any, instance: Any, schema: Any) -> Any:
+        if "patternProperties" in compact(whole):
+            raise PatternRefused("unevaluatedProperties beside patternProperties is not judged")
+        return plain(validator, below, instance, schema)
+
+    return judged

@@ -9,7 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from reenact.assess.calls import Known, Lost, Seen
 from reenact.assess.plain import unstable
+from reenact.values import globs
 from reenact.values.assertion import Calls, Condition, Op, Part, Step
+from reenact.values.automaton import PatternRefused, TooHard, automaton
 from reenact.values.call import ExceptionRecord, HttpRequest
 from reenact.values.difference import ABSENT, Absent, shown
 from reenact.values.json import Json, compact
@@ -59,8 +61,7 @@ def glob(pattern: str, name: str) -> bool:
     """Tell whether a name fits a pattern in which `*` stands for any characters and `?` for one."""
     if "*" not in pattern and "?" not in pattern:
         return pattern == name
-    spelled = "".join(".*" if each == "*" else "." if each == "?" else re.escape(each) for each in pattern)
-    return re.fullmatch(spelled, name, re.DOTALL) is not None
+    return globs.compiled(pattern, one="?").fullmatch(name) is not None
 
 
 def named(calls: Calls, each: Seen) -> bool:
@@ -217,8 +218,9 @@ def _could_be(value: Json, other: Json) -> bool:
     if isinstance(value, str):
         if not isinstance(other, str):
             return TOKEN.fullmatch(value) is not None
-        pattern = ".+".join(map(re.escape, TOKEN.split(value)))
-        return re.fullmatch(pattern, other, re.DOTALL) is not None
+        pieces = [re.escape(piece) for piece in TOKEN.split(value)]
+        pieces[1:] = [f".{piece}" for piece in pieces[1:]]  # a token stands for one character at least
+        return re.fullmatch(globs.starred(pieces, "."), other, re.DOTALL) is not None
     if isinstance(value, list) and isinstance(other, list):
         return len(value) == len(other) and all(
             same(a, b) or _could_be(a, b) for a, b in zip(value, other, strict=True)
@@ -246,8 +248,13 @@ def _matches(value: Json, pattern: str) -> Truth:
     if not isinstance(value, str):
         return False
     token = _redacted(value)
-    if re.search(pattern, value) is not None and not token:
-        return True
+    try:
+        if not token and automaton(pattern).search(value):
+            return True
+    except TooHard:
+        return Unknown(f"{len(value)} characters are too many to search for {compact(pattern)}")
+    except PatternRefused as refused:
+        return Unknown(str(refused))
     return Unknown(f"redaction replaced a part of it by {token}") if token else False
 
 

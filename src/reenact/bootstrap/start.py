@@ -24,7 +24,9 @@ def _record() -> None:
 
         recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
     except Exception as error:  # the host is sacred
-        sys.stderr.write(f"reenact: the recorder did not start ({error!r}); the program runs unrecorded\n")
+        from reenact.values.terminal import tell
+
+        tell(f"the recorder did not start ({error!r}); the program runs unrecorded")
 
 
 def _replay(plan: str) -> None:
@@ -33,6 +35,8 @@ def _replay(plan: str) -> None:
 
         join(plan)
     except BaseException as error:
-        sys.stderr.write(f"reenact: the replay did not start: {error}\n")
+        from reenact.values.terminal import tell
+
+        tell(f"the replay did not start: {error}")
         sys.stderr.flush()
         os._exit(3)

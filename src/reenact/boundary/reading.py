@@ -82,10 +82,12 @@ def frames(nodes: Iterable[Node]) -> frozenset[str]:
     """Find the model functions that only frame a provider's call which was recorded inside them, by id."""
     by_id = {node.id: node for node in nodes}
     found: set[str] = set()
+    climbed: set[str] = set()
+    """What is above those has been looked at."""
     for node in by_id.values():
         if node.kind not in _MODELS or isinstance(node.call.request, FunctionCall):
             continue
-        above, climbed = node.parent, set[str]()
+        above = node.parent
         while above is not None and above in by_id and above not in climbed:
             outer = by_id[above]
             if outer.kind in _FRAMES and isinstance(outer.call.request, FunctionCall):

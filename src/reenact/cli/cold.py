@@ -47,7 +47,7 @@ def cold_command(
     target = _endpoint(metric) if metric is not None and metric != "-" else None
     found = cold_cases(options.store(folder), sources)
     if metric == "-":
-        click.echo("\n".join(prometheus(found, dimensions or _LABELS)))
+        options.show(prometheus(found, dimensions or _LABELS))
         return
     if as_json:
         options.document(cold_document(found, dimensions))

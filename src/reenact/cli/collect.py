@@ -13,6 +13,7 @@ import click
 from reenact.cli import options, retaining
 from reenact.errors import InputError, UsageError
 from reenact.pipeline.keeping import IDLE_S, PRUNE_S
+from reenact.values.private import read_settings
 
 if TYPE_CHECKING:
     from reenact.collect.server import Server
@@ -115,7 +116,7 @@ def _settings(store: Path, given: dict[str, object]) -> Settings:
 def _token(path: object) -> str:
     if isinstance(path, Path):
         try:
-            token = path.read_text("utf-8").strip()
+            token = read_settings(path, "the token").decode().strip()
         except (OSError, ValueError) as error:
             raise InputError(str(path), f"the token cannot be read: {error}") from None
         if not token:

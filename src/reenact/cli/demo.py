@@ -14,6 +14,10 @@ from reenact.demo.story import Story
 from reenact.errors import InputError
 
 
+def _show(line: str) -> None:
+    options.show([line])
+
+
 @click.command("demo")
 @options.as_json
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep what was recorded in this folder.")
@@ -25,10 +29,10 @@ def demo_command(as_json: bool, keep: Path | None) -> None:
     if find_spec("openai") is None:
         raise InputError("the demo", "needs the openai SDK", hint="pip install 'reenact[demo]'")
     started = time.perf_counter()
-    say = options.say if as_json else click.echo
+    say = options.say if as_json else _show
     told = Story(say, keep=keep.absolute() if keep else None).tell()
     told.seconds = round(time.perf_counter() - started, 1)
     if as_json:
         options.document(asdict(told))
     else:
-        click.echo(f"\n{told.seconds} s")
+        options.show(["", f"{told.seconds} s"])

@@ -26,12 +26,14 @@ from reenact.values.assertion import Standing
 from reenact.values.forked import Forked
 from reenact.values.json import Json
 from reenact.values.json import parse as parse_json
+from reenact.values.limits import max_record_bytes
+from reenact.values.private import read_regular
 
 _SOURCES = click.Choice([source.value for source in Source])
 _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 
 
-@click.command("fork", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("fork", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
@@ -181,6 +183,6 @@ def _value(text: str) -> Json:
 
 def _content(file: str) -> Json:
     try:
-        return _value(Path(file).read_text(encoding="utf-8"))
+        return _value(read_regular(Path(file), most=max_record_bytes()).decode())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(file, f"cannot be read: {error}") from error

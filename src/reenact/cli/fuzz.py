@@ -23,10 +23,9 @@ from reenact.values.variation import Group
 
 _CASES = 100
 _MOST_JOBS = 8
-_CLEAR = "\r\x1b[K"
 
 
-@click.command("fuzz", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("fuzz", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
@@ -88,7 +87,7 @@ def fuzz_command(
     assertions = asserted([*how["files"], *how["texts"]])
     told = fuzz(found, program(argv) if given else argv, cwd, store, assertions, settings, _progress())
     if sys.stderr.isatty():
-        click.echo(_CLEAR, err=True, nl=False)
+        options.again("")
     if as_json:
         options.document(fuzz_document(told))
     else:
@@ -113,6 +112,6 @@ def _progress() -> Progress:
 
     def tell(done: int, of: int | None, count: int) -> None:
         share = f"{done} of {of}" if of is not None else str(done)
-        click.echo(f"{_CLEAR}reenact: {share} cases, {count} found", err=True, nl=False)
+        options.again(f"reenact: {share} cases, {count} found")
 
     return tell

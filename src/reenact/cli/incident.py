@@ -21,7 +21,7 @@ from reenact.report.safe import lines
 from reenact.stores.directory import DirectoryStore
 
 
-@click.command("incident", context_settings={"ignore_unknown_options": True})
+@click.command("incident", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--replay", "other", metavar="RUN2", help="Hold RUN against this run; `last`: its newest replay.")

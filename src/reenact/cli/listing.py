@@ -100,4 +100,4 @@ def _window(times: list[object]) -> tuple[int, int] | None:
 
 
 def _progress(done: int, of: int) -> None:
-    sys.stderr.write(f"\rreenact: {done} of {of} traces noted" + ("\n" if done == of else ""))
+    options.again(f"reenact: {done} of {of} traces noted" + ("\n" if done == of else ""))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from importlib import import_module
+from io import StringIO
 
 import click
 
-from reenact.errors import ReenactError
+from reenact.errors import InputError, ReenactError
 from reenact.version import VERSION
 
 
@@ -117,6 +118,12 @@ def reenact() -> None:
     """  # noqa: D301 - click's own mark against rewrapping
 
 
+def _say(line: str) -> None:
+    from reenact.cli import options
+
+    options.say(line)
+
+
 def main() -> None:
     """Run the command line. Our own errors become one sentence on stderr and their exit code, never a traceback."""
     try:
@@ -124,17 +131,25 @@ def main() -> None:
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        with StringIO() as shown:
+            error.show(shown)
+            _say(shown.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except ReenactError as error:
-        click.echo(f"reenact: {error}", err=True)
+        _say(f"reenact: {error}")
         sys.exit(error.exit_code)
+    except RecursionError:
+        _say("reenact: what is to be read is nested too deep")
+        sys.exit(InputError.exit_code)
+    except MemoryError:
+        _say("reenact: what is to be read takes more memory than there is")
+        sys.exit(InputError.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception:  # noqa: BLE001 - a failure of ours is no verdict: 1 would be one, and a bad commit to `git bisect`
-        import traceback
+        from traceback import format_exc
 
-        traceback.print_exc()
+        _say(format_exc().rstrip())
         sys.exit(125)
     sys.exit(code if isinstance(code, int) else 0)

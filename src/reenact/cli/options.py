@@ -8,13 +8,14 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from reenact.report.paint import painted
 from reenact.stores.directory import DirectoryStore, locate
 from reenact.values.json import Json, compact
+from reenact.values.terminal import clean_lines, escaped
 
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on stdout; diagnostics stay on stderr."
@@ -27,9 +28,26 @@ store_folder = click.option(
 )
 
 
-def store(folder: Path | None) -> DirectoryStore:
-    """Find the store that a command works on."""
-    return DirectoryStore(folder or locate(_here(), dict(os.environ)))
+class WithProgram(click.Command):
+    """A command whose words end in `-- COMMAND`: what stands behind `--` is the program's, and only that.
+
+    An option that is not known is thus a fault of the command line, and never the beginning of a program.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options and RUN before `--`; the argument `given` is what follows it."""
+        at = args.index("--") if "--" in args else len(args)
+        left = super().parse_args(ctx, args[:at])
+        ctx.params["given"] = (*ctx.params["given"], *args[at + 1 :])
+        return left
+
+
+def store(folder: Path | None, *, whoevers: bool = False) -> DirectoryStore:
+    """Find the store that a command works on. Raises `InputError` where it is another user's, unless `whoevers`."""
+    located = DirectoryStore(folder or locate(_here(), dict(os.environ)))
+    if not whoevers:
+        located.check_owner()
+    return located
 
 
 def _here() -> Path:
@@ -44,7 +62,7 @@ def show(lines: Iterable[str], *, err: bool = False) -> None:
     """Print lines made by a report: coloured on a terminal, cleaned of control characters everywhere."""
     stream = sys.stderr if err else sys.stdout
     color = stream.isatty() and "NO_COLOR" not in os.environ
-    click.echo(painted(lines, color=color), nl=False, err=err, color=color)
+    _print(painted(lines, color=color), stream, color=color)
 
 
 def width() -> int | None:
@@ -54,9 +72,24 @@ def width() -> int | None:
 
 def document(value: Json) -> None:
     """Print one JSON document on stdout."""
-    click.echo(compact(value))
+    _print(f"{escaped(compact(value))}\n", sys.stdout)
 
 
 def say(line: str, **style: Any) -> None:
-    """Print a diagnostic on stderr."""
-    click.secho(line, err=True, **style)
+    """Print a diagnostic on stderr, cleaned of control characters; lines after its first are set in."""
+    _print(f"{click.style(clean_lines(line), **style)}\n", sys.stderr)
+
+
+def again(line: str) -> None:
+    """Write over the line of progress on a terminal's stderr; an empty one leaves it empty."""
+    sys.stderr.write(f"\r\x1b[K{clean_lines(line)}")
+    sys.stderr.flush()
+
+
+def _print(text: str, stream: TextIO, *, color: bool | None = None) -> None:
+    """Print what is clean. What the stream's encoding does not know is spelled by escapes."""
+    try:
+        click.echo(text, file=stream, nl=False, color=color)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, nl=False, color=color)

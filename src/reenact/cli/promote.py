@@ -16,9 +16,10 @@ from reenact.stores.directory import DirectoryStore
 from reenact.testing.promoting import Promoted, Wanted, promote
 from reenact.testing.verdicts import named
 from reenact.values.assertion import Placed
+from reenact.values.private import read_regular
 
 
-@click.command("promote", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("promote", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default="last")
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @click.option("--assert", "texts", multiple=True, metavar="ASSERTION", help="What must be true. May be given again.")
@@ -77,9 +78,11 @@ def _assertions(texts: tuple[str, ...], file: Path | None) -> tuple[Placed, ...]
     found = [placed for text in texts for placed in parse(text)]
     if file is not None:
         try:
-            found += parse(file.read_text(), source=str(file))
+            found += parse(read_regular(file).decode(), source=str(file))
         except OSError as error:
             raise InputError(str(file), f"cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(str(file), "this is no text file of assertions") from error
     return tuple(found)
 
 

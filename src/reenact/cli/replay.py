@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SOURCES = click.Choice([source.value for source in Source])
 
 
-@click.command("replay", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.command("replay", cls=options.WithProgram)
 @click.argument("selector", metavar="RUN", default=None, required=False)
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder

@@ -20,7 +20,7 @@ _REASONS = 3
 """So many reasons of a verdict are told at the end of a recording."""
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command("run", context_settings={"allow_interspersed_args": False})
 @options.store_folder
 @click.option("--user", help="Who it is for; on every span as user.id.")
 @click.option("--session", help="Which conversation it belongs to; on every span as session.id.")
@@ -48,7 +48,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     store, and to every backend that OTEL_EXPORTER_OTLP_ENDPOINT or REENACT_EXPORT names.
     """
     identity = {name: value for name, value in (("user", user), ("session", session), ("tenant", tenant)) if value}
-    store = options.store(folder)
+    store = options.store(folder, whoevers=True)  # the program runs all the same
     result = record(
         program(command),
         store,

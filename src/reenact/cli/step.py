@@ -37,11 +37,13 @@ _KEYS: Final[str] = """\
 @options.store_folder
 @options.as_json
 @click.option("--at", "at", metavar="CALL", help="Only, or on a terminal first, this call: `#7`, `first tool`, its id.")
-def step_command(selector: str, folder: Path | None, as_json: bool, at: str | None) -> None:
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=200, show_default=True, help="So many; 0 for all.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Leave out this many: the pages after the first.")
+def step_command(selector: str, folder: Path | None, as_json: bool, at: str | None, limit: int, skip: int) -> None:
     """Walk through RUN: each call with the conversation before and after it, what went in and what came out.
 
-    On a terminal one step at a time, by keys (`h` lists them); in a pipe all steps, numbered. RUN may be a recording
-    or a trace of anybody's: no code of the program is needed.
+    On a terminal one step at a time, by keys (`h` lists them); in a pipe the steps in pages, numbered. RUN may be a
+    recording or a trace of anybody's: no code of the program is needed.
     """
     found = find(selector, options.store(folder))
     verdict = judge(found.run)
@@ -52,9 +54,9 @@ def step_command(selector: str, folder: Path | None, as_json: bool, at: str | No
         start = next((each.number for each in walked if each.node.id == node.id), 0)
         if not start:  # structure: the first step below it, or after it
             start = next((each.number for each in walked if each.node.number > node.number), len(walked))
-    chosen = [each for each in walked if at is None or each.number == start]
+    chosen = walked[start - 1 : start] if at is not None else _page(walked, limit, skip)
     if as_json:
-        options.document(step_document(found.run, verdict, chosen))
+        options.document(step_document(found.run, verdict, chosen, len(walked)))
         return
     options.show([heading(found.run, verdict, len(walked))])
     if not walked:
@@ -64,6 +66,12 @@ def step_command(selector: str, folder: Path | None, as_json: bool, at: str | No
     else:
         for each in chosen:
             options.show(["", *step(each, len(walked))])
+        if chosen and at is None and (left := len(walked) - chosen[-1].number):
+            options.say(f"reenact: {left} steps more: --skip {chosen[-1].number}, or --limit 0 for all")
+
+
+def _page(walked: Sequence[Step], limit: int, skip: int) -> Sequence[Step]:
+    return walked[skip : skip + limit if limit else None]
 
 
 def _walk(walked: Sequence[Step], at: int) -> None:
@@ -75,7 +83,7 @@ def _walk(walked: Sequence[Step], at: int) -> None:
         try:
             asked = input(f"[{at}/{len(walked)}] n p g m a i o s / h q > ").strip()
         except (EOFError, KeyboardInterrupt):
-            click.echo()
+            options.show([""])
             return
         if asked in {"q", "quit", "exit"}:
             return

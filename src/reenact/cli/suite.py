@@ -68,11 +68,9 @@ class _Progress:
         self._bad += done.exit_code != 0
         if self._shown:
             bad = f", {self._bad} not good" if self._bad else ""
-            sys.stderr.write(f"\r\x1b[Kreenact: {self._done} of {self._total} replayed{bad}")
-            sys.stderr.flush()
+            options.again(f"reenact: {self._done} of {self._total} replayed{bad}")
 
     def over(self) -> None:
         """Leave the line empty."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            options.again("")

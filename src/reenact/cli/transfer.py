@@ -9,6 +9,7 @@ import click
 from reenact.cli import options
 from reenact.pipeline import transfer
 from reenact.pipeline.sources import find
+from reenact.report.safe import one_line
 from reenact.values.limits import RECORD, max_record_bytes, spelled
 
 
@@ -91,5 +92,4 @@ def import_command(files: tuple[Path, ...], redact: bool, policy: str, folder: P
     if as_json:
         options.document({"runs": list(said)})
         return
-    for run in said:
-        click.echo(f"{run['id']}  {run['name']}  replayable: {run['verdict']}")
+    options.show([one_line(f"{run['id']}  {run['name']}  replayable: {run['verdict']}") for run in said])

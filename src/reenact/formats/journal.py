@@ -38,7 +38,7 @@ import orjson
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.json import Json, compact, exactly, parsed_or_none
 from reenact.values.span import STATUS_ERROR, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 
 MAGIC = b"RNACTJ3\n"
@@ -274,9 +274,9 @@ class Reader:
     def _read(self, payload: memoryview) -> SpanRecord | None:
         try:
             try:
-                read = orjson.loads(payload)
+                read: Any = orjson.loads(payload)
             except orjson.JSONDecodeError:  # lone surrogates
-                read = json.loads(bytes(payload))
+                read = exactly(bytes(payload))
             return self._take(read)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(self.place, f"a frame is none of a journal's: {error!r}") from error

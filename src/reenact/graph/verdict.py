@@ -120,16 +120,8 @@ def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
 def _run_reasons(run: Run) -> Iterator[Reason]:
     if run.root is None:
         yield Reason(call="run", field="root", lost="the root span is missing", fix="export the whole trace")
-    elif cut := run.root.span.attributes.get(_CUT):
-        lost = f"no more could be written ({cut}); what it did from then on is missing"
-        yield Reason(call="run", field="end", lost=lost, fix=_ROOM)
-    elif stopped := run.root.span.attributes.get(STOPPED):
-        lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
-        yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
-    elif run.root.span.attributes.get("reenact.incomplete"):
-        yield Reason(
-            call="run", field="end", lost="the process was killed; what it did last may be missing", fix="nothing to do"
-        )
+    else:
+        yield from _end_reasons(run.root)
     if orphans := [node for node in run.nodes if node.orphan]:
         lost = f"{len(orphans)} spans hang below a span that is not here"
         yield Reason(call="run", field="structure", lost=lost, fix="export the whole trace, unsampled")
@@ -159,6 +151,20 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
         from reenact.graph.units import unit_reasons
 
         yield from unit_reasons(run)
+
+
+def _end_reasons(root: Node) -> Iterator[Reason]:
+    """Say why the recording has no end, or not the program's own."""
+    attributes = root.span.attributes
+    if cut := attributes.get(_CUT):
+        lost = f"no more could be written ({cut}); what it did from then on is missing"
+        yield Reason(call="run", field="end", lost=lost, fix=_ROOM)
+    elif stopped := attributes.get(STOPPED):
+        lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
+        yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
+    elif attributes.get("reenact.incomplete"):
+        lost = "the process was killed; what it did last may be missing"
+        yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
 
 
 def _dropped_reasons(run: Run) -> Iterator[Reason]:

@@ -8,7 +8,9 @@ from pathlib import Path
 from reenact.assess.check import placed
 from reenact.assess.language import parse
 from reenact.errors import InputError
+from reenact.values import private
 from reenact.values.assertion import Assertion, Placed
+from reenact.values.limits import max_record_bytes
 
 
 def asserted(given: Iterable[str | Path | Placed | Assertion]) -> tuple[Placed, ...]:
@@ -24,7 +26,7 @@ def asserted(given: Iterable[str | Path | Placed | Assertion]) -> tuple[Placed, 
 
 def _of_file(path: Path) -> tuple[Placed, ...]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = private.read_regular(path, most=max_record_bytes()).decode()
     except OSError as error:
         raise InputError(str(path), f"the assertions cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

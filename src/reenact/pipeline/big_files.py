@@ -21,6 +21,7 @@ from reenact.values.finding import Filters
 from reenact.values.json import Json, compact
 from reenact.values.log import Record
 from reenact.values.run import Run
+from reenact.values.terminal import clean
 
 _MOST_JUDGED = 1000
 """So many runs of a listing are built and judged; a longer one says what a glance tells."""
@@ -53,7 +54,7 @@ class _Progress:
             sys.stderr.write("\r\x1b[K")
         elif now - self._told >= _EVERY_S:
             self._told = now
-            sys.stderr.write(f"\rreenact: reading {self._name}: {done >> 20:,} of {of >> 20:,} MiB\x1b[K")
+            sys.stderr.write(f"\rreenact: reading {clean(self._name)}: {done >> 20:,} of {of >> 20:,} MiB\x1b[K")
         sys.stderr.flush()
 
 

@@ -13,7 +13,7 @@ from reenact.errors import InputError
 from reenact.pipeline.catalog import index_anew
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.stores.frames import FrameStore
-from reenact.values import frames
+from reenact.values import frames, private
 from reenact.values.appender import packing
 from reenact.values.limits import spelled
 
@@ -99,7 +99,7 @@ def _damaged(path: Path, found: Looked) -> bool:
 def _cut_out(path: Path, found: Looked) -> None:
     """Write a file anew without what is damaged; the file as it was stays beside it."""
     draft, aside = path.with_suffix(".draft"), path.with_suffix(".damaged")
-    with _mapped(path) as data, draft.open("wb") as file:
+    with _mapped(path) as data, os.fdopen(private.opened(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
         file.write(frames.MAGIC)
         for at, size, whole in frames.survey(data):
             if whole:

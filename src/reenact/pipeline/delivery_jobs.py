@@ -18,6 +18,7 @@ from reenact.errors import CannotJudge
 from reenact.values import typed
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
+from reenact.values.terminal import tell
 from reenact.values.unit import Job
 
 _HINT = "name it: `reenact replay RUN --app module:attribute`"
@@ -108,7 +109,7 @@ def _unsent(original: Any) -> Any:
     def send_task(self: Any, name: str, *_: Any, task_id: str | None = None, **__: Any) -> Any:
         from celery.utils import uuid
 
-        sys.stderr.write(f"reenact: task {name} is not sent in a replay\n")
+        tell(f"task {name} is not sent in a replay")
         return self.AsyncResult(task_id or uuid())
 
     return send_task

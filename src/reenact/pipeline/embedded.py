@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -40,6 +39,7 @@ from reenact.stores.outbox import Outbox
 from reenact.values.assertion import Placed
 from reenact.values.judgement import FixJudgement
 from reenact.values.run import Run
+from reenact.values.terminal import tell
 
 _POLL_S = 1.0
 _LEISURE = 2.0
@@ -111,7 +111,7 @@ def _backends() -> list[Sender]:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"reenact: {line}\n")
+    tell(line)
 
 
 def begin(setup: Setup) -> Recording:

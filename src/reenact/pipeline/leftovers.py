@@ -6,13 +6,13 @@ Mostly there is nothing, and then neither the drain, nor anything that sends or 
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 
 from reenact.errors import InputError
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values.room import is_refusal, refusal
 from reenact.values.run import Run
+from reenact.values.terminal import tell
 
 _LATEST = 100
 """So many runs of what was carried are given, the latest ones."""
@@ -109,4 +109,4 @@ def _carried(store: DirectoryStore) -> list[Run]:
 
 def say(line: str) -> None:
     """Tell the user on stderr."""
-    sys.stderr.write(f"reenact: {line}\n")
+    tell(f"reenact: {line}")

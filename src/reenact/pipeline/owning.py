@@ -13,6 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from reenact.stores.directory import DirectoryStore
+from reenact.values import private
 
 _SUFFIX = ".owner"
 _OLD_S = 60.0
@@ -25,7 +26,7 @@ def owning(store: DirectoryStore, recording: str) -> Generator[None]:
     fd = -1
     try:
         with suppress(OSError):
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = private.opened(path, os.O_RDWR | os.O_CREAT)
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:

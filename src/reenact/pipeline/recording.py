@@ -42,6 +42,7 @@ from reenact.stores.directory import DirectoryStore, locate
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
+from reenact.values.terminal import tell
 from reenact.version import VERSION
 
 _IDENTITY = {"user": "user.id", "session": "session.id", "tenant": "reenact.tenant"}
@@ -320,7 +321,7 @@ def _guard(setup: Setup, store: Path, environ: Mapping[str, str]) -> Guard:
         return in_force.as_recorded({in_force.SALT: setup.salt, **setup.recorded}, store, environ)
     found = in_force.guard(store, environ, chosen=setup.policy, salt=setup.salt or environ.get("REENACT_SALT", ""))
     if found.problem and in_force.TOLD not in environ:
-        sys.stderr.write(f"reenact: {found.problem}\n")
+        tell(found.problem)
     return found
 
 
@@ -371,7 +372,7 @@ def keeps_policy(recording: Recording, policy: str | Path) -> None:
     """Say so where a program asks for a policy after its recording began: it stays under the one that it has."""
     if policy and str(Path(policy).absolute()) != recording.guard.chosen and not recording.strict:
         name = recording.guard.plan.name
-        sys.stderr.write(f"reenact: this process is recorded already, under the policy {name!r}, and stays so\n")
+        tell(f"this process is recorded already, under the policy {name!r}, and stays so")
 
 
 def start(setup: Setup, environ: Mapping[str, str] | None = None) -> Recording:

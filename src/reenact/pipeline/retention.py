@@ -20,6 +20,7 @@ from reenact.pipeline.asserted import asserted
 from reenact.pipeline.catalog import runs_of
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore, FramesUnusableError
+from reenact.values import private
 from reenact.values.appender import packing
 from reenact.values.assertion import Placed, Standing
 from reenact.values.run_index import Entry
@@ -74,8 +75,8 @@ class Flags:
     def add(self, trace_id: str, why: str) -> None:
         """Keep a run for ever. Raises `InputError`."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            (self._folder / trace_id).write_text(f"{why}\n", encoding="utf-8")
+            private.folder(self._folder, self._folder.parent)
+            private.write_text(self._folder / trace_id, f"{why}\n")
         except OSError as error:
             raise InputError(str(self._folder), f"the flag cannot be written: {error.strerror}") from error
 

@@ -7,7 +7,8 @@ request continues the one whose messages it begins with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Sequence
 
 from reenact.boundary.reading import answered, asked, frames
 from reenact.values.call import CallKind, Returned, Streamed, Value
@@ -15,53 +16,90 @@ from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_object, as_text, at
 from reenact.values.message import Message, Text, ToolCall
 from reenact.values.run import Node, Run
-from reenact.values.step import Step
+from reenact.values.step import Lineage, Step, Talk, length
 
-_MOST_OPEN = 32
-"""So many conversations are looked at, newest first, for the one that a request continues."""
+
+class _Conversations:
+    """Every conversation that was seen, as a tree: what two of them begin with is there once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bytes], Talk] = {}
+        """A conversation and what is said next, by its exact message, to the conversation that this makes."""
+        self._gists: dict[tuple[int, bytes], int] = {}
+        """The same by what messages come to: spelled otherwise they are no news."""
+        self._gist_of: dict[int, int] = {}
+
+    def grown(self, talk: Talk | None, message: Message) -> Talk:
+        """Give a conversation with one more message."""
+        key = (id(talk), _mark(repr(message)))
+        made = self._known.get(key)
+        if made is None:
+            made = self._known[key] = Talk(message, talk, length(talk) + 1)
+            gist = (self._gist_of.get(id(talk), 0), _mark(repr(_gist(message))))
+            self._gist_of[id(made)] = self._gists.setdefault(gist, len(self._gists) + 1)
+        return made
+
+    def shared(self, messages: Sequence[Message]) -> int:
+        """Count the messages that this conversation and an earlier one both begin with, told by what they say."""
+        at = 0
+        for place, message in enumerate(messages):
+            following = self._gists.get((at, _mark(repr(_gist(message)))))
+            if following is None:
+                return place
+            at = following
+        return len(messages)
+
+    def of(self, messages: Sequence[Message], talk: Talk | None = None) -> Talk | None:
+        """Give a conversation that goes on from `talk` with these messages."""
+        for message in messages:
+            talk = self.grown(talk, message)
+        return talk
+
+
+def _mark(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def steps(run: Run) -> list[Step]:
-    """List the steps of a run. Structure and the frames around model calls are none; they stand in `under`."""
+    """List the steps of a run. Structure and the frames around model calls are none; they stand in `lineage`."""
     outer = frames(run.nodes)
     by_id = {node.id: node for node in run.nodes}
     calls = [node for node in run.nodes if not node.call.is_structure and node.id not in outer and node is not run.root]
-    states: list[tuple[Message, ...]] = []
-    after_call: dict[str, tuple[Message, ...]] = {}
+    talks, lineages = _Conversations(), dict[str, Lineage | None]()
+    last: Talk | None = None
+    after_call: dict[str, Talk | None] = {}
     found: list[Step] = []
     for number, node in enumerate(calls, 1):
-        before, new, added, tools = _around(node, states, after_call)
+        before, new, added, tools = _around(node, talks, after_call, last)
         cause = by_id.get(node.caused_by or "")
         found.append(
             Step(
                 number=number,
                 node=node,
-                under=tuple(_above(node, by_id, run)),
+                lineage=_lineage(node.parent, by_id, run, lineages),
                 caused_by=cause.label if cause is not None else "",
-                before=before,
+                talk=before,
                 new=new,
                 added=added,
                 tools=tools,
             )
         )
-        after_call[node.id] = before + added
+        last = after_call[node.id] = talks.of(added, before)
         if node.caused_by:
-            after_call[node.caused_by] = before + added  # the next tool of the same reply goes on from here
-        states.append(before + added)
-        del states[:-_MOST_OPEN]
+            after_call[node.caused_by] = last  # the next tool of the same reply goes on from here
     return found
 
 
 def _around(
-    node: Node, states: Sequence[tuple[Message, ...]], after_call: dict[str, tuple[Message, ...]]
-) -> tuple[tuple[Message, ...], int, tuple[Message, ...], tuple[str, ...]]:
+    node: Node, talks: _Conversations, after_call: dict[str, Talk | None], last: Talk | None
+) -> tuple[Talk | None, int, tuple[Message, ...], tuple[str, ...]]:
     request = asked(node) if node.kind in {CallKind.LLM, CallKind.EMBEDDING} else None
     if request is not None:
         reply = answered(node)
-        known = max((_shared(request.messages, state) for state in states), default=0)
+        known = talks.shared(request.messages)
         tools = tuple(name for tool in request.tools if (name := _tool_name(tool)))
-        return request.messages, len(request.messages) - known, reply.messages if reply is not None else (), tools
-    last = states[-1] if states else ()
+        new = len(request.messages) - known
+        return talks.of(request.messages), new, reply.messages if reply is not None else (), tools
     before = after_call.get(node.caused_by or "", last)
     if node.kind is not CallKind.TOOL:
         return before, 0, (), ()
@@ -69,14 +107,6 @@ def _around(
     if result is None:
         return before, 0, (), ()
     return before, 0, (Message(role="tool", parts=(Text(result),), tool_call_id=node.tool_call_id),), ()
-
-
-def _shared(messages: Sequence[Message], state: Sequence[Message]) -> int:
-    """Count the messages that both begin with, told by what they say."""
-    for place, (one, other) in enumerate(zip(messages, state, strict=False)):
-        if one != other and _gist(one) != _gist(other):
-            return place
-    return min(len(messages), len(state))
 
 
 def _gist(message: Message) -> tuple[str, str, tuple[str, ...]]:
@@ -105,13 +135,17 @@ def _tool_name(tool: Json) -> str:
     return as_text(as_object(tool).get("name")) or as_text(at(tool, "function", "name"))
 
 
-def _above(node: Node, by_id: dict[str, Node], run: Run) -> Iterator[str]:
-    lineage: list[str] = []
-    at_id, seen = node.parent, set[str]()
-    while at_id is not None and at_id in by_id and at_id not in seen:
-        seen.add(at_id)
-        above = by_id[at_id]
-        if above is not run.root:
-            lineage.append(above.label)
-        at_id = above.parent
-    yield from reversed(lineage)
+def _lineage(above: str | None, by_id: dict[str, Node], run: Run, known: dict[str, Lineage | None]) -> Lineage | None:
+    """Give the labels of what is above, the run's root left out; each node's is made once."""
+    way: list[Node] = []
+    climbed: set[str] = set()
+    while above is not None and above in by_id and above not in known and above not in climbed:
+        climbed.add(above)
+        way.append(by_id[above])
+        above = by_id[above].parent
+    at = known.get(above or "")
+    for node in reversed(way):
+        if node is not run.root:
+            at = Lineage(node.label, at, at.depth + 1 if at is not None else 1)
+        known[node.id] = at
+    return at

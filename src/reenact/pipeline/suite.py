@@ -57,7 +57,7 @@ def recordings(place: Path) -> list[Item]:
     """
     if not place.is_dir():
         raise InputError(str(place), "is no folder of recordings and no store")
-    found = _in_store(DirectoryStore(place)) if _is_store(place) else [*_in_folder(place)]
+    found = _in_store(store_of(place, DirectoryStore(place))) if _is_store(place) else [*_in_folder(place)]
     if not found:
         expected = ", ".join(sorted(_RECORDINGS))
         raise InputError(str(place), "holds no recording", hint=f"expected a store, or files ({expected}; .gz, .zst)")
@@ -70,7 +70,11 @@ def _is_store(place: Path) -> bool:
 
 def store_of(place: Path, otherwise: DirectoryStore) -> DirectoryStore:
     """Give the store that replays of a suite are kept in: the suite's own where it is one."""
-    return DirectoryStore(place) if _is_store(place) else otherwise
+    if not _is_store(place):
+        return otherwise
+    store = DirectoryStore(place)
+    store.check_owner()
+    return store
 
 
 def _in_store(store: DirectoryStore) -> list[Item]:

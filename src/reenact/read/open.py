@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +23,7 @@ from reenact.discover import surest as surest_of
 from reenact.errors import InputError
 from reenact.read.unpack import ZIP, looked_at, unpacked, zip_members
 from reenact.values.log import Record
+from reenact.values.private import is_descriptor
 from reenact.values.unread import Unread
 
 HEAD_BYTES = 64 << 10
@@ -33,6 +37,8 @@ _WITH_LOGS = re.compile(r"(.+)(\.jsonl?|\.pb)((?:\.gz|\.zst)?)")
 _BLOB = re.compile(r"(?:.*/)?blobs/([0-9a-f]{2})/\1[0-9a-f]{30,}")
 """A value that a recording keeps beside its spans (`values.blob`): no trace file, whatever it holds."""
 _MOST_NAMED = 5
+_MOST_FILES = 100_000
+"""A directory of more files is none of a recording."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +115,13 @@ def _source(path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
     if str(path) == "-":
         return contextlib.nullcontext(sys.stdin.buffer)
     try:
-        return path.open("rb")
+        kind = path.stat().st_mode
+        if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not is_descriptor(path):
+            hint = "Give it as standard input: reenact show - < FILE" if stat.S_ISFIFO(kind) else "Name a file."
+            raise InputError(str(path), f"this is {_kind(kind)}, not a trace file", hint=hint)
+        # what became a pipe or a device since is not waited for
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | (os.O_NONBLOCK if stat.S_ISREG(kind) else 0)
+        return os.fdopen(os.open(path, flags), "rb")
     except FileNotFoundError:
         raise InputError(str(path), "there is no such file") from None
     except IsADirectoryError:
@@ -118,6 +130,12 @@ def _source(path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
         raise InputError(str(path), "permission to read this file is denied") from None
     except (OSError, ValueError) as refusal:
         raise InputError(str(path), f"the file cannot be opened: {refusal}") from None
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def _spans(chosen: Format, stream: BinaryIO, shown: Path, notes: list[str]) -> Iterator[Record]:
@@ -165,9 +183,13 @@ def _followed(records: Iterator[Record], beside: Path, notes: list[str]) -> Iter
 
 def _folder(path: Path) -> Opened:
     try:
-        files = sorted(each for each in path.rglob("*") if each.is_file() and not _hidden(each, path))
+        found = (each for each in path.rglob("*") if each.is_file() and not _hidden(each, path))
+        files = sorted(islice(found, _MOST_FILES + 1))
     except OSError as failure:
         raise InputError(str(path), f"the directory cannot be read: {failure.strerror or failure}") from None
+    if len(files) > _MOST_FILES:
+        hint = "Name a file in it, or a directory of its own for each recording."
+        raise InputError(str(path), f"this directory holds more than {_MOST_FILES:,} files", hint=hint)
     notes: list[str] = []
 
     def each_file() -> Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]]:

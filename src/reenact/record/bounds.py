@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from reenact.values.json import Json, compact
+from reenact.values.terminal import tell
 
 MAX: Final = "REENACT_JOURNAL_MAX"
 FSYNC: Final = "REENACT_JOURNAL_FSYNC"
@@ -67,9 +67,9 @@ def bounds_from(environ: Mapping[str, str]) -> Bounds:
     elif size and (found := _SIZE.fullmatch(size)) is not None:
         most = max(_LEAST, int(found[1]) * _UNITS[found[2]])
     elif size:
-        sys.stderr.write(f"reenact: {MAX}={size} is no size, as 512M is; {_DEFAULT} bytes are taken\n")
+        tell(f"{MAX}={size} is no size, as 512M is; {_DEFAULT} bytes are taken")
     if fsync not in {"", *Fsync}:
-        sys.stderr.write(f"reenact: {FSYNC}={fsync} is none of {', '.join(Fsync)}; {Fsync.OFF} is taken\n")
+        tell(f"{FSYNC}={fsync} is none of {', '.join(Fsync)}; {Fsync.OFF} is taken")
         fsync = ""
     return Bounds(most=most, fsync=Fsync(fsync or Fsync.OFF))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 import threading
 import time
 import weakref
@@ -21,6 +20,7 @@ from reenact.record.bounds import Bounds, Fsync, is_root, structure
 from reenact.record.segments import Segments
 from reenact.record.turns import Turns
 from reenact.values.json import Json
+from reenact.values.terminal import tell
 
 _UNBOUND = Bounds()
 _ticks: Callable[[], int] = time.perf_counter_ns  # the real one, before the clock integration stands in front of it
@@ -364,7 +364,7 @@ class JournalProcessor(SpanProcessor):
         if kind not in self._told:
             self._told.add(kind)
             with suppress(Exception):  # a closed stderr
-                sys.stderr.write(f"reenact: {line}\n")
+                tell(line)
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Write down that a span began."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -12,6 +13,7 @@ from typing import Final
 
 from reenact.formats import journal
 from reenact.record.bounds import MAX, Bounds
+from reenact.values import private
 from reenact.values.durable import force_entry
 
 _HIGH: Final = 960
@@ -60,9 +62,14 @@ class Segments:
 
     def open(self, path: Path, opening: bytes) -> tuple[int, int]:
         """Begin a file under a lock that its writer holds, and give its descriptor and size. Raises `OSError`."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            for folder in (path.parent.parent, path.parent):
+                private.check_ours(folder, "this store", hint="set REENACT_STORE to a folder of your own")
+        except private.NotOursError as error:
+            raise PermissionError(errno.EPERM, f"{error.problem}; {error.hint}") from None
+        private.folder(path.parent, path.parent.parent)
         draft = path.with_suffix(".opening")
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = private.opened(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         try:
             fd = _out_of_the_way(fd)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

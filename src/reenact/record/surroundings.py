@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from reenact.values.json import Json
+from reenact.values.private import read_regular
 
 _LIBRARIES = ("reenact", "openai", "anthropic", "httpx", "httpx2", "pydantic", "opentelemetry-sdk")
 _KEPT_VARIABLES = ("DJANGO_SETTINGS_MODULE", "FLASK_APP", "TZ", "LANG", "LC_ALL", "PYTHONHASHSEED", "PYTHONUTF8")
@@ -94,32 +97,48 @@ def commit(folder: Path) -> dict[str, Json] | None:
         git = candidate / ".git"
         try:
             if git.is_file():  # a linked work tree
-                git = (candidate / git.read_text().removeprefix("gitdir:").strip()).resolve()
+                git = (candidate / _said(git).removeprefix("gitdir:").strip()).resolve()
             if not git.is_dir():
                 continue
-            head = (git / "HEAD").read_text().strip()
-            if not head.startswith("ref:"):
+            head = _said(git / "HEAD")
+            if _COMMIT.fullmatch(head):
                 return {"id": head, "branch": None}
             ref = head.removeprefix("ref:").strip()
+            if not _REF.fullmatch(ref) or ".." in ref:
+                return None
             return {"id": _resolve(git, ref), "branch": ref.removeprefix("refs/heads/")}
-        except OSError:
+        except (OSError, ValueError):
             return None
     return None
 
 
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF: Final = re.compile(r"refs/[^\s~^:?*\[\\]{1,1000}")
+"""A name of a branch (gitrevisions(7)): whoever wrote this folder may not lead us to any other file."""
+
+
+def _said(file: Path) -> str:
+    """Read a small text of git's. Raises `OSError`, also for a pipe, on which a program would wait for ever."""
+    return read_regular(file).decode().strip()
+
+
 def _resolve(git: Path, ref: str) -> str | None:
     common = git / "commondir"
-    roots = [git, (git / common.read_text().strip()).resolve()] if common.exists() else [git]
+    roots = [git, (git / _said(common)).resolve()] if common.exists() else [git]
     for root in roots:
         if (root / ref).is_file():
-            return (root / ref).read_text().strip()
+            return _commit_id(_said(root / ref))
         packed = root / "packed-refs"
         if packed.is_file():
-            for line in packed.read_text().splitlines():
+            for line in _said(packed).splitlines():
                 mark, _, name = line.partition(" ")
                 if name == ref:
-                    return mark
+                    return _commit_id(mark)
     return None
+
+
+def _commit_id(text: str) -> str | None:
+    return text if _COMMIT.fullmatch(text) else None
 
 
 def _versions() -> dict[str, Json]:
@@ -141,6 +160,6 @@ def _cwd() -> str:
 
 def _sha256(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_regular(path)).hexdigest()
     except OSError:
         return None

@@ -24,6 +24,7 @@ from reenact.redact.plan import DEFAULT, WHOLE, Plan
 from reenact.redact.policy import Policy
 from reenact.redact.tokens import mask
 from reenact.stores.directory import locate
+from reenact.values import private
 from reenact.values.run import Run
 
 if TYPE_CHECKING:  # who asks what is in force does not always redact
@@ -201,11 +202,12 @@ def _of_project(here: Path) -> Path | None:
     for folder in (here, *here.parents):
         file = folder / "pyproject.toml"
         try:
-            text = file.read_text(encoding="utf-8")
+            text = private.read_regular(file).decode()
         except (OSError, UnicodeDecodeError):
             continue
         if _SETTING not in text:
             return None
+        private.check_settings(file, "this pyproject.toml, which names a redaction policy,")
         try:
             tools: Any = tomllib.loads(text).get("tool", {})
             said = tools.get("reenact", {}).get(_SETTING)

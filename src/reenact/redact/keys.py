@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reenact.errors import InputError
+from reenact.values import private
 
 VARIABLE = "REENACT_REDACTION_KEY"
 OF_THIS_RUN = "REENACT_RUN_KEY"
@@ -71,8 +72,7 @@ def configured(environ: Mapping[str, str], *, variable: str = "", file: Path | N
     if file is None:
         return None
     try:
-        with file.open("rb") as stream:
-            value = stream.read(_LARGEST).strip()
+        value = private.read_settings(file, "the policy's key", most=_LARGEST).strip()
     except OSError as error:
         raise InputError(str(file), f"the policy's key cannot be read: {error.strerror}") from None
     return Key(value=_enough(value, str(file)), source=str(file), shared=True)
@@ -108,8 +108,7 @@ def existing(folder: Path) -> bytes | None:
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            with target.open("rb") as stream:
-                text = stream.read(_LARGEST).strip()
+            text = private.read_settings(target, "the store's key", most=_LARGEST).strip()
             if len(text) >= 2 * _BYTES:
                 return bytes.fromhex(text.decode("ascii"))
         except (FileNotFoundError, NotADirectoryError):
@@ -125,7 +124,8 @@ def existing(folder: Path) -> bytes | None:
 
 def _made(target: Path) -> bytes:
     """Make the key file, whole or not at all; whoever was first has made it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private.check_ours(target.parent, "this store", hint="set REENACT_STORE to a folder of your own")
+    private.folder(target.parent, target.parent)
     value = os.urandom(_BYTES)
     draft = target.with_name(f".{FILE}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
@@ -146,7 +146,7 @@ def _made(target: Path) -> bytes:
 
 
 def _write(target: Path, value: bytes) -> None:
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = private.opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         os.write(descriptor, value.hex().encode() + b"\n")
         with suppress(OSError):

@@ -18,6 +18,7 @@ from reenact.contracts.detector import Detector
 from reenact.contracts.redactor import Place
 from reenact.discover import members
 from reenact.redact.payloads import is_payload
+from reenact.values import globs
 
 Action = Literal["pseudonymise", "mask", "drop", "keep"]
 """What becomes of a value: a keyed token, equal for equal values; one constant text for all of its class; nothing, an
@@ -59,9 +60,9 @@ class Where:
     def fits(self, place: Place) -> bool:
         """Tell whether a place is meant."""
         return (
-            (not self.attribute or _glob(self.attribute).fullmatch(place.attribute) is not None)
-            and (not self.tool or _glob(self.tool).fullmatch(place.tool) is not None)
-            and (not self.kind or _glob(self.kind.upper()).fullmatch(place.kind.upper()) is not None)
+            (not self.attribute or globs.compiled(self.attribute).fullmatch(place.attribute) is not None)
+            and (not self.tool or globs.compiled(self.tool).fullmatch(place.tool) is not None)
+            and (not self.kind or globs.compiled(self.kind.upper()).fullmatch(place.kind.upper()) is not None)
             and (not self.boundary or self.boundary == place.boundary)
             and (not self.path or _path(self.path).match("".join(f"{part}\0" for part in place.path)) is not None)
         )
@@ -148,20 +149,15 @@ def _whole(plan: Plan, place: Place) -> Action | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _glob(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
-
-
-@functools.lru_cache(maxsize=1024)
 def _path(pattern: str) -> re.Pattern[str]:
     """Compile a path's pattern: parts are ended by NUL in the text that it is matched against."""
-    spelled = ""
+    pieces = [""]
     for part in pattern.split("."):
         if part == "**":
-            spelled += r"(?:[^\0]*\0)*"
+            pieces.append("")
         else:
-            spelled += r"[^\0]*".join(map(re.escape, part.split("*"))) + r"\0"
-    return re.compile(spelled)
+            pieces[-1] += globs.starred([*map(re.escape, part.split("*"))], r"[^\0]") + r"\0"
+    return re.compile(globs.starred(pieces, r"[^\0]*\0"))
 
 
 def compiled(

@@ -6,6 +6,7 @@ their line, since a policy that is half understood protects half. `docs/policies
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from reenact.redact.plan import (
 )
 from reenact.redact.policy_words import Own, own_classes
 from reenact.redact.toml_reader import Reader, Table
+from reenact.values import private
 
 _ACTIONS: Final = ("pseudonymise", "mask", "drop", "keep")
 _PAYLOADS: Final = ("scan", "pseudonymise", "mask", "drop")
@@ -114,12 +116,11 @@ def parse(text: str, place: str = "policy", *, beside: Path | None = None) -> Po
 
 def _load(file: Path, above: tuple[Path, ...]) -> Policy:
     try:
-        with file.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+        data = private.read_settings(file, "the redaction policy", most=_LARGEST)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise InputError(str(file), f"is larger than {_LARGEST >> 20} MiB: no redaction policy") from None
         raise InputError(str(file), f"the redaction policy cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise InputError(str(file), f"is larger than {_LARGEST >> 20} MiB: no redaction policy")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ from reenact.errors import InputError
 from reenact.redact.patterns import PatternRefused, linear
 from reenact.redact.plan import BUILT_IN, GROUPS, Action
 from reenact.redact.toml_reader import Table
+from reenact.values import private
 
 EVERYWHERE = "text"
 """The gate of what has no anchor: all of a text is looked at, which is slow."""
@@ -150,7 +151,7 @@ def _listed(table: Table, beside: Path | None) -> list[str]:
         return []
     file = Path(name) if beside is None else beside / name
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = private.read_settings(file, "this list of words").decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise table.error(f"the words in {name} cannot be read: {why}", "words_file") from None

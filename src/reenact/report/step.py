@@ -13,13 +13,19 @@ from reenact.values.call import CallKind, Raised, Unfinished
 from reenact.values.json import Json
 from reenact.values.message import Message, Reasoning, Text, ToolCall
 from reenact.values.run import Run, Verdict
-from reenact.values.step import Step
+from reenact.values.step import Step, last
 
 _MODELS: Final = frozenset({CallKind.LLM, CallKind.EMBEDDING})
 _SHORT: Final = 200
 """Characters of a message or value where nothing limits the width."""
+_MOST_AROUND: Final = 12
+"""So many levels of what a call hangs below are shown."""
 _MOST_NEW: Final = 12
 """So many new messages are shown; the rest are counted."""
+_MOST_LISTED: Final = 200
+"""So many steps are listed at once."""
+_MOST_MESSAGES: Final = 50_000
+"""So many messages are in one document: of longer conversations each step has the last."""
 
 
 def heading(run: Run, verdict: Verdict, many: int) -> str:
@@ -41,29 +47,28 @@ def step(each: Step, many: int, *, width: int | None = None) -> list[str]:
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
     facts += [tokens for tokens in (said.tokens(node),) if tokens]
     shown = [" · ".join(facts)]
-    if each.under:
-        shown.append(f"  under   {one_line(' / '.join(each.under))}")
+    if under := each.under(_MOST_AROUND):
+        shown.append(f"  under   {one_line(' / '.join(under))}")
     if each.caused_by:
         shown.append(f"  because {one_line(each.caused_by)}")
     shown += [*_before(each, width), *_through(each, width)]
-    shown.append(f"  after   {_count(len(each.after))}")
+    shown.append(f"  after   {_count(each.known + len(each.added))}")
     return [fitted(line, width) for line in shown]
 
 
 def _before(each: Step, width: int | None) -> Iterator[str]:
     known = f", {each.new} of them new" if each.new else ""
     offered = f"; tools offered: {', '.join(each.tools)}" if each.tools else ""
-    yield f"  before  {one_line(f'{_count(len(each.before))}{known}{offered}')}"
-    fresh = each.before[len(each.before) - each.new :] if each.new else ()
-    if len(fresh) > _MOST_NEW:
-        yield f"    … {len(fresh) - _MOST_NEW} earlier ones"
-    for message in fresh[-_MOST_NEW:]:
+    yield f"  before  {one_line(f'{_count(each.known)}{known}{offered}')}"
+    if each.new > _MOST_NEW:
+        yield f"    … {each.new - _MOST_NEW} earlier ones"
+    for message in last(each.talk, min(each.new, _MOST_NEW)):
         yield f"    + {_short(_spoken(message), width)}"
 
 
 def _through(each: Step, width: int | None) -> Iterator[str]:
     node = each.node
-    if node.kind not in _MODELS or not each.before:
+    if node.kind not in _MODELS or not each.known:
         yield f"  in      {_short(said.question(node) or '(nothing)', width)}"
     mark = "error   " if isinstance(node.outcome, Raised) else "out     "
     yield f"  {mark}{_short(said.outcome(node) or '(nothing)', width)}"
@@ -97,16 +102,20 @@ def conversation(messages: Sequence[Message]) -> list[str]:
 
 
 def listing(found: Sequence[Step], at: int, *, width: int | None = None) -> list[str]:
-    """List the steps by their labels, the one at hand marked."""
-    return [
+    """List the steps around the one at hand by their labels, that one marked; how many there are besides."""
+    first = max(0, min(at - 1 - _MOST_LISTED // 2, len(found) - _MOST_LISTED))
+    near = found[first : first + _MOST_LISTED]
+    shown = [
         fitted(f"{'>' if each.number == at else ' '} {each.number:>3}  {one_line(each.node.label)}", width)
-        for each in found
+        for each in near
     ]
+    rest = len(found) - first - len(near)
+    return [*([f"      … {first} before"] if first else []), *shown, *([f"      … {rest} more"] if rest else [])]
 
 
 def says(each: Step, text: str) -> bool:
     """Tell whether a text occurs in a step: in its name, what went in, what came out, or the messages that are new."""
-    fresh = each.before[len(each.before) - each.new :] if each.new else ()
+    fresh = last(each.talk, each.new)
     told = [each.node.label, said.question(each.node), said.outcome(each.node), *map(_spoken, fresh)]
     return any(text.lower() in word.lower() for word in told)
 
@@ -114,19 +123,27 @@ def says(each: Step, text: str) -> bool:
 # ----------------------------------------------------------------------------------------------------------- documents
 
 
-def step_document(run: Run, verdict: Verdict, found: Sequence[Step]) -> dict[str, Json]:
-    """Make the document of `reenact step`."""
+def step_document(run: Run, verdict: Verdict, found: Sequence[Step], many: int) -> dict[str, Json]:
+    """Make the document of `reenact step`, with some of the `many` steps of a run.
+
+    Where their conversations have more messages together than one document should, each step has the last of its own,
+    and says how many it leaves out; one step alone has all of them.
+    """
+    whole = len(found) == 1 or sum(2 * each.known + len(each.added) for each in found) <= _MOST_MESSAGES
+    most = None if whole else max(1, _MOST_MESSAGES // (2 * len(found)))
     return {
         "run": run.id,
         "name": run.name,
         "verdict": verdict.grade.value,
         "reasons": [{"call": each.call, "field": each.field, "lost": each.lost} for each in verdict.reasons],
-        "steps": [_document(each) for each in found],
+        "many": many,
+        "steps": [_document(each, most) for each in found],
     }
 
 
-def _document(each: Step) -> dict[str, Json]:
+def _document(each: Step, most: int | None) -> dict[str, Json]:
     node = each.node
+    before, after = (_said(each, part, most) for part in ((), each.added))
     return {
         "step": each.number,
         "call": node.label,
@@ -136,18 +153,23 @@ def _document(each: Step) -> dict[str, Json]:
         "model": (said.model(node) or None) if node.kind in _MODELS else None,
         "started": instant(node.span.start_ns) if node.span.start_ns else None,
         "duration_ms": milliseconds(node.span.start_ns, node.span.end_ns),
-        "under": [*each.under],
+        "under": [*each.under()],
         "caused_by": each.caused_by or None,
-        "before": {"messages": _messages(each.before), "new": each.new, "tools": [*each.tools]},
+        "before": {**before, "new": each.new, "tools": [*each.tools]},
         "input": request_document(node),
         "output": outcome_document(node),
         "answered": not isinstance(node.outcome, Unfinished),
-        "after": {"messages": _messages(each.after)},
+        "after": after,
     }
 
 
-def _messages(messages: Sequence[Message]) -> list[Json]:
-    return [_message(message) for message in messages]
+def _said(each: Step, added: tuple[Message, ...], most: int | None) -> dict[str, Json]:
+    """Give a conversation, or the last messages of it with the number of those before them."""
+    many = each.known + len(added)
+    shown = min(many, most) if most is not None else many
+    listed = (*last(each.talk, shown - len(added)), *added)[-shown:] if shown else ()
+    told: dict[str, Json] = {"messages": [_message(message) for message in listed]}
+    return told if len(listed) == many else {**told, "left_out": many - len(listed)}
 
 
 def _message(message: Message) -> Json:

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from reenact.contracts.blobs import BlobKeeping, Blobs
 from reenact.errors import InputError
+from reenact.values import private
 from reenact.values.blob import BlobLostError, is_digest
 from reenact.values.durable import force, force_entry
 
@@ -72,15 +73,14 @@ class FolderBlobs:
             hint = f"set {_WHERE} to a folder that can be written"
             raise InputError(str(path), f"cannot be written: {error.strerror}", hint=hint) from error
 
-    @staticmethod
-    def _put(path: Path, pieces: Iterator[bytes]) -> None:
+    def _put(self, path: Path, pieces: Iterator[bytes]) -> None:
         with suppress(FileNotFoundError):
             os.utime(path)  # it is in use from now on, whoever sweeps at this moment
             return
         draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            private.folder(path.parent, self._folder)
+            handle = private.opened(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             with os.fdopen(handle, "wb", buffering=0) as stream:
                 for piece in pieces:
                     _write(stream.fileno(), piece)

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from reenact.discover import entries
 from reenact.errors import InputError
 from reenact.formats import otlp_json
+from reenact.values import private
 from reenact.values.blob import BlobLostError, cut, is_cut, restored
 from reenact.values.durable import Unforced
 from reenact.values.finding import Filters
@@ -94,18 +95,24 @@ class DirectoryStore:
         return self.folder / "journal"
 
     def prepare(self) -> None:
-        """Make the folder. Raises `InputError` where that cannot be done."""
+        """Make the folder, for this user alone. Raises `InputError` where that cannot be done, or it is another's."""
         if self._aside is not None:
             return
+        self.check_owner()
         try:
-            self.journals.mkdir(parents=True, exist_ok=True)
+            private.folder(self.journals, self.folder)
+            private.closed(self.folder)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n")
+                private.write_text(ignore, "*\n")
         except OSError as error:
             raise InputError(
                 str(self.folder), f"the store cannot be made: {error.strerror}", hint=_ELSEWHERE
             ) from error
+
+    def check_owner(self) -> None:
+        """Refuse a store that another user owns, or that another user's link leads to. Raises `NotOursError`."""
+        private.check_ours(self.folder, "this store", hint=_OWN)
 
     @property
     def aside(self) -> Path | None:
@@ -186,7 +193,7 @@ class DirectoryStore:
         path = self._path(trace_id, self._aside)
         data = otlp_json.encode(spans)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private.folder(path.parent, self._aside or self.folder)
             if self._unforced is not None:
                 self._unforced.note(path)
             at = append_lines(path, data)
@@ -502,6 +509,10 @@ def _some(spans: Sequence[SpanRecord]) -> Iterator[Sequence[SpanRecord]]:
 
 
 _ELSEWHERE = "set REENACT_STORE to a folder that can be written"
+_OWN = (
+    "set REENACT_STORE (or --store) to a folder of your own; to take over what is in it, `reenact export` it as its "
+    f"owner, or name the owner's number in {private.TRUSTED}"
+)
 
 
 def _note(path: Path, entries: Iterable[Entry]) -> None:
@@ -529,7 +540,7 @@ def _opened(path: Path) -> Generator[sqlite3.Connection]:
     import sqlite3
 
     try:
-        with closing(sqlite3.connect(path, timeout=_LOCKED_S, isolation_level=None)) as database:
+        with closing(sqlite3.connect(private.touched(path), timeout=_LOCKED_S, isolation_level=None)) as database:
             yield database
     except sqlite3.OperationalError as error:  # locked, read-only, a full disk
         raise IndexUnusableError(str(path), f"the index cannot be used now: {error}", hint=_ELSEWHERE) from error

@@ -29,7 +29,7 @@ from reenact.contracts.further import FurtherKeeping, GrewError
 from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.errors import InputError
 from reenact.formats import otlp_proto
-from reenact.values import frame_index, frames
+from reenact.values import frame_index, frames, private
 from reenact.values.appender import Appender, append_whole, packing
 from reenact.values.frame_index import Ending, InPack, Place, Placed
 from reenact.values.frames import Frame
@@ -205,7 +205,7 @@ class FrameStore:
     def prepare(self) -> None:
         """Make the folder. Raises `FramesUnusableError`."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private.folder(self.folder, self.folder.parent)
         except OSError as error:
             raise FramesUnusableError(str(self.folder), f"cannot be made: {error.strerror}") from error
 
@@ -227,7 +227,7 @@ class FrameStore:
 
     def lock(self) -> int:
         """Be the only one that appends, until this file is closed. Raises `FramesUnusableError`."""
-        lock = os.open(self.folder / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = private.opened(self.folder / "writer.lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -417,7 +417,7 @@ class FrameStore:
         """Have the segments from this one on stay."""
         if self.needed_from() != number:
             draft = self.folder / f"{_NEEDED}.draft"
-            draft.write_text(f"{number}\n")
+            private.write_text(draft, f"{number}\n")
             draft.replace(self.folder / _NEEDED)
 
     # ------------------------------------------------------------------------------------------------------ deleting

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from reenact.contracts.parcel import Parcel
 from reenact.errors import InputError
+from reenact.values import private
 from reenact.values.durable import force, force_entry
 
 _VERSION = 1
@@ -264,7 +265,7 @@ class Outbox:
         """Be the only one that sends to a backend; False where somebody else does."""
         path = self.folder / f"{backend}.lock"
         try:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = private.opened(path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise OutboxUnusableError(str(path), f"cannot be locked: {error.strerror}", hint=_HINT) from error
         try:
@@ -279,14 +280,16 @@ class Outbox:
 
     def _prepare(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private.folder(self.folder, self.folder.parent)
         except OSError as error:
             raise OutboxUnusableError(str(self.folder), f"cannot be made: {error.strerror}", hint=_HINT) from error
 
     @contextmanager
     def _opened(self) -> Generator[sqlite3.Connection]:
         try:
-            with closing(sqlite3.connect(self._path, timeout=_LOCKED_S, isolation_level=None)) as database:
+            with closing(
+                sqlite3.connect(private.touched(self._path), timeout=_LOCKED_S, isolation_level=None)
+            ) as database:
                 database.execute("PRAGMA synchronous = NORMAL")
                 if int(database.execute("PRAGMA user_version").fetchone()[0]) == 0:
                     _make(database)

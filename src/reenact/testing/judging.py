@@ -15,6 +15,7 @@ from reenact.values.assertion import Assertion, Placed, Standing
 from reenact.values.difference import one_line
 from reenact.values.judgement import FixJudgement, ReplayResult, Word
 from reenact.values.lenient import as_text
+from reenact.values.private import read_regular
 from reenact.values.run import Run
 
 
@@ -36,7 +37,7 @@ def placed(given: Sequence[Any]) -> tuple[Placed, ...]:
     found: list[Placed] = []
     for each in given:
         if isinstance(each, Path):
-            found += parse(each.read_text(), source=str(each))
+            found += parse(read_regular(each).decode(), source=str(each))
         elif isinstance(each, str):
             found += parse(each)
         elif isinstance(each, Placed):

@@ -20,9 +20,11 @@ from reenact.replay.policy import Policy, Source, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.starting import new_process, spawned
 from reenact.testing.warm import forked
+from reenact.values import private
 from reenact.values.call import HttpRequest
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Run
+from reenact.values.terminal import tell
 
 _PYTHONS = frozenset({"python", "python3"})
 
@@ -123,7 +125,7 @@ class Program:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"reenact: {line}\n")
+    tell(line)
 
 
 def _with(start: Start, further: Mapping[str, str]) -> Start:
@@ -138,8 +140,11 @@ class _Output:
     def __init__(self, store: DirectoryStore) -> None:
         store.prepare()
         self._folder = store.folder / f"output-{os.urandom(6).hex()}"
-        self._folder.mkdir()
-        self.stdout, self.stderr = ((self._folder / name).open("w+b") for name in ("stdout", "stderr"))
+        private.folder(self._folder, store.folder)
+        self.stdout, self.stderr = (
+            os.fdopen(private.opened(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), "w+b")
+            for name in ("stdout", "stderr")
+        )
 
     def said(self, *, quiet: bool = False) -> tuple[str, str]:
         """Give both texts, and unless `quiet` show them as the test's own output."""

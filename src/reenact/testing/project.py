@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.private import read_regular
 
 _MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", ".git")
 _TESTS = ("tests", "test")
@@ -40,7 +41,7 @@ def folder_of_tests(root: Path) -> Path:
 def _told(root: Path) -> Iterator[str]:
     """Read pytest's `testpaths`. A file that cannot be read says nothing."""
     try:
-        tool = as_object(cast("Any", tomllib.loads((root / "pyproject.toml").read_text())).get("tool"))
+        tool = as_object(cast("Any", tomllib.loads(read_regular(root / "pyproject.toml").decode())).get("tool"))
         asked = as_object(tool.get("pytest"))
         for told in (asked, as_object(asked.get("ini_options"))):
             paths = told.get("testpaths")

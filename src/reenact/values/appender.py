@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from reenact.values import private
 from reenact.values.frames import MAGIC
 
 _MOST_VECTORS = 512
@@ -52,8 +53,7 @@ class Appender:
         self._end()
         if self.path.exists():
             self.number += 1
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        fd = os.open(self.path, flags, 0o600)
+        fd = private.opened(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         try:
             _written(fd, [MAGIC])
             os.fsync(fd)
@@ -97,7 +97,7 @@ def append_whole(path: Path, frames: Sequence[bytes]) -> list[int]:
     """
     new = not path.exists()
     places: list[int] = []
-    with path.open("ab", buffering=1 << 20) as file:
+    with os.fdopen(private.opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab", 1 << 20) as file:
         at = file.tell()
         if new:
             at += file.write(MAGIC)
@@ -114,7 +114,7 @@ def append_whole(path: Path, frames: Sequence[bytes]) -> list[int]:
 @contextmanager
 def packing(folder: Path) -> Generator[None]:
     """Be the only one that appends to packs."""
-    lock = os.open(folder / "pack.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = private.opened(folder / "pack.lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -6,7 +6,6 @@ JSON lines are the fast way: a line that is a whole document costs one call of o
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import BinaryIO, NoReturn, cast
@@ -14,7 +13,7 @@ from typing import BinaryIO, NoReturn, cast
 import orjson
 
 from reenact.errors import InputError
-from reenact.values.json import Json
+from reenact.values.json import Json, exactly
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 
 _PIECE = 1 << 20
@@ -85,7 +84,7 @@ def _loads(text: bytes | bytearray, place: str, start: int) -> Json:
     where = f"{place}:{start + error.lineno - 1}"
     try:
         # Lone surrogates, NaN and numbers beyond a double: orjson refuses them, the standard library reads them.
-        return cast("Json", json.loads(text.decode()))
+        return exactly(text.decode())
     except UnicodeDecodeError as refusal:
         line = start + text.count(b"\n", 0, refusal.start)
         raise InputError(
@@ -93,7 +92,7 @@ def _loads(text: bytes | bytearray, place: str, start: int) -> Json:
             f"byte 0x{text[refusal.start]:02x} is not UTF-8",
             hint="Traces are UTF-8; the file was damaged or written in another encoding.",
         ) from None
-    except (ValueError, RecursionError):
+    except ValueError:
         if "depth" in error.msg:
             raise InputError(where, "this document is nested deeper than 1,024 levels") from None
         raise InputError(where, f"this is not JSON: {error.msg} at column {error.colno}") from None

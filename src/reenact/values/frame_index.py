@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from reenact.values import frames
+from reenact.values import frames, private
 from reenact.values.frames import Frame
 
 SCHEMA = """
@@ -55,7 +55,7 @@ def placed(written: Iterable[tuple[int, int, bytes]]) -> Iterator[Placed]:
 
 def connection(path: Path) -> sqlite3.Connection:
     """Open the index, as many processes may at once."""
-    database = sqlite3.connect(path, timeout=_LOCKED_S, isolation_level=None, check_same_thread=False)
+    database = sqlite3.connect(private.touched(path), timeout=_LOCKED_S, isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA cache_size = -32768")

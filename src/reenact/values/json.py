@@ -27,7 +27,7 @@ def canonical(value: Json) -> bytes:
     try:
         return orjson.dumps(value, option=_CANONICAL)
     except (TypeError, orjson.JSONEncodeError):
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        text = _dumped(value, sort_keys=True, ensure_ascii=False)
         return text.encode("utf-8", "surrogatepass")
 
 
@@ -36,7 +36,40 @@ def compact(value: Json) -> str:
     try:
         return orjson.dumps(value).decode()
     except (TypeError, orjson.JSONEncodeError):
-        return json.dumps(value, separators=(",", ":"))
+        return _dumped(value)
+
+
+def _dumped(value: Json, *, sort_keys: bool = False, ensure_ascii: bool = True) -> str:
+    """Spell a value as the standard library does; what is nested too deep for it, without going down into it."""
+    leaf = json.JSONEncoder(separators=(",", ":"), sort_keys=sort_keys, ensure_ascii=ensure_ascii)
+    try:
+        return leaf.encode(value)
+    except RecursionError:
+        pass
+    out: list[str] = []
+    waiting: list[Json | _Spelled] = [value]
+    while waiting:
+        match waiting.pop():
+            case _Spelled() as spelled:
+                out.append(spelled)
+            case dict() as held if held:
+                items = sorted(held.items()) if sort_keys else [*held.items()]
+                waiting.append(_Spelled("}"))
+                for place, (name, item) in reversed([*enumerate(items)]):
+                    waiting += (item, _Spelled(f"{',' if place else '{'}{leaf.encode(name)}:"))
+            case list() as held if held:
+                waiting.append(_Spelled("]"))
+                for place, item in reversed([*enumerate(held)]):
+                    waiting += (item, _Spelled("," if place else "["))
+            case other:
+                out.append(leaf.encode(other))
+    return "".join(out)
+
+
+class _Spelled(str):
+    """JSON that is spelled already."""
+
+    __slots__ = ()
 
 
 def digest(value: Json) -> str:
@@ -48,12 +81,30 @@ def parse(text: str | bytes) -> Json:
     """Read one JSON document.
 
     Raises `ValueError` (orjson's, with line and column) on anything else: bad UTF-8, trailing bytes, depth over
-    1,024, NaN. Integers over 64 bit are kept exact by the standard library's parser.
+    1,024, NaN. Integers over 64 bit and lone surrogates are kept exact by the standard library's parser.
     """
-    value: Json = orjson.loads(text)
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if "surrogate" not in error.msg:
+            raise
+        return exactly(text)
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     if _NINETEEN in raw.translate(_DIGITS) and _LONG_INTEGER.search(raw):  # orjson reads one over 64 bit as a float
-        return json.loads(text)  # type: ignore[no-any-return]  # the parser gives JSON alone
+        return exactly(text)
+    return value
+
+
+def exactly(text: str | bytes) -> Json:
+    """Read one JSON document with the standard library, which knows what orjson refuses or rounds.
+
+    That is integers over 64 bit, NaN, lone surrogates. Raises `ValueError` on anything else, depth included: about a
+    thousand levels less what the stack holds already.
+    """
+    try:
+        value: Json = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
     return value
 
 

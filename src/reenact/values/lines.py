@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from reenact.values import private
+
 _STEP = 1 << 20
 
 
@@ -39,7 +41,7 @@ def append_lines(path: Path, data: bytes) -> int:
 
     The file is made where there is none, readable for its owner only. Raises `OSError`.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    fd = private.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         size = os.fstat(fd).st_size

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from reenact.errors import InputError
+
+_DEEPEST: Final = 200
+_INDENTED: Final = re.compile(rb"^[ \t?:-]*+", re.MULTILINE)
 
 
 def loaded(data: bytes, place: str) -> object:
@@ -19,12 +23,34 @@ def loaded(data: bytes, place: str) -> object:
         hint = "install it: pip install 'reenact[vcr]'"
         raise InputError(place, "a file in YAML needs PyYAML, which is not installed", hint=hint) from None
     try:
+        _check_depth(data, place)
         return cast("object", yaml.load(data, Loader=_loader()))  # noqa: S506 - safe: it builds plain data only
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{place}:{line}", f"this is not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError, AttributeError) as error:
         raise InputError(place, f"this is not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _check_depth(data: bytes, place: str) -> None:
+    """Refuse what is nested so deep that building it would overflow the stack of the library, which is no error there.
+
+    A first look is a bound: a level takes a bracket, or a column before the first word of a line. Only where that is
+    too much are the levels counted, as the parser tells of them.
+    """
+    brackets = data.count(b"[") + data.count(b"{")
+    if brackets + max((match.end() - match.start() for match in _INDENTED.finditer(data)), default=0) <= _DEEPEST:
+        return
+    import yaml
+
+    event: Any
+    depth = 0
+    for event in yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            line = int(event.start_mark.line) + 1
+            raise InputError(f"{place}:{line}", f"this YAML is nested deeper than {_DEEPEST} levels")
 
 
 @cache

@@ -6,8 +6,11 @@ import functools
 import re
 
 _BOM = b"\xef\xbb\xbf"
-_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)"(\s*:)?|[\[\]{}]', re.DOTALL)
-"""A whole string, a key where a colon follows it, or a bracket. Possessive: no backtracking."""
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*+)(?:"(\s*+:)?|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A whole string, a key where a colon follows it, a string that the end cuts off, or a bracket.
+
+Possessive: no backtracking. Without the string that is cut off each quote in it would begin one that is tried in vain.
+"""
 _DEEPEST = 5
 
 
@@ -23,9 +26,15 @@ def skeleton(head: bytes) -> frozenset[str]:
         return frozenset()
     paths: set[bytes] = set()
     above: list[bytes] = []
+    below = 0
+    """How many brackets are open further down, where no path is taken: one for each would grow with their square."""
     at = b""
     for token in _TOKEN.finditer(text):
         match token[0][:1]:
+            case b"{" | b"[" if len(above) > _DEEPEST:
+                below += 1
+            case b"}" | b"]" if below:
+                below -= 1
             case b"{":
                 above.append(at)
             case b"[":
