@@ -43,9 +43,9 @@ def _check_depth(data: bytes, place: str) -> None:
         return
     import yaml
 
-    event: Any
     depth = 0
-    for event in yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    events: Any = yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
