@@ -165,11 +165,14 @@ def _each_by_itself(one: Reader, kind: Descriptor, told: Any) -> list[Any]:
     rejected = _local.rejected
     if rejected is None or not isinstance(told, list):
         return _each(one, told)
+    from google.protobuf.message_factory import GetMessageClass
+
     found: list[Any] = []
+    message_class = GetMessageClass(kind)
     for item in cast("list[Any]", told):
         try:
             made = _each(one, [item])[0]
-            kind._concrete_class(**made)  # noqa: SLF001 - the message's class; a number that does not fit is told here
+            message_class(**made)  # a number that does not fit is told here
         except NoNumberError as error:
             _reject(kind, item, str(error), rejected)
         except ValueError as error:
