@@ -8,35 +8,60 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import in_process
+import warm_python
+
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
+_OURS = ("REENACT_", "OTEL_", "OPENAI_", "PYTHON")
+"""What the caller of the tests may have set for Python or for an agent is none of the tests' business."""
+_STARTS_MANY = frozenset({"--all", "--times"})
 
 
 @dataclass
 class Desk:
-    """A working folder with a store of its own, and the command line."""
+    """A working folder with a store of its own, and the command line.
+
+    A command that only reads runs in this process, one that starts a program in a fork of a warm interpreter, as does
+    the program that it starts. With `cold` each is a new process: where the start is what is tested, or the process.
+    """
 
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
+    cold: bool = False
 
-    def reenact(self, *words: str, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    def reenact(
+        self, *words: str, environ: dict[str, str] | None = None, cold: bool = False
+    ) -> subprocess.CompletedProcess[str]:
         """Run one command."""
-        return self.run([sys.executable, "-m", "reenact", *words], environ)
+        settings, cold = self.settings(environ), cold or self.cold
+        if not cold and in_process.fits(words, settings):
+            return in_process.run(words, self.folder, settings)
+        argv = [sys.executable, "-m", "reenact", *words]
+        if cold:
+            return self.run(argv, environ)
+        warm = {"PYTHONHASHSEED": warm_python.HASH_SEED, **settings}
+        programs = 0 if _STARTS_MANY.intersection(words) else 1
+        return warm_python.run(argv, self.folder, warm, programs=programs) or self.run(argv, environ)
 
     def run(self, argv: list[str], environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run any program here."""
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("REENACT_", "OTEL_", "OPENAI_"))}
-        settings = {**inherited, **self.environ} if environ is None else environ
+        """Run any program here, in a new process."""
         return subprocess.run(
             argv,
             cwd=self.folder,
-            env=settings,
+            env=self.settings(environ),
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=warm_python.LIMIT_S,
             check=False,
             stdin=subprocess.DEVNULL,
         )
+
+    def settings(self, environ: dict[str, str] | None = None) -> dict[str, str]:
+        """Give the environment of a command: `environ`, else the tests' own with what is set here."""
+        if environ is not None:
+            return environ
+        return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)} | self.environ
 
     def bare(self) -> dict[str, str]:
         """Give what `env -i` with an empty home leaves."""

@@ -52,7 +52,7 @@ def url() -> Iterator[str]:
 def alone(sdk: str, peer: str, gone: str, url: str) -> str:
     """What the peer says with no recorder about."""
     with tempfile.TemporaryDirectory() as folder:
-        done = Desk(Path(folder)).run([sys.executable, AGENT, sdk, peer, f"none{gone}", url])
+        done = Desk(Path(folder), cold=True).run([sys.executable, AGENT, sdk, peer, f"none{gone}", url])
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -71,7 +71,7 @@ def llm_records(desk: Desk, *words: str) -> tuple[int, str]:
 def test_one_call_is_one_record_and_nothing_of_the_others_changes(
     tmp_path: Path, url: str, sdk: str, peer: str, order: str, record_property: Callable[[str, object], None]
 ) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, cold=True)
     argv = [AGENT, sdk, peer, order, url]
     done = desk.reenact("run", "--", "python", *argv) if order == "hook" else desk.run([sys.executable, *argv])
     assert done.returncode == 0, done.stderr
@@ -93,7 +93,7 @@ def test_one_call_is_one_record_and_nothing_of_the_others_changes(
 def test_each_may_be_taken_away_before_the_other(
     tmp_path: Path, url: str, sdk: str, peer: str, order: str, gone: str
 ) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, cold=True)
     done = desk.run([sys.executable, AGENT, sdk, peer, f"{order}{gone}", url])
     assert done.returncode == 0, done.stderr
     assert done.stdout == alone(sdk, peer, gone, url)
@@ -105,7 +105,7 @@ def test_each_may_be_taken_away_before_the_other(
 def test_the_application_s_trace_with_ours_and_theirs_reads_as_one_record_a_call(
     tmp_path: Path, url: str, sdk: str, peer: str
 ) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, cold=True)
     done = desk.run([sys.executable, AGENT, sdk, peer, "first", url, "application.otlp"])
     assert done.returncode == 0, done.stderr
     records, _ = llm_records(desk, "application.otlp")
@@ -115,7 +115,7 @@ def test_the_application_s_trace_with_ours_and_theirs_reads_as_one_record_a_call
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_replay_beside_the_others_is_the_same(tmp_path: Path, url: str, sdk: str, peer: str) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, cold=True)
     recorded = desk.reenact("run", "--", "python", AGENT, sdk, peer, "hook", url)
     assert recorded.returncode == 0, recorded.stderr
     replayed = desk.reenact("replay", "last")
@@ -149,7 +149,7 @@ for _ in range(3):
 def test_an_agent_that_exports_its_own_spans_is_recorded_whole_and_replays(
     tmp_path: Path, url: str, backend: tuple[str, list[int]]
 ) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, cold=True)
     name = desk.write("exporting.py", EXPORTING)
     address, posts = backend
     recorded = desk.reenact("run", "--", "python", name, url, f"{address}/v1/traces")

@@ -231,7 +231,7 @@ if sys.argv[3:]:
     ids=["credentials by the salt of the trace", "all by a key"],
 )
 def test_a_trace_of_another_s_that_was_redacted_replays(tmp_path: Path, key: str, kinds: tuple[str, ...]) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, cold=True)
     desk.environ |= {"REENACT_REDACTION_KEY": key} if key else {}
     name = desk.write("agent.py", AGENT)
     said = f"I am {' of '.join(KINDS[kind]('prompt') for kind in kinds)}, who are you?"

@@ -153,6 +153,8 @@ def _import(names: Sequence[str]) -> None:
     for name in ("reenact.bootstrap.start", "reenact.pipeline.joining", *names):
         with suppress(Exception):
             importlib.import_module(name)
+    with suppress(Exception):
+        importlib.import_module("reenact.redact.leaves").compile_patterns()
 
 
 def _is_alone() -> bool:

@@ -75,7 +75,9 @@ def _warm() -> None:
     from reenact.contracts.integration import Integration
     from reenact.contracts.shape import Shape
     from reenact.discover import members
+    from reenact.redact.leaves import compile_patterns
 
+    compile_patterns()
     for family, kind in (
         ("dialects", Dialect),
         ("formats", Format),
@@ -156,11 +158,15 @@ def _main(argv: Sequence[str]) -> int:
     from reenact.bootstrap.start import start
 
     sys.orig_argv = list(argv)
-    words = list(argv[1:])
     main = types.ModuleType("__main__")
     main.__dict__.update(__builtins__=__builtins__, __annotations__={})
     sys.modules["__main__"] = main
     start()  # what the start-up hook does before the program's first line
+    return _run_main(main, list(argv[1:]))
+
+
+def _run_main(main: types.ModuleType, words: list[str]) -> int:
+    """Run a script, `-m MODULE` or `-c CODE`, `words` being its command line, in `main`; give its exit code."""
     try:
         if words[0] == "-m":
             sys.path.insert(0, str(Path.cwd()))
