@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 _OURS = ("REENACT_", "OTEL_", "OPENAI_", "PYTHON")
 """What the caller of the tests may have set for Python or for an agent is none of the tests' business."""
-_STARTS_MANY = frozenset({"--all", "--times"})
+_PROGRAMS = {"--all": (6, 6, 6), "--repeat": (0,) * 6, "fuzz": (0,) * 10, "promote": (0, 0), "collect": ()}
+"""How many programs a command may start as forks, and how many each of them may."""
 
 
 @dataclass
@@ -40,9 +41,8 @@ class Desk:
         argv = [sys.executable, "-m", "reenact", *words]
         if cold:
             return self.run(argv, environ)
-        warm = {"PYTHONHASHSEED": warm_python.HASH_SEED, **settings}
-        programs = 0 if _STARTS_MANY.intersection(words) else 1
-        return warm_python.run(argv, self.folder, warm, programs=programs) or self.run(argv, environ)
+        programs = next((number for word, number in _PROGRAMS.items() if word in words), (0,))
+        return warm_python.completed(argv, self.folder, settings, programs=programs)
 
     def run(self, argv: list[str], environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run any program here, in a new process."""

@@ -25,7 +25,7 @@ from pathlib import Path
 from reenact import __main__ as program
 from reenact.cli.main import main
 
-STARTING = frozenset({"run", "replay", "fork", "fuzz", "collect", "demo"})
+STARTING = frozenset({"run", "replay", "fork", "fuzz", "promote", "collect", "demo"})
 """Commands that start programs, or stay: they are processes. All others read, and end."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _LIBRARIES = tuple(sysconfig.get_paths().values())

@@ -13,6 +13,7 @@ LD_PRELOAD names) and all that a program starts by itself is started from nothin
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import inspect
 import json
@@ -38,18 +39,25 @@ HASH_SEED = "0"
 LIMIT_S = 110.0
 _MOST = 8 << 20
 _SERVERS = 3
+_FILES = 16
 _AFTER_THE_START = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"})
 _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
-_LIBRARIES = ("httpx", "httpx2", "openai", "anthropic", "pydantic", "yaml")
+_LIBRARIES = ("httpx", "httpx2", "openai", "anthropic", "pydantic", "yaml", "fastapi", "uvicorn", "flask")
 _NEVER = ("reenact.bootstrap.sitecustomize", "reenact.pytest_plugin", "reenact.instrumentor", "reenact.__main__")
 
 
 def run(
-    argv: Sequence[str], cwd: Path, environ: Mapping[str, str], *, programs: int = 1
+    argv: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    programs: Sequence[int] = (0,),
+    limit_s: float = LIMIT_S,
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run a Python program in a fork, its first `programs` Python children too; None where it must start from nothing.
+    """Run a Python program in a fork; None where it must start from nothing.
 
-    Raises `subprocess.TimeoutExpired` where it does not end.
+    `programs` has a number for each Python program that it may start as a fork: how many that one may start so. Raises
+    `subprocess.TimeoutExpired` where it does not end.
     """
     if not _fits(argv, environ) or not _free.acquire(blocking=False):
         return None
@@ -58,15 +66,34 @@ def run(
         if server is None:
             return None
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open("rb") as nothing:
-            request = {"argv": [*argv], "cwd": str(cwd), "environ": dict(environ), "programs": programs}
+            request = {"argv": [*argv], "cwd": str(cwd), "environ": dict(environ), "programs": [*programs]}
             server.send(request, [nothing.fileno(), out.fileno(), err.fileno()])
-            code = server.ended(argv)
+            code = server.ended(argv, limit_s)
             out.seek(0)
             err.seek(0)
             said = [stream.read().decode().replace("\r\n", "\n") for stream in (out, err)]
         return subprocess.CompletedProcess([*argv], code, *said)
     finally:
         _free.release()
+
+
+def completed(
+    argv: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    programs: Sequence[int] = (0,),
+    limit_s: float = LIMIT_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program: in a fork, as `run`, where it may be one, else in a new process."""
+    seeded = {"PYTHONHASHSEED": HASH_SEED, **environ}
+    done = run(argv, cwd, seeded, programs=programs, limit_s=limit_s)
+    if done is not None:
+        return done
+    null = subprocess.DEVNULL
+    return subprocess.run(
+        [*argv], cwd=cwd, env=dict(environ), stdin=null, capture_output=True, text=True, timeout=limit_s, check=False
+    )
 
 
 def close() -> None:
@@ -119,9 +146,9 @@ class _Server:
         """Have a program run."""
         _send(self._connection, request, files)
 
-    def ended(self, argv: Sequence[str]) -> int:
+    def ended(self, argv: Sequence[str], limit_s: float) -> int:
         """Wait for the program, and give its exit code."""
-        self._connection.settimeout(LIMIT_S)
+        self._connection.settimeout(limit_s)
         begun: dict[str, Any] = {}
         try:
             begun = json.loads(self._answers.readline())
@@ -131,7 +158,7 @@ class _Server:
                 os.kill(begun["pid"], 9)
             self._process.kill()
             if isinstance(error, TimeoutError):
-                raise subprocess.TimeoutExpired([*argv], LIMIT_S) from None
+                raise subprocess.TimeoutExpired([*argv], limit_s) from None
             raise
 
     def is_gone(self) -> bool:
@@ -171,7 +198,7 @@ def _send(connection: socket.socket, request: Mapping[str, Any], files: Sequence
 
 
 def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    data, files, _, _ = socket.recv_fds(connection, _MOST, 3)
+    data, files, _, _ = socket.recv_fds(connection, _MOST, _FILES)
     while data and not data.endswith(b"\n"):
         data += connection.recv(_MOST)
     return (json.loads(data), files) if data else None
@@ -194,8 +221,7 @@ def serve(connection: socket.socket) -> None:
         copy = os.fork()
         if copy == 0:
             connection.close()
-            spares = [_Spare() for _ in range(request["programs"])]
-            _lend(spares)
+            _lend([_Spare(number) for number in request["programs"]])
             _be(request, files)
         for file in files:
             os.close(file)
@@ -224,42 +250,57 @@ def _import() -> None:
 class _Spare:
     """A fork that waits to be a program: a child of the command, and nothing of what the command did is in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, programs: int) -> None:
+        """Fork; it may start so many programs as forks itself."""
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
-            ours.close()
+            for connection in (ours, *_connections):
+                connection.close()  # else the others would wait for this one to end, too
+            _connections.clear()
             asked = _received(theirs)
             theirs.close()
             if asked is None:
                 os._exit(0)
+            if asked[0]["session"]:
+                os.setsid()
+            _lend([_Spare(0) for _ in range(programs)])
             _be(*asked)
         theirs.close()
+        _connections.append(ours)
         self._connection = ours
 
-    def become(self, argv: Sequence[str], cwd: str, environ: Mapping[str, str], files: Sequence[int]) -> int:
+    def become(self, request: Mapping[str, Any], files: Sequence[int]) -> int:
         """Have it be a program, and give its process id."""
-        _send(self._connection, {"argv": [*argv], "cwd": cwd, "environ": dict(environ)}, files)
+        _send(self._connection, request, files)
         self._connection.close()
         return self.pid
 
 
+_connections: list[socket.socket] = []
+"""Where the spares of this process wait."""
+
+
 def _lend(spares: list[_Spare]) -> None:
     """Have `subprocess` take a spare for a program that need not start from nothing."""
+    if not spares:
+        return
     original: Any = subprocess.Popen._execute_child
     form = inspect.signature(original)
 
     def execute_child(process: Any, *given: Any) -> None:
         how = form.bind(process, *given).arguments
-        args, cwd, environ = how["args"], os.fspath(how["cwd"] or Path.cwd()), how["env"] or os.environ
-        plain = not (how["shell"] or how["pass_fds"] or how["preexec_fn"] or how["executable"])
-        plain = plain and not how["start_new_session"] and isinstance(args, list) and Path(cwd).is_dir()
+        args, cwd, environ = how["args"], str(Path(how["cwd"] or ".").absolute()), how["env"] or os.environ
+        plain = not (how["shell"] or how["preexec_fn"] or how["executable"] or how["process_group"] != -1)
+        plain = plain and isinstance(args, list) and Path(cwd).is_dir()
         if not (spares and plain and _fits(args, environ) and _settled(environ) == _settled(_STARTED)):
             original(process, *given)
             return
         ends = [how["p2cread"], how["c2pwrite"], how["errwrite"]]
         files = [number if end == -1 else end for number, end in enumerate(ends)]
-        process.pid = spares.pop().become(args, cwd, environ, files)
+        passed = [*how["pass_fds"]]
+        request = {"argv": args, "cwd": cwd, "environ": dict(environ), "files": [0, 1, 2, *passed]}
+        process.pid = spares.pop().become({**request, "session": how["start_new_session"]}, [*files, *passed])
         process._child_created = True
         process._close_pipe_fds(*(how[name] for name in _PIPES))
 
@@ -276,9 +317,12 @@ def _be(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
 
     code = 70
     try:
-        for number, file in enumerate(files):
-            os.dup2(file, number)
+        numbers = request.get("files", range(3))
+        apart = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 100) for file in files]  # out of the way of `numbers`
         for file in files:
+            os.close(file)
+        for file, number in zip(apart, numbers, strict=True):
+            os.dup2(file, number)
             os.close(file)
         argv, environ = request["argv"], request["environ"]
         os.environ.clear()
@@ -294,6 +338,8 @@ def _be(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         main = types.ModuleType("__main__")
         main.__dict__.update(__builtins__=__builtins__, __annotations__={})
         sys.modules["__main__"] = main
+        if argv[1] == "-m" and not hasattr(sys.modules.get(argv[2]), "__path__"):
+            sys.modules.pop(argv[2], None)  # it is the program: nobody has imported it yet
         site.execsitecustomize()
         code = nursery._run_main(main, argv[1:])
     except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from click.testing import CliRunner
 
-from canaries.recorded import HERE, Left, environment
+from canaries.recorded import HERE, Left, environment, run_agent
 from canaries.searching import Search
 from reenact.cli.main import reenact as command_line
 
@@ -71,15 +70,8 @@ def everything(left: Left, search: Search, runs: Iterable[str]) -> None:
 
 def again(left: Left, search: Search, words: Sequence[str], plan: Path, *, off: bool) -> str:
     """Replay or fork with another plan, in which each canary is another one, and search what is said and written."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "reenact", *words, "--", sys.executable, str(HERE / "agent.py"), str(plan)],
-        cwd=left.folder / "work",
-        env=environment(left.folder, off=off),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    agent = [sys.executable, str(HERE / "agent.py"), str(plan)]
+    ran = run_agent([*words, "--", *agent], left.folder, environment(left.folder, off=off))
     where = f"reenact {words[0]}{' --json' if '--json' in words else ''}"
     search.text(ran.stdout + ran.stderr, where)
     search.folder(left.folder / "store", "store")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from canaries import commands, recorded, table
 from canaries.promises import not_promised
@@ -115,16 +112,12 @@ def recorded_process(folder: Path, rows: Sequence[Row], *, off: bool) -> Left:
 
 
 def everything(folder: Path, parts: Sequence[Part], off: Sequence[Part], *, looked_at: int = 0) -> Matrix:
-    """Record all parts, two processes at a time; those of `off` with redaction off."""
+    """Record all parts, one after the other; those of `off` with redaction off."""
     matrix = Matrix()
-    jobs: list[tuple[bool, Any]] = []
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        for without, some in ((False, parts), (True, off)):
-            for part in some:
-                where, looks = folder / f"{len(jobs)}", 0 if without else looked_at
-                jobs.append((without, pool.submit(recorded_part, where, part, off=without, looked_at=looks)))
-        for without, job in jobs:
-            matrix.add(job.result(), off=without)
+    jobs = [(False, part) for part in parts] + [(True, part) for part in off]
+    for number, (without, part) in enumerate(jobs):
+        looks = 0 if without else looked_at
+        matrix.add(recorded_part(folder / str(number), part, off=without, looked_at=looks), off=without)
     return matrix
 
 

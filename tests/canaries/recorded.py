@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
+import warm_python
 from canaries.agent import PATHS, SERVED
 from canaries.encodings import BY_NAME, ENCODINGS, Encoding
 from canaries.searching import Cell, Search, Searched
@@ -184,6 +185,13 @@ def of_process(rows: Sequence[Row], environ: dict[str, str]) -> tuple[list[Cell]
     return cells, words
 
 
+def run_agent(words: Sequence[str], folder: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command that starts the agent, in the folder's `work`: both are forks of a warm interpreter."""
+    work, argv = folder / "work", [sys.executable, "-m", "reenact", *words]
+    work.mkdir(exist_ok=True)
+    return warm_python.completed(argv, work, environ, limit_s=600)
+
+
 def record(
     folder: Path,
     cells: list[Cell],
@@ -210,18 +218,8 @@ def record(
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": plain.url,
             "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
         }
-        command = [sys.executable, "-m", "reenact", "run", "--", sys.executable, str(HERE / "agent.py")]
-        work = folder / "work"
-        work.mkdir(exist_ok=True)
-        ran = subprocess.run(
-            [*command, str(folder / "plan.json"), *words],
-            cwd=work,
-            env=told,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        agent = [sys.executable, str(HERE / "agent.py"), str(folder / "plan.json")]
+        ran = run_agent(["run", "--", *agent, *words], folder, told)
     assert ran.returncode == (0 if not plan.get("dies") else 137), ran.stderr[-3000:]
     left = Left(cells, search.result, json.loads((folder / "report.json").read_text()), folder, ran.stderr, world.seen)
     for receiver, name in ((proto, "OTLP/HTTP, gzip"), (plain, "OTLP/HTTP"), (grpc, "OTLP/gRPC")):

@@ -73,7 +73,7 @@ def test_nothing_that_is_promised_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_encoding_on_every_path(name: str, tmp_path: Path) -> None:
     thorough = name in THOROUGH
@@ -85,7 +85,7 @@ def test_every_encoding_on_every_path(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", STREAMED)
 def test_every_class_cut_at_every_place_of_a_stream(kind: str, tmp_path: Path) -> None:
     part = Part(streams=[(name, kind, "plain") for name in CLASSES])
@@ -93,7 +93,7 @@ def test_every_class_cut_at_every_place_of_a_stream(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["chat text", "as it stands"])
 def test_every_encoding_cut_at_every_place_of_a_stream(kind: str, tmp_path: Path) -> None:
     some = [PROMISED[at::6] for at in range(6)]
@@ -102,7 +102,7 @@ def test_every_encoding_cut_at_every_place_of_a_stream(kind: str, tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_process_that_is_killed_inside_a_value(tmp_path: Path) -> None:
     part = Part(deaths=[(name, "plain") for name in CLASSES])
     _held(everything(tmp_path, [part], [part]))

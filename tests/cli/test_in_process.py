@@ -25,7 +25,6 @@ SPOKEN = {
     "step": ["step", TRACE],
     "check": ["check", TRACE, "--assert", "called lookup_order"],
     "diff": ["diff", TRACE, TRACE],
-    "promote": ["promote", TRACE],
     "doctor": ["doctor", TRACE, "--json"],
     "cold": ["cold", TRACE],
     "incident": ["incident", TRACE, "-o", "page.html"],

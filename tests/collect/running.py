@@ -38,7 +38,7 @@ class Running:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
     def post(
         self, body: bytes, path: str = "/v1/traces", timeout: float = 30, **headers: str
@@ -51,7 +51,7 @@ class Running:
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
 
     def get(self, path: str) -> tuple[int, bytes]:
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=30)) as connection:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=60)) as connection:
             connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read()
@@ -141,7 +141,7 @@ class Load:
             body, ids = request(rng)
             while not self.giving_up.is_set():
                 try:
-                    connection = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+                    connection = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
                     connection.request("POST", "/v1/traces", body, {"content-type": PROTOBUF})
                     answer = connection.getresponse()
                     answer.read()

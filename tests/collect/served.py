@@ -59,7 +59,7 @@ def served(folder: Path, **given: Any) -> Generator[Served]:
     loops: list[asyncio.AbstractEventLoop] = []
     thread = threading.Thread(target=asyncio.run, args=(run(),))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield found[0]
     finally:

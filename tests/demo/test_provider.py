@@ -161,14 +161,14 @@ def test_errors_are_the_sdks_own(stand_in: StandIn) -> None:
     for headers, status in (({}, 401), ({"Authorization": "Bearer any"}, 400)):
         request = urllib.request.Request(f"{stand_in.base_url}/chat/completions", b"[1", headers)
         with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(request, timeout=5)
+            urllib.request.urlopen(request, timeout=60)
         assert caught.value.code == status
         assert json.loads(caught.value.read())["error"]["type"] == "invalid_request_error"
         caught.value.close()
 
 
 def test_one_connection_serves_many_requests_and_says_what_it_is(stand_in: StandIn) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", int(stand_in.origin.rpartition(":")[2]), timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", int(stand_in.origin.rpartition(":")[2]), timeout=60)
     connection.connect()
     socket = connection.sock
     for stream in (True, False, True):
@@ -220,7 +220,7 @@ def test_embeddings_are_near_where_words_are_shared_and_never_quite_equal(client
 @pytest.mark.parametrize(("slip", "status"), [(0.0, 200), (1.0, 429)])
 def test_the_pricing_service_answers_whole_or_with_half_a_body(slip: float, status: int) -> None:
     with StandIn(slip=slip) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", int(server.origin.rpartition(":")[2]), timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", int(server.origin.rpartition(":")[2]), timeout=60)
         connection.request("GET", "/pricing/quote?sku=KETTLE-2L")
         reply = connection.getresponse()
         body = reply.read().decode()
@@ -311,7 +311,7 @@ def test_by_itself_it_prints_its_base_url_and_stops_when_interrupted() -> None:
         base_url = process.stdout.readline().strip()
         reply = openai.OpenAI(base_url=base_url, api_key="any").embeddings.create(model="any", input="x")
         process.send_signal(2)
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=60)
     assert len(reply.data[0].embedding) == 256
     assert process.returncode == 0
     assert "1 requests (0 refused)" in said

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -15,7 +14,7 @@ from reenact.export.sender import Sender
 from reenact.values.span import SpanRecord
 
 SPANS = [span(number) for number in range(1, 9)]
-QUICK = Patience(total_s=2.0, first_pause_s=0.01, longest_pause_s=0.05)
+QUICK = Patience(total_s=60.0, first_pause_s=0.01, longest_pause_s=0.05)
 
 
 def delivered(receiver: Receiver, spans: Sequence[SpanRecord] = SPANS, patience: Patience = QUICK) -> Report:
@@ -66,18 +65,26 @@ def test_a_backend_that_comes_back_gets_everything(receiver: Receiver) -> None:
     assert len(receiver.requests) == 4
 
 
+def waiting_for_nothing(receiver: Receiver) -> tuple[Delivery, list[float]]:
+    """Deliver without waiting; give the delivery, and for how many seconds it would have waited each time."""
+    delivery, pauses = Delivery(OtlpHttpSender(HttpTarget(url=receiver.url)), SPANS, QUICK), list[float]()
+    delivery._given_up.wait = lambda pause=None: pauses.append(pause) or False  # type: ignore[method-assign,func-returns-value]
+    delivery.run()
+    return delivery, pauses
+
+
 def test_a_backend_that_asks_for_time_gets_it(receiver: Receiver) -> None:
-    receiver.behave = lambda state, _: (429, {"Retry-After": "1"}, b"") if not state.requests else ACCEPTED
-    began = time.monotonic()
-    assert delivered(receiver).complete
-    assert time.monotonic() - began >= 1
+    receiver.behave = lambda state, _: (429, {"Retry-After": "7"}, b"") if not state.requests else ACCEPTED
+    delivery, pauses = waiting_for_nothing(receiver)
+    assert delivery.report().complete
+    assert pauses == [7]
 
 
 def test_a_backend_that_asks_for_more_time_than_there_is_leaves_the_spans(receiver: Receiver) -> None:
     receiver.behave = lambda *_: (503, {"Retry-After": "3600"}, b"")
-    began = time.monotonic()
-    report = delivered(receiver)
-    assert time.monotonic() - began < 1
+    delivery, pauses = waiting_for_nothing(receiver)
+    report = delivery.report()
+    assert pauses == []
     assert report.left == tuple(SPANS)
     assert report.undelivered == 8
     assert "left alone for 3.6e+03 s" in report.reasons[1]
@@ -85,9 +92,7 @@ def test_a_backend_that_asks_for_more_time_than_there_is_leaves_the_spans(receiv
 
 def test_patience_ends(receiver: Receiver) -> None:
     receiver.behave = lambda *_: (503, {}, b"")
-    began = time.monotonic()
-    report = delivered(receiver, patience=Patience(total_s=0.3, first_pause_s=0.02, longest_pause_s=0.05))
-    assert time.monotonic() - began < 1
+    report = delivered(receiver, patience=Patience(total_s=1.0, first_pause_s=0.02, longest_pause_s=0.05))
     assert report.undelivered == 8
     assert len(receiver.requests) > 3
     assert "given up" in report.reasons[-1]
@@ -121,34 +126,29 @@ class _Stuck:
 
     def send(self, spans: Sequence[SpanRecord], within_s: float | None = None) -> Outcome:
         del within_s
-        self.let_go.wait(10)
+        self.let_go.wait()
         return Delivered(count=len(spans))
 
     def close(self) -> None:
-        self.let_go.wait(10)
+        self.let_go.wait()
 
 
 def test_a_backend_that_hangs_holds_up_no_other(receiver: Receiver) -> None:
+    """It hangs for ever: what comes after it in this test is done although it does."""
     stuck = _Stuck()
-    times: list[float] = []
-    began = time.monotonic()
-    receiver.behave = lambda *_: times.append(time.monotonic() - began) or ACCEPTED  # type: ignore[func-returns-value]
     senders: list[Sender] = [stuck, OtlpHttpSender(HttpTarget(url=receiver.url))]
-    fanout = FanOut(senders, Patience(total_s=0.5))
+    fanout = FanOut(senders, Patience(total_s=2.0))
     hanging, well = fanout.deliver(SPANS)
-    assert time.monotonic() - began < 2
-    assert times[0] < 0.5
     assert well.complete
     assert hanging.left == tuple(SPANS)
-    assert hanging.reasons == ("no answer within 0.5 s",)
+    assert hanging.reasons == ("no answer within 2 s",)
     fanout.close()
-    assert time.monotonic() - began < 4
     stuck.let_go.set()
 
 
 def test_dead_and_living_backends_are_reported_apart(receiver: Receiver) -> None:
     dead = OtlpHttpSender(HttpTarget(url="http://127.0.0.1:9/v1/traces"))
-    reports = FanOut([dead, OtlpHttpSender(HttpTarget(url=receiver.url))], Patience(total_s=0.4)).deliver(SPANS)
+    reports = FanOut([dead, OtlpHttpSender(HttpTarget(url=receiver.url))], Patience(total_s=2.0)).deliver(SPANS)
     assert [(report.sent, report.undelivered) for report in reports] == [(0, 8), (8, 0)]
     assert receiver.names == [each.name for each in SPANS]
 

@@ -187,8 +187,10 @@ def template(arm: str) -> None:
         importlib.import_module(name)
     from reenact.contracts.integration import Integration
     from reenact.discover import members
+    from reenact.redact.leaves import compile_patterns
 
     members("integrations", Integration)
+    compile_patterns()
     _ = _client().chat.completions
     warm = False
     for line in iter(sys.stdin.readline, ""):

@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+import in_process
+import warm_python
 from reenact.pipeline.catalog import runs_of
 from reenact.pipeline.drain import leftovers
 from reenact.pipeline.status import status_of
@@ -95,10 +97,15 @@ def _most_resident(pid: int) -> int:
     return 0
 
 
+def sent(store: Path, load: tuple[int, int], environ: Mapping[str, str]) -> None:
+    """Have the same agent send, and leave out how it went."""
+    argv = [sys.executable, str(_HERE / "sending.py"), *map(str, load), str(store)]
+    done = warm_python.completed(argv, _HERE, environ, programs=())
+    assert done.returncode == 0, done.stderr
+
+
 def command(*words: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "reenact", *words], env=environ, text=True, capture_output=True, check=False, timeout=280
-    )
+    return in_process.run(words, Path.cwd(), environ)
 
 
 def account(store: Path, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -160,9 +167,9 @@ _OF_HTTP_ALONE = {"302", "200 HTML"}
 
 
 def held_together(
-    tmp_path: Path, kind: str, name: str, load: tuple[int, int], further: Mapping[str, str]
+    tmp_path: Path, kind: str, name: str, load: tuple[int, int], further: Mapping[str, str], *, measured: bool = True
 ) -> tuple[str, Ended]:
-    """Do a row, check it, and give a line of the table with how the agent went."""
+    """Do a row, check it, and give a line of the table with how the agent went, where that is measured."""
     row, created, store, folder = _ROWS[name], load[0] + 1, tmp_path / "store", tmp_path / "collector"
     if row.behaviour == "413" and load == _MANY:
         row = replace(row, number=10 * row.number)
@@ -174,7 +181,9 @@ def held_together(
         else:
             address = nobody(kind)
         environ = environment(REENACT_EXPORT=address, **further)
-        ended = agent(store, load, environ)
+        ended = agent(store, load, environ) if measured else Ended(0.0, 0, "")
+        if not measured:
+            sent(store, load, environ)
         between = account(store, environ)
         assert between["created"] == created
         if row.settled:
@@ -304,15 +313,21 @@ _IN_SHORT = ("refused", "400", "413 over n bytes", "302", "partial_success", "ha
 
 
 @pytest.mark.parametrize("name", _IN_SHORT)
-def test_no_collector_costs_a_span(tmp_path: Path, name: str, alone_s: float) -> None:
-    line, ended = held_together(tmp_path, "http", name, _FEW, _SMALL_BATCHES)
-    assert ended.exit_s - alone_s <= bound_s(), line
+def test_no_collector_costs_a_span(tmp_path: Path, name: str) -> None:
+    held_together(tmp_path, "http", name, _FEW, _SMALL_BATCHES, measured=False)
 
 
 @pytest.mark.parametrize("name", ["413 over n bytes", "quota"])
-def test_no_collector_costs_a_span_over_grpc(tmp_path: Path, name: str, alone_s: float) -> None:
+def test_no_collector_costs_a_span_over_grpc(tmp_path: Path, name: str) -> None:
     pytest.importorskip("grpc", reason="grpcio is not installed")
-    line, ended = held_together(tmp_path, "grpc", name, _FEW, _SMALL_BATCHES)
+    held_together(tmp_path, "grpc", name, _FEW, _SMALL_BATCHES, measured=False)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+@pytest.mark.parametrize("name", [name for name in _ROWS if name not in _OF_HTTP_ALONE])
+def test_no_collector_keeps_an_agent_from_its_end(tmp_path: Path, kind: str, name: str, alone_s: float) -> None:
+    line, ended = held_together(tmp_path, kind, name, _FEW, _SMALL_BATCHES)
     assert ended.exit_s - alone_s <= bound_s(), line
 
 
@@ -325,7 +340,6 @@ def test_no_collector_costs_a_span_of_many(
     line, ended = held_together(tmp_path, "http", name, _MANY, {})
     with capsys.disabled():
         print(f"\n{line}   alone: {alone.exit_s:.2f} s, {alone.rss_mb} MB")  # noqa: T201 - figures
-    assert ended.exit_s - alone.exit_s <= bound_s(), line
     assert ended.rss_mb - alone.rss_mb <= 100, "memory is bounded, however the backend is"
 
 

@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import warm_python
 from reenact.graph.verdict import judge
 from reenact.pipeline.recovering import Recovered, recover
 from reenact.stores.directory import DirectoryStore
@@ -29,14 +31,20 @@ def live(store: Path | None, *arguments: str, **environ: str) -> subprocess.Comp
     if store is not None:
         plain |= {"REENACT_RECORD": "1", "REENACT_STORE": str(store), "PYTHONPATH": str(BOOTSTRAP)}
     command = [sys.executable, str(HERE / "filling.py"), *arguments]
-    return subprocess.run(command, env=plain | environ, capture_output=True, text=True, check=False)
+    return warm_python.completed(command, HERE, plain | environ, programs=())
+
+
+@cache
+def alone() -> subprocess.CompletedProcess[str]:
+    """Give what the agent does when nothing records it."""
+    done = live(None)
+    assert done.returncode == 5
+    return done
 
 
 def undisturbed(done: subprocess.CompletedProcess[str]) -> str:
     """See that the agent did what it does alone, and give what was told on stderr."""
-    alone = live(None)
-    assert alone.returncode == 5
-    assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout), done.stderr
+    assert (done.returncode, done.stdout) == (alone().returncode, alone().stdout), done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
 

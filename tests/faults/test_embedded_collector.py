@@ -34,6 +34,13 @@ def stored(store: Path) -> Counter[bytes]:
     return found
 
 
+def acknowledging(load: Load, spans: int) -> None:
+    """Wait until so many spans more are acknowledged."""
+    before, end = len(load.acknowledged), time.monotonic() + 100
+    while len(load.acknowledged) < before + spans and time.monotonic() < end:
+        time.sleep(0.005)
+
+
 def killed_under_load(folder: Path, deaths: int) -> dict[str, int]:
     """Kill a collector so often while clients send, and say what became of what it had acknowledged."""
     rng = random.Random(7)
@@ -43,6 +50,7 @@ def killed_under_load(folder: Path, deaths: int) -> dict[str, int]:
     load.start()
     try:
         for _ in range(deaths):
+            acknowledging(load, 25)
             time.sleep(rng.uniform(0.03, 0.4))
             running.kill()
             running = start(folder, *options)

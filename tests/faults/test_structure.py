@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import warm_python
 from reenact.pipeline.recovering import recover
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import FunctionCall
@@ -44,7 +44,7 @@ def test_every_call_hangs_where_it_was_made(tmp_path: Path, name: str, shown: bo
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("REENACT_", "OTEL_"))}
     environ |= {"REENACT_RECORD": "1", "REENACT_STORE": str(tmp_path / "store"), "PYTHONPATH": str(BOOTSTRAP)}
     command = [sys.executable, str(PROGRAM), name, *(["shown"] if shown else [])]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100, check=False)
+    done = warm_python.completed(command, tmp_path, environ, programs=())
     assert (done.returncode, done.stdout.replace("done\n", "")) == (0, ""), done.stderr
     for wrong in ("detach context", "reenact:", "Failed", "Traceback"):
         assert wrong not in done.stderr, done.stderr

@@ -60,7 +60,7 @@ class Service:
         """Send `reenact run` a signal, and give the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-            self.said = self.process.communicate(timeout=30)[1]
+            self.said = self.process.communicate(timeout=100)[1]
         return self.process.returncode
 
 
@@ -85,7 +85,7 @@ def serving(desk: Desk, *argv: str, environ: dict[str, str] | None = None, recor
         )
     service = Service(f"http://127.0.0.1:{port}", process)
     try:
-        for _ in range(200):
+        for _ in range(1200):
             try:
                 httpx.get(f"{service.url}/health")
                 break
@@ -225,7 +225,11 @@ def dies():
 
 
 @pytest.mark.parametrize(
-    "argv", ["small:app", pytest.param("small:make --factory", marks=pytest.mark.slow), "small:app --workers 2"]
+    "argv",
+    [
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("small:app", "small:make --factory")),
+        "small:app --workers 2",
+    ],
 )
 def test_start_up_chance_and_failures_come_again(desk: Desk, argv: str) -> None:
     desk.write("small.py", SMALL)
@@ -253,7 +257,7 @@ def test_a_killed_worker_leaves_its_run_behind(desk: Desk) -> None:
     ) as service:
         with pytest.raises(httpx.TransportError):
             httpx.get(f"{service.url}/dies")
-        for _ in range(100):  # the master starts another worker
+        for _ in range(600):  # the master starts another worker
             try:
                 httpx.get(f"{service.url}/work?name=tea")
                 break

@@ -130,7 +130,7 @@ def test_keys_walk_forward_and_back(desk: Desk) -> None:
     assert "next step" in terminal.type("h\n")
     assert "no step says that" in terminal.type("/this is said nowhere\n")
     os.write(terminal.master, b"q\n")
-    assert terminal.process.wait(30) == 0
+    assert terminal.process.wait(100) == 0
 
 
 def test_a_hostile_payload_cannot_act_on_the_terminal(desk: Desk, inside: Inside) -> None:
@@ -148,4 +148,4 @@ def test_a_hostile_payload_cannot_act_on_the_terminal(desk: Desk, inside: Inside
     assert "evil" in seen
     assert not re.search("\x1b\\]|\x1b\\[2J|\x9b|\u202e", seen)
     os.write(terminal.master, b"q\n")
-    assert terminal.process.wait(30) == 0
+    assert terminal.process.wait(100) == 0

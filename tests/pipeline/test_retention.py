@@ -183,13 +183,14 @@ def test_beside_a_collector_a_run_is_left_alone_until_it_is_settled_and_judged(t
     store = filled(tmp_path, body(1, days=9), body(2, days=9), body(3, days=9))
     late(store, 1)
     late(store, 2)
-    beside = replace(plain(1), settled_s=0.3)  # type: ignore[type-var]
-    assert prune(store, beside).deleted == [], "something came in of each a moment ago"  # type: ignore[arg-type]
-    time.sleep(0.4)
+    hour = replace(plain(1), settled_s=3600)  # type: ignore[type-var]
+    assert prune(store, hour).deleted == [], "something came in of each within the hour"  # type: ignore[arg-type]
+    beside = replace(plain(1), settled_s=0.01)  # type: ignore[type-var]
+    time.sleep(0.02)
     assert prune(store, beside).deleted == ["03" * 16], "of the others nobody knows yet how they ended"  # type: ignore[arg-type]
     note_taken_in(store, 30)
     compacted(store, 0)
-    time.sleep(0.4)
+    time.sleep(0.02)
     assert sorted(prune(store, beside).deleted) == ["01" * 16, "02" * 16]  # type: ignore[arg-type]
 
 

@@ -208,7 +208,7 @@ def test_a_call_in_the_middle_of_a_write_is_written_too(tmp_path: Path, monkeypa
     monkeypatch.setattr(os, "write", interrupted)
     thread = threading.Thread(target=journal.write, args=(begin(1, None),), daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     journal.shutdown()
     spans = list(FORMAT.decode(journal.path.open("rb"), journal.path))

@@ -76,13 +76,13 @@ def test_a_call_on_a_stray_thread_is_the_only_open_unit_s(held: Held) -> None:
 
     def listen() -> None:
         ready.set()
-        asked.wait(5)
+        asked.wait(60)
         look_up("tea")
 
     def work() -> None:
         thread = threading.Thread(target=listen)  # started outside of the unit, as a worker for a queue is
         thread.start()
-        ready.wait(5)
+        ready.wait(60)
         with reenact.run("unit"):
             asked.set()
             thread.join()

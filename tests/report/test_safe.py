@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
@@ -73,10 +72,9 @@ def test_whatever_a_line_holds_only_our_own_colours_reach_the_terminal(texts: li
 
 
 def test_unending_sequences_cost_no_more_than_their_length() -> None:
-    began = time.perf_counter()
-    clean("\x1b]" * 50_000)
-    clean("\x1b[" + "0" * 200_000)
-    assert time.perf_counter() - began < 5
+    """Were it their square, a million of them would take hours."""
+    assert "\x1b" not in clean("\x1b]" * 1_000_000)
+    assert "\x1b" not in clean("\x1b[" + "0" * 2_000_000)
 
 
 @given(st.text(st.characters(exclude_categories=["C"]), max_size=60), st.integers(1, 40))

@@ -112,7 +112,7 @@ def send_alone(folder: Path, number: int, ready: object, go: object) -> None:
     with Outbox(folder).sending(number) as alone:
         assert alone
         ready.set()  # type: ignore[attr-defined]
-        go.wait(20)  # type: ignore[attr-defined]
+        go.wait(60)  # type: ignore[attr-defined]
 
 
 def test_one_process_sends_to_a_backend_at_a_time_and_a_killed_one_makes_way(outbox: Outbox) -> None:

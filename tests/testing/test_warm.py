@@ -114,7 +114,7 @@ def test_a_test_that_is_given_up_takes_its_program_with_it(tmp_path: Path) -> No
 def is_gone(process: int) -> bool:
     """Wait a little for a process to end. One that nobody has buried yet has ended, too."""
     stat = Path(f"/proc/{process}/stat")
-    for _ in range(50):
+    for _ in range(600):
         try:
             if stat.read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
