@@ -316,7 +316,8 @@ def test_a_client_that_dribbles(tmp_path: Path) -> None:
 
 def test_too_much_at_once_is_told_to_come_again(tmp_path: Path) -> None:
     with served(tmp_path, most_bytes=MIB, in_flight_bytes=2 * MIB) as at:
-        head = f"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: {PROTOBUF}\r\ncontent-length: {MIB}\r\n\r\n".encode()
+        head = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\n"
+        head += f"content-type: {PROTOBUF}\r\ncontent-length: {MIB}\r\n\r\n".encode()
         holding = [socket.create_connection(at.http, timeout=10) for _ in range(2)]
         for peer in holding:
             peer.sendall(head + bytes(MIB - 1))
