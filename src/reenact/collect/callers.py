@@ -13,7 +13,7 @@ import ipaddress
 import re
 from asyncio import StreamWriter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.collect.refusals import DENIED, Refusal
 
@@ -70,7 +70,7 @@ class Callers:
 
 def port_of(writer: StreamWriter) -> int:
     """Give the port that a connection came in by."""
-    name: Any = writer.get_extra_info("sockname")
+    name = cast("tuple[Any, ...] | str | None", writer.get_extra_info("sockname"))
     return int(name[1]) if isinstance(name, tuple) else 0
 
 
