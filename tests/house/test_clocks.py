@@ -1,4 +1,4 @@
-"""No test asserts how long something took: a busy machine would fail it. What measures is in tests/bench."""
+"""No test asserts how long something took: a busy machine would fail it. What measures is marked `bench`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,15 @@ def timed(source: str) -> list[int]:
         returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
         names |= {f"{function.name}()"} if any(map(inside.is_amount, filter(None, returned))) else set()
         names |= inside.attributes
-    return sorted({line for function in functions for line in Clocks(names, function).compared()})
+    judged = [function for function in functions if not may_measure(function)]
+    return sorted({line for function in judged for line in Clocks(names, function).compared()})
+
+
+def may_measure(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Tell a test that only `make bench` runs, and one whose clock stands still until the test moves it."""
+    marks = {ast.unparse(each) for each in function.decorator_list}
+    own = any(each.arg == "clock" for each in function.args.args) or "pytest.mark.usefixtures('clock')" in marks
+    return own or "pytest.mark.bench" in marks
 
 
 class Clocks:
@@ -156,6 +164,13 @@ def test_an_assert_about_an_amount_of_time_is_seen(body: str) -> None:
 )
 def test_waiting_and_bracketing_are_no_measure(body: str) -> None:
     assert timed(f"{MEASURED}\ndef test_it():\n    {body}\n") == []
+
+
+@pytest.mark.parametrize("mark", ["@pytest.mark.bench\n", '@pytest.mark.usefixtures("clock")\n'])
+def test_what_bench_runs_and_who_moves_a_clock_may_measure(mark: str) -> None:
+    body = "def test_it():\n    began = time.time()\n    assert time.time() - began < 2\n"
+    assert timed(f"{MEASURED}\n{mark}{body}") == []
+    assert timed(f"{MEASURED}\n@pytest.mark.slow\n{body}") != []
 
 
 MEASURED = """
