@@ -86,7 +86,7 @@ def parse(text: str | bytes) -> Json:
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if "surrogate" not in error.msg:
+        if "surrogate in string" not in error.msg:  # an escape of half a pair
             raise
         return exactly(text)
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")

@@ -93,10 +93,11 @@ def check_ours(path: Path, what: str, *, hint: str) -> None:
         if not _trusted(owner):
             problem = f"{what} is reached through the link {place}, which belongs to {user(owner)}, not to {_self()}"
             raise NotOursError(str(path), problem, hint=hint)
-    with suppress(OSError):
-        owner = path.stat().st_uid
-        if not _trusted(owner):
-            raise NotOursError(str(path), f"{what} belongs to {user(owner)}, not to {_self()}", hint=hint)
+    for place in (path, Path(os.path.normpath(path))):  # `a/below/..` is `a`, whether or not there is a `below` yet
+        with suppress(OSError):
+            owner = place.stat().st_uid
+            if not _trusted(owner):
+                raise NotOursError(str(path), f"{what} belongs to {user(owner)}, not to {_self()}", hint=hint)
 
 
 def read_settings(path: Path, what: str, *, most: int = LARGEST) -> bytes:
