@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +16,19 @@ with suppress(ModuleNotFoundError):  # the environments of other instrumentation
     settings.load_profile("ours")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's configuration folder of the tests: nobody's own key is touched, and all tests have the same one."""
+    folder = tmp_path_factory.mktemp("configuration")
+    before = os.environ.get("XDG_CONFIG_HOME")
+    os.environ["XDG_CONFIG_HOME"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["XDG_CONFIG_HOME"]
+    else:
+        os.environ["XDG_CONFIG_HOME"] = before
 
 
 @pytest.fixture(scope="session")

@@ -39,10 +39,10 @@ class Desk:
         )
 
     def bare(self) -> dict[str, str]:
-        """Give what `env -i` with an empty home leaves."""
+        """Give what `env -i` with an empty home leaves, and the same user's configuration."""
         home = self.folder / "empty-home"
         home.mkdir(exist_ok=True)
-        return {"HOME": str(home)}
+        return {"HOME": str(home), "XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"]}
 
     def write(self, name: str, source: str) -> str:
         """Write a program and give its name."""

@@ -9,6 +9,7 @@ from importlib import import_module
 import click
 
 from reenact.errors import ReenactError
+from reenact.values import user_key
 from reenact.version import VERSION
 
 COMMANDS = {
@@ -73,6 +74,7 @@ def reenact() -> None:
 
 def main() -> None:
     """Run the command line. Our own errors become one sentence on stderr and their exit code, never a traceback."""
+    user_key.take()
     try:
         code = reenact.main(standalone_mode=False)
     except click.exceptions.Abort:

@@ -254,13 +254,13 @@ class Drain:
         try:
             backends = self._recipients_of(_recording_of(tail.name))
             if not backends and not self._outbox.exists:
-                return dict.fromkeys(self._store.append(spans))
+                return dict.fromkeys(self._store.append(spans, proofs=True))
             with self._outbox.taking_in(ended, backends) as intake:
                 known = max(0, min(len(spans), intake.carried - before))
-                intake.owe(self._store.put(spans[known:]))
+                intake.owe(self._store.put(spans[known:], proofs=True))
         except OutboxUnusableError as error:
             self._report(f"{len(spans)} spans are in the store, but not on their way to any backend: {error}")
-            self._store.append(spans)
+            self._store.append(spans, proofs=True)
         return dict.fromkeys(span.trace_id for span in spans)
 
     def _recipients_of(self, recording: str) -> list[int]:
@@ -324,7 +324,7 @@ class Drain:
         for pid, code in (exit_codes or {}).items():
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
-                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)], proofs=True)))
         self._make_missing()
         self._note(list(self._due))
         if self._post is not None:
@@ -359,8 +359,10 @@ def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
 def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
     """Carry the journals of processes that are gone, as every command does first; make a missing index again.
 
-    With `send` what waits for a backend that the environment names is tried for a moment, where it may be tried.
+    With `send` what waits for a backend that the environment names is tried for a moment, where it may be tried. Raises
+    `InputError` for a store that would have us write elsewhere.
     """
+    store.check_links()
     runs: list[Run] = []
     if store.journals.is_dir() and any(store.journals.glob(f"*{SUFFIX}")):
         runs = Drain(store, living=False, report=say).finish()

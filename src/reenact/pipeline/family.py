@@ -12,9 +12,13 @@ from typing import Protocol
 from reenact.boundary import children, lanes, place
 from reenact.boundary.children import VARIABLE, Descent
 from reenact.boundary.lanes import Lane
+from reenact.pipeline import proving
 from reenact.record.runs import Runs
+from reenact.values import user_key
 
-_HOOK = str(Path(__file__).parents[1] / "bootstrap")
+HOOK = str(Path(__file__).parents[1] / "bootstrap")
+"""The folder at the head of PYTHONPATH that makes a program record itself."""
+_WITHHELD = frozenset({user_key.VARIABLE, proving.VARIABLE})
 
 
 class Replaying(Protocol):
@@ -31,9 +35,13 @@ class Replaying(Protocol):
 
 
 def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:
-    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it."""
-    path = [_HOOK, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != _HOOK)]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), **further}
+    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it.
+
+    No program finds the user's key in it, and none the key of another recording (`pipeline.proving`).
+    """
+    path = [HOOK, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != HOOK)]
+    kept = {name: value for name, value in environ.items() if name not in _WITHHELD}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path), **further}
 
 
 class Family:
@@ -43,6 +51,7 @@ class Family:
         self,
         runs: Runs,
         inherited: Mapping[str, str],
+        proving_it: Callable[[], Mapping[str, str]] = dict,
         *,
         replaying: Replaying | None,
         renew: Callable[[], None],
@@ -52,9 +61,10 @@ class Family:
         """Know the process's runs.
 
         `inherited` are the variables (REENACT_*) by which a child program records itself or joins the replay, empty
-        where it cannot; `renew` renews the locks of the recording.
+        where it cannot; `proving_it` gives those by which it proves its runs; `renew` renews the recording's locks.
         """
         self._runs, self._inherited, self._replaying = runs, dict(inherited), replaying
+        self._proving = proving_it
         self._renew, self._died_of, self._close = renew, died_of, close
         self._copied = False
 
@@ -76,7 +86,9 @@ class Family:
         """Give `given` with what a child needs; None where it would not join."""
         ours = {key: value for key, value in os.environ.items() if key.startswith("REENACT_")}
         inherited = {**self._inherited, **(ours if self._inherited else {})}
-        return injected({**given, **inherited}, **{VARIABLE: descent.spelled()}) if inherited else None
+        if not inherited:
+            return None
+        return injected({**given, **inherited}, **self._proving(), **{VARIABLE: descent.spelled()})
 
     def take_in(self, descent: Descent, *, eager: bool) -> None:
         """Make this process the child that `descent` describes."""

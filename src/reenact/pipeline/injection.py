@@ -16,7 +16,7 @@ from pathlib import Path
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
 from reenact.export.post import Standing
-from reenact.pipeline import beside
+from reenact.pipeline import beside, proving
 from reenact.pipeline.beside import Beside
 from reenact.pipeline.drain import Drain, leftovers
 from reenact.pipeline.family import injected
@@ -65,8 +65,8 @@ def record(
     collector = beside.begin(store, guard, os.environ, say) if collect else None
     try:
         told = _redaction(guard) | (beside.told(collector, os.environ, say) if collector is not None else {})
-        with owning(store, recording):
-            return _recorded(argv, store, recording, identity, say, told, collector)
+        with owning(store, recording), proving.handed_on(recording, say) as proves:
+            return _recorded(argv, store, recording, identity, say, {**told, **proves}, collector)
     finally:
         if collector is not None:
             collector.close()

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from reenact.replay.stubs import Stubs, process_of
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node, Run
+from reenact.values.span import SpanRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,10 @@ class Plan:
     models: str
     tools: str
     store: str
+    starts: bool = False
+    """What the selected run says of how its application is made may be used (`Found.starts`)."""
+    own: list[str] = field(default_factory=list[str])
+    """Ids of the roots that are the user's own."""
     writes: str = "refuse"
     after: str = "stop"
     """What happens after the first divergence (`replay.policy.After`)."""
@@ -62,6 +67,15 @@ class Plan:
     def read(path: Path) -> Plan:
         """Read a plan."""
         return Plan(**json.loads(path.read_text()))
+
+    def runs(self) -> list[Run]:
+        """Build the runs that answer, the user's own marked as such."""
+        own = frozenset(self.own)
+        spans = whole(open_spans(Path(self.spans)), Path(self.spans))
+        marked = (
+            replace(span, own=True) if span.span_id in own else span for span in spans if isinstance(span, SpanRecord)
+        )
+        return build(marked)
 
 
 class InProcess:
@@ -134,7 +148,7 @@ def join(path: str) -> None:
         if how:
             os.environ["REENACT_GUARDED"] = how  # children inherit the namespace
         ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
-    runs = build(whole(open_spans(Path(plan.spans)), Path(plan.spans)))
+    runs = plan.runs()
     recorded = next(run for run in runs if run.id == plan.run)
     altered = Altered.read(plan.changes, plan.branch)
     selected = altered.run(recorded)

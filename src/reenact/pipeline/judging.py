@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from reenact.assess.fix import judge_fix
+from reenact.pipeline.commands import command
 from reenact.pipeline.injection import program
-from reenact.pipeline.replaying import Replayed, check_judgeable, command, printing, replay
+from reenact.pipeline.replaying import Replayed, check_judgeable, printing, replay
 from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy
 from reenact.report.documents import replay_document

@@ -10,7 +10,7 @@ from pathlib import Path
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
 from reenact.graph.whole import go_on, together
-from reenact.pipeline import big_files, remote
+from reenact.pipeline import big_files, proving, remote
 from reenact.pipeline.altering import Altered
 from reenact.pipeline.bundles import whole
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
@@ -35,6 +35,13 @@ class Found:
     source: str
     altered: Altered = field(default_factory=Altered)
     """What is changed in the run before it answers a replay."""
+    trusted: bool = False
+    """The user saw what the run would start, and said yes to it."""
+
+    @property
+    def starts(self) -> bool:
+        """Whether what the run says of how its program is started may be used: it is the user's own, or trusted."""
+        return self.run.own or self.trusted
 
 
 def find(selector: str, store: DirectoryStore) -> Found:
@@ -68,21 +75,26 @@ def _is_path(selector: str) -> bool:
     return selector == "-" or "/" in selector or "#" in selector or "." in selector or Path(selector).exists()
 
 
+def _built(store: DirectoryStore, trace_id: str) -> list[Run]:
+    return build(proving.marked(store.records(trace_id), store), source="store")
+
+
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:
-    run = _only(build(store.records(trace_id), source="store"), trace_id)
+    run = _only(_built(store, trace_id), trace_id)
     others: list[Run] = []
     if unit.inbound(run) is not None:  # what came in is replayed alone
         return Found(run=run, siblings=_around(run, _process_in(store, run)), source=str(store.folder))
     if run.recording and replay_of(run) is None:
         entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
-        others = [_only(build(store.records(entry.id), source="store"), entry.id) for entry in entries]
+        others = [_only(_built(store, entry.id), entry.id) for entry in entries]
+        others = [other for other in others if other.own is run.own]  # a name of the recording alone joins nobody to it
     return Found(run=run, siblings=tuple(others), source=str(store.folder))
 
 
 def _process_in(store: DirectoryStore, run: Run) -> list[Run]:
     trace_id = unit.around(run)
     try:
-        return build(store.records(trace_id), source="store") if trace_id else []
+        return [other for other in _built(store, trace_id) if other.own is run.own] if trace_id else []
     except InputError:  # it has been deleted
         return []
 

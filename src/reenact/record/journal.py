@@ -7,24 +7,27 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.trace import SpanContext
 
 from reenact.formats import journal
 from reenact.record.bounds import Bounds, Fsync, is_root, structure
 from reenact.record.segments import Segments
 from reenact.record.turns import Turns
 from reenact.values.json import Json
+from reenact.values.origin import ORIGIN, covers
 
 _UNBOUND = Bounds()
 _SMALL = 4096
 """No frame without a payload is larger."""
 _MOST_OWED = 1000
+_ROOT = "reenact.run.root"
 _HEADLESS = -1
 """Marks a span whose start lacks something."""
 
@@ -39,9 +42,19 @@ class JournalProcessor(SpanProcessor):
     """
 
     def __init__(
-        self, folder: Path, name: str, resource: dict[str, Any], scope: str, version: str, bounds: Bounds = _UNBOUND
+        self,
+        folder: Path,
+        name: str,
+        resource: dict[str, Any],
+        scope: str,
+        version: str,
+        bounds: Bounds = _UNBOUND,
+        *,
+        prove: Callable[[str, str, Mapping[str, Any]], str] | None = None,
     ) -> None:
+        """Take down spans in `folder`; `prove` gives the proof of a root's origin (`values.origin`)."""
         self._recording = name.partition("-")[0]
+        self._prove = prove
         self._header = journal.header(resource, scope, version)
         self._files = Segments(folder, name, bounds)
         self._lock = threading.RLock()  # a finalizer or a signal handler may make a call in the middle of a write
@@ -333,6 +346,8 @@ class JournalProcessor(SpanProcessor):
         del parent_context
         context = span.get_span_context()
         attributes = self._started[context.span_id] = dict(span.attributes or {})
+        if _ROOT in attributes:
+            attributes |= self._proof(context, attributes)
         self.write(
             {
                 "t": "start",
@@ -360,18 +375,29 @@ class JournalProcessor(SpanProcessor):
         if context is None:
             return
         started = self._started.pop(context.span_id, {})
+        changed = {k: v for k, v in (span.attributes or {}).items() if started.get(k, started) is not v}
+        if _ROOT in started and any(map(covers, changed)):
+            changed |= self._proof(context, dict(span.attributes or {}))
         self.write(
             {
                 "t": "end",
                 "span": format(context.span_id, "016x"),
                 "name": span.name,
                 "ns": span.end_time or 0,
-                "attributes": {k: v for k, v in (span.attributes or {}).items() if started.get(k, started) is not v},
+                "attributes": changed,
                 "status": span.status.status_code.value,
                 "message": span.status.description or "",
                 "events": [[event.name, event.timestamp, dict(event.attributes or {})] for event in span.events],
             }
         )
+
+    def _proof(self, context: SpanContext, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Prove a root as it is written; empty where that cannot be done."""
+        if self._prove is not None:
+            with suppress(Exception):  # it is recorded all the same
+                named = format(context.trace_id, "032x"), format(context.span_id, "016x")
+                return {ORIGIN: self._prove(*named, attributes)}
+        return {}
 
     def head(self, span_id: int, facts: dict[str, Json]) -> None:
         """Write down that a stream opened."""

@@ -63,7 +63,7 @@ class FolderBlobs:
         """Write a blob under a name of its own, and give it its name when it is whole."""
         path = self._path(digest)
         with suppress(FileNotFoundError):
-            os.utime(path)  # it is in use from now on, whoever sweeps at this moment
+            os.utime(path, follow_symlinks=False)  # it is in use from now on, whoever sweeps at this moment
             return
         draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:

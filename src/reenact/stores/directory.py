@@ -20,8 +20,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reenact.contracts.blobs import BlobKeeping, Blobs
 from reenact.contracts.further import Further, FurtherKeeping
@@ -33,10 +34,13 @@ from reenact.values.blob import cut, is_cut, restored
 from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
+from reenact.values.origin import ORIGIN, without_proof
 from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, note, storable
 from reenact.values.span import SpanRecord
 
 FOLDER = ".reenact"
+_PARTS = ("journal", "traces", "blobs", "outbox", "frames", "flags")
+_UNLINKED = "set REENACT_STORE, or REENACT_BLOBS for large values, to where it is to be; or delete the link"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _PREFIX = re.compile(r"[0-9a-f]{1,32}")
 _LOCKED_S = 30.0
@@ -79,8 +83,22 @@ class DirectoryStore:
         """Where recording processes write."""
         return self.folder / "journal"
 
+    def check_links(self) -> None:
+        """Raise `InputError` where anything inside the folder is a link: what is written there would land elsewhere.
+
+        A store may come with a repository, and a repository may hold links to anywhere.
+        """
+        for place in (self.folder, *(self.folder / name for name in _PARTS)):
+            if place is not self.folder and place.is_symlink():
+                raise InputError(str(place), "is a link, and nothing is written through it", hint=_UNLINKED)
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(place) as found:
+                for each in found:
+                    if each.is_symlink():
+                        raise InputError(each.path, "is a link, and nothing is written through it", hint=_UNLINKED)
+
     def prepare(self) -> None:
         """Make the folder. Raises `InputError` where that cannot be done."""
+        self.check_links()
         try:
             self.journals.mkdir(parents=True, exist_ok=True)
             ignore = self.folder / ".gitignore"
@@ -91,14 +109,17 @@ class DirectoryStore:
                 str(self.folder), f"the store cannot be made: {error.strerror}", hint=_ELSEWHERE
             ) from error
 
-    def append(self, spans: Iterable[SpanRecord]) -> list[str]:
-        """Add spans and give the ids of the traces they belong to."""
-        return list(dict.fromkeys(parcel.trace_id for parcel in self.put(spans)))
+    def append(self, spans: Iterable[SpanRecord], *, proofs: bool = False) -> list[str]:
+        """Add spans and give the ids of the traces they belong to; `proofs` as for `put`."""
+        return list(dict.fromkeys(parcel.trace_id for parcel in self.put(spans, proofs=proofs)))
 
-    def put(self, spans: Iterable[SpanRecord]) -> list[Parcel]:
-        """Add spans and give where they lie, in parcels of few. Their large values go to the blobs first."""
+    def put(self, spans: Iterable[SpanRecord], *, proofs: bool = False) -> list[Parcel]:
+        """Add spans and give where they lie, in parcels of few. Their large values go to the blobs first.
+
+        Only who carries a recorder's journal brings `proofs` of origin along; from whatever else is stored they go.
+        """
         by_trace: dict[str, list[SpanRecord]] = defaultdict(list)
-        for span in spans:
+        for span in spans if proofs else map(_unproven, spans):
             by_trace[span.trace_id].append(cut(span, self.blobs.threshold, self.blobs.put))
         return [self._put(trace_id, some) for trace_id, found in by_trace.items() for some in _some(found)]
 
@@ -132,7 +153,7 @@ class DirectoryStore:
             found = []
         if len(found) != parcel.spans or any(span.trace_id != parcel.trace_id for span in found):
             raise ParcelGoneError(str(path), "holds other spans at this place than it did")
-        return found
+        return list(map(_unproven, found))
 
     @property
     def blobs(self) -> Blobs:
@@ -161,10 +182,18 @@ class DirectoryStore:
 
     def _bare(self, trace_id: str) -> Iterator[Record]:
         known = [found for each in self.further() if (found := each.records(trace_id)) is not None]
-        if not known or self._path(trace_id).exists():
+        if not known:
             yield from self._lines(trace_id)
-        for found in known:
-            yield from found
+            return
+        recorded = set[str]()
+        if self._path(trace_id).exists():
+            for span in self._lines(trace_id):
+                recorded.add(span.span_id)
+                yield span
+        for found in known:  # what was sent here adds to what was recorded here, and changes nothing in it
+            yield from (
+                _unproven(one) for one in found if not isinstance(one, SpanRecord) or one.span_id not in recorded
+            )
 
     def further(self) -> tuple[Further, ...]:
         """Give what else keeps traces in this folder."""
@@ -334,6 +363,16 @@ class DirectoryStore:
         except (OSError, InputError):
             return True  # reading it in earnest names the error
         return not raw.isascii() or wanted in raw.lower()
+
+
+_Stored = TypeVar("_Stored", bound=Record)
+
+
+def _unproven(one: _Stored) -> _Stored:
+    """Give a record as anybody may have sent it: without a proof of origin."""
+    if not isinstance(one, SpanRecord) or ORIGIN not in one.attributes:
+        return one
+    return replace(one, attributes=without_proof(one.attributes))
 
 
 _LOWER_IN_ASCII = ("\u212a".encode(), "\u0130".encode())  # the Kelvin sign, and I with a dot

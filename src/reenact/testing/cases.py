@@ -238,13 +238,15 @@ class Replays:
         app: str | None = None,
         cwd: str = "",
         env: Mapping[str, str] | None = None,
+        path: Sequence[str] = (),
+        imports: Sequence[str] = (),
     ) -> Outcome:
         """Run a program and give what it did.
 
-        `words` are its command line, `python` being the interpreter of the tests; none for the recorded command, or
-        for a request that came in, which is delivered to the recorded application or to `app`. `cwd` is relative to
-        the project, `env` is added to the environment. Network, child processes and writes are refused, and what the
-        recording does not answer stops the program.
+        `words` are its command line, `python` being the interpreter of the tests; none for a request that came in,
+        which is delivered to `app`, whose modules are found in the folders of `path` too, `imports` with it. `cwd` is
+        relative to the project, `env` is added to the environment. Nothing that the fixture names is run. Network,
+        child processes and writes are refused, and what the recording does not answer stops the program.
         """
         case, options = self._case, self._case.options
         root = root_of(case.path)
@@ -253,6 +255,8 @@ class Replays:
             store=case.store,
             words=words,
             app=app,
+            path=tuple(path),
+            imports=tuple(imports),
             folder=cwd,
             environ=env or {},
             policy=policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes),
