@@ -12,12 +12,14 @@ from typing import Protocol
 from reenact.boundary import children, lanes, place
 from reenact.boundary.children import VARIABLE, Descent
 from reenact.boundary.lanes import Lane
+from reenact.boundary.place import Place
 from reenact.pipeline import proving
 from reenact.record.runs import Runs
 from reenact.values import user_key
 
 HOOK = str(Path(__file__).parents[1] / "bootstrap")
 """The folder at the head of PYTHONPATH that makes a program record itself."""
+_NOBODYS = Place(0, 0, whole=True)
 _WITHHELD = frozenset({user_key.VARIABLE, proving.VARIABLE})
 
 
@@ -88,7 +90,9 @@ class Family:
         inherited = {**self._inherited, **(ours if self._inherited else {})}
         if not inherited:
             return None
-        return injected({**given, **inherited}, **self._proving(), **{VARIABLE: descent.spelled()})
+        with place.at(_NOBODYS):  # what is left for the child there is none of the agent's doing
+            proving_it = self._proving()
+        return injected({**given, **inherited}, **proving_it, **{VARIABLE: descent.spelled()})
 
     def take_in(self, descent: Descent, *, eager: bool) -> None:
         """Make this process the child that `descent` describes."""

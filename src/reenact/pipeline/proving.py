@@ -75,10 +75,11 @@ def _left_in(folder: Path, key: bytes) -> dict[str, str]:
 class Prover:
     """Proves the roots that this process writes, with the key of its recording."""
 
-    def __init__(self, key: bytes, store: Path) -> None:
+    def __init__(self, key: bytes, store: Path, told: Mapping[str, str] | None = None) -> None:
+        """Prove what goes into `store`; `told` names the file that this process was left the key in, if it was."""
         self._key, self._store = key, store
         self._folder = ""
-        self._told: dict[str, str] = {}
+        self._told = dict(told or {})
         self._process = 0
         """Who made the folder: a forked copy leaves it alone."""
 
@@ -110,7 +111,8 @@ def prover(store: DirectoryStore, recording: str, environ: Mapping[str, str], *,
     user_key.take()  # whoever started this process: the program finds no REENACT_KEY
     with suppress(InputError, OSError, ValueError):
         if named := environ.get(VARIABLE, ""):
-            return Prover(bytes.fromhex(Path(named).read_text(encoding="ascii").strip()), store.folder)
+            key = bytes.fromhex(Path(named).read_text(encoding="ascii").strip())
+            return Prover(key, store.folder, {VARIABLE: named})
         if not environ.get(_RECORDING):
             key = user_key.found(make=make)
             return Prover(origin.recording_key(key, recording), store.folder) if key is not None else None
