@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -104,6 +104,7 @@ def _replay(
     scratch: Path,
     start: Start,
 ) -> Replayed:
+    found = replace(found, run=_recorded_here(found.run))
     answering = found.altered.run(found.run)
     plan = _plan(found, policy, store, scratch)
     recording = os.urandom(8).hex()
@@ -135,6 +136,13 @@ def _replay(
         appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
         entries=tuple(entries),
     )
+
+
+def _recorded_here(run: Run) -> Run:
+    """Give an own run less the calls that others sent for its trace: they are shown, and answer nothing."""
+    if not run.own or not any(node.span.sent for node in run.nodes):
+        return run
+    return replace(run, nodes=tuple(node for node in run.nodes if node.call.is_structure or not node.span.sent))
 
 
 def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) -> Plan:

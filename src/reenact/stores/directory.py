@@ -191,9 +191,11 @@ class DirectoryStore:
                 recorded.add(span.span_id)
                 yield span
         for found in known:  # what was sent here adds to what was recorded here, and changes nothing in it
-            yield from (
-                _unproven(one) for one in found if not isinstance(one, SpanRecord) or one.span_id not in recorded
-            )
+            for one in found:
+                if not isinstance(one, SpanRecord):
+                    yield one
+                elif one.span_id not in recorded:
+                    yield replace(_unproven(one), sent=bool(recorded))
 
     def further(self) -> tuple[Further, ...]:
         """Give what else keeps traces in this folder."""
