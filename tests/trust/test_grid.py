@@ -229,7 +229,7 @@ WAYS: dict[str, Way] = {
     "Phoenix URL": by_phoenix,
     "ClickHouse URL": by_clickhouse,
 }
-"""Those of which a cell is cheap. `--all` and the collector have processes of their own, which take all cells at once."""
+"""Those of which a cell is cheap. `--all` and the collector have a process of their own for all cells at once."""
 
 
 def sentence(text: str) -> str:

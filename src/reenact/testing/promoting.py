@@ -209,7 +209,7 @@ def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: 
         fixtures.write(fixture, kept.spans)
         ran = command.replayed(fixtures.read(named_run), quiet=True)
     recorded = fixtures.read(named_run).run
-    about = About(fixture=named(fixture), recorded=recorded, command=text.words)
+    about = About(fixture=named(fixture), recorded=recorded, command=text.words, app=text.app)
     if ran.result is None:
         return Judged(word="", passes=True)
     if wanted.assertions:
