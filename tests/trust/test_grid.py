@@ -11,13 +11,14 @@ import http.client
 import io
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -436,3 +437,24 @@ def test_a_yes_is_for_what_was_shown(desk: Desk, here: Lair, exported: list[Span
     assert shown in done.stderr
     assert done.stderr.index(shown) < done.stderr.index("diverged")
     assert here.canary.read_text() == "argv\n", "and so the canaries of the other tests can sing"
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+def test_on_a_terminal_it_is_asked(desk: Desk, here: Lair, exported: list[SpanRecord], answer: str) -> None:
+    path = _file(CARRIERS["argv"](exported, here), desk)
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "reenact", "replay", *ALLOWED, path]
+    with subprocess.Popen(words, cwd=desk.folder, env=plain(), stdin=theirs, stderr=theirs, stdout=theirs) as asking:
+        os.close(theirs)
+        heard = b""
+        while b"[y/N]" not in heard:
+            heard += os.read(ours, 4096)
+        assert not here.canary.exists(), "it was asked before anything ran"
+        assert b"-c " in heard, "what would run was shown before"
+        os.write(ours, f"{answer}\n".encode())
+        with suppress(OSError):  # the terminal is gone with the program
+            while more := os.read(ours, 4096):
+                heard += more
+    os.close(ours)
+    assert here.canary.exists() is (answer == "y")
+    assert (asking.returncode == 3) is (answer != "y"), heard

@@ -192,10 +192,10 @@ class DirectoryStore:
                 yield span
         for found in known:  # what was sent here adds to what was recorded here, and changes nothing in it
             for one in found:
-                if not isinstance(one, SpanRecord):
-                    yield one
+                if not recorded or not isinstance(one, SpanRecord):
+                    yield _unproven(one)
                 elif one.span_id not in recorded:
-                    yield replace(_unproven(one), sent=bool(recorded))
+                    yield replace(_unproven(one), sent=True)
 
     def further(self) -> tuple[Further, ...]:
         """Give what else keeps traces in this folder."""
