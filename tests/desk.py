@@ -64,10 +64,10 @@ class Desk:
         return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)} | self.environ
 
     def bare(self) -> dict[str, str]:
-        """Give what `env -i` with an empty home leaves."""
+        """Give what `env -i` with an empty home leaves, and the same user's configuration."""
         home = self.folder / "empty-home"
         home.mkdir(exist_ok=True)
-        return {"HOME": str(home)}
+        return {"HOME": str(home), "XDG_CONFIG_HOME": os.environ["XDG_CONFIG_HOME"]}
 
     def write(self, name: str, source: str) -> str:
         """Write a program and give its name."""

@@ -88,12 +88,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 159),
-        ("nothing", "parent", 127),
-        ("recorded", "child", 160),
-        ("recorded", "parent", 133),
-        ("replayed", "child", 201),
-        ("replayed", "parent", 159),
+        ("nothing", "child", 163),
+        ("nothing", "parent", 130),
+        ("recorded", "child", 164),
+        ("recorded", "parent", 136),
+        ("replayed", "child", 205),
+        ("replayed", "parent", 166),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

@@ -322,16 +322,16 @@ class Drain:
         tail.given[ended] = before + len(spans)
         try:
             if self._store.aside is not None:
-                return dict.fromkeys(self._store.append(spans))
+                return dict.fromkeys(self._store.append(spans, proofs=True))
             backends = self._recipients_of(_recording_of(tail.name))
             if not backends and not self._outbox.exists:
-                return dict.fromkeys(self._store.append(spans))
+                return dict.fromkeys(self._store.append(spans, proofs=True))
             with self._outbox.taking_in(ended, backends) as intake:
                 known = max(0, min(len(spans), intake.carried - before))
-                intake.owe(self._store.put(spans[known:]))
+                intake.owe(self._store.put(spans[known:], proofs=True))
         except OutboxUnusableError as error:
             self._report(f"{len(spans)} spans are in the store, but not on their way to any backend: {error}")
-            self._store.append(spans)
+            self._store.append(spans, proofs=True)
         return dict.fromkeys(span.trace_id for span in spans)
 
     def _recipients_of(self, recording: str) -> list[int]:
@@ -420,7 +420,7 @@ class Drain:
         for pid, code in (exit_codes or {}).items():
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
-                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)], proofs=True)))
         self._note_stop(stopped_by, exit_codes or {})
         self._make_missing()
         self._mark_losses()
