@@ -80,9 +80,9 @@ slow-main: .venv/.test
 slow-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix
 
-bench: .venv/.test .venv-bench/.test
-	.venv/bin/python -m pytest -m bench
+bench: .venv-bench/.test .venv/.test
 	@.venv-bench/bin/python tests/bench/run.py
+	.venv/bin/python -m pytest -m bench
 
 .venv/.demo: .ci/bootstrap.py pyproject.toml constraints.txt
 	@echo 'preparing .venv for the demo' >&2

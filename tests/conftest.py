@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -80,6 +81,21 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hide the other modules of tests from a test.
+
+    A recording looks for the agent's tools in all modules that are no library's: in those of all tests together that
+    takes a second each time, and finds what is none of the agent's.
+    """
+    module = getattr(item, "module", None)
+    if module is not None and sys.modules.get(module.__name__) is not module:
+        for name in [name for name in sys.modules if name.startswith("tests.") and ".test_" in name]:
+            del sys.modules[name]
+        sys.modules[module.__name__] = module
+    return (yield)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

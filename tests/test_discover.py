@@ -1,25 +1,31 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from reenact import discover
-from reenact.contracts.format import Format
+from reenact.contracts.format import Format, HeadMarks
 from reenact.contracts.shape import Shape
 
 
 @pytest.fixture(autouse=True)
-def _looked_for_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Put an empty folder on the path, and forget what was found."""
+def _looked_for_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Put an empty folder on the path, and forget what was found, before and after."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    forget()
+    yield
     forget()
 
 
 def forget() -> None:
     discover._members.cache_clear()
+    discover._entries.cache_clear()
     discover._entry_points.cache_clear()
     for name in [name for name in sys.modules if name.startswith("strangers")]:
         del sys.modules[name]
@@ -117,3 +123,48 @@ def test_a_damaged_distribution_is_told_and_survived(tmp_path: Path, caplog: pyt
 def test_the_same_constant_met_twice_is_one_member(tmp_path: Path) -> None:
     install(tmp_path, "[reenact_formats]\nfirst = strangers:FIRST\nagain = strangers\n", PLUG_IN)
     assert names().count("first") == 1
+
+
+SURE_PLUG_IN = """
+from reenact.contracts.format import Format
+FIRST = Format(name="first", suffix=".1", recognises=lambda head: 0.99, decode=lambda f, p: iter(()))
+"""
+
+
+def test_a_plug_in_is_among_the_entries_and_is_asked_what_no_mark_of_its_tells(tmp_path: Path) -> None:
+    install(tmp_path, "[reenact_formats]\nfirst = strangers:FIRST\n", SURE_PLUG_IN)
+    found = discover.entries("formats", Format)
+    assert [entry.load().name for entry in found] == names()
+    assert found[-1].outline["name"] == "first"
+    among = discover.candidates("formats", Format, HeadMarks.read)
+    sure, chosen = discover.surest(among, b'{"resourceSpans": []}')
+    assert (sure, chosen.name if chosen else "") == (0.99, "first")
+    sure, chosen = discover.surest(among, b"RNACTJ3\n")
+    assert (sure, chosen.name if chosen else "") == (1.0, "journal")
+
+
+def test_no_distribution_is_parsed_where_none_mentions_us() -> None:
+    source = (
+        "import sys; from reenact.contracts.format import Format; from reenact.discover import entries\n"
+        "assert entries('formats', Format); print('importlib.metadata' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
+
+
+@pytest.mark.parametrize("packed", ["a zip file", "an egg"])
+def test_what_is_no_plain_folder_of_distributions_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: str
+) -> None:
+    before = names()
+    forget()
+    archive = tmp_path / ("strangers.zip" if packed == "a zip file" else "strangers-1.0-py3.egg")
+    folder = "strangers-1.0.dist-info" if packed == "a zip file" else "EGG-INFO"
+    with zipfile.ZipFile(archive, "w") as writing:
+        writing.writestr("strangers.py", SURE_PLUG_IN)
+        named = "METADATA" if packed == "a zip file" else "PKG-INFO"
+        writing.writestr(f"{folder}/{named}", "Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n")
+        writing.writestr(f"{folder}/entry_points.txt", "[reenact_formats]\nfirst = strangers:FIRST\n")
+    monkeypatch.syspath_prepend(str(archive))
+    assert names() == [*before, "first"]
+    assert [entry.load().name for entry in discover.entries("formats", Format)] == [*before, "first"]

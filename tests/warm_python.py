@@ -42,7 +42,19 @@ _SERVERS = 3
 _FILES = 16
 _AFTER_THE_START = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"})
 _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
-_LIBRARIES = ("httpx", "httpx2", "openai", "anthropic", "pydantic", "yaml", "fastapi", "uvicorn", "flask")
+_LIBRARIES = (
+    "httpx",
+    "httpx2",
+    "openai",
+    "anthropic",
+    "pydantic",
+    "yaml",
+    "fastapi",
+    "uvicorn",
+    "flask",
+    "_pytest.config",
+    "_pytest.assertion.rewrite",
+)
 _NEVER = ("reenact.bootstrap.sitecustomize", "reenact.pytest_plugin", "reenact.instrumentor", "reenact.__main__")
 
 

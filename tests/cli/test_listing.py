@@ -142,6 +142,7 @@ def test_a_damaged_index_is_mended_and_the_json_stays_one_document(tmp_path: Pat
     assert "made again from the traces" in done.stderr
 
 
+@pytest.mark.bench
 def test_listing_takes_no_time_worth_noticing(desk: Desk, record_property: Any) -> None:
     began = time.perf_counter()
     assert desk.reenact("ls", "--user", "bob").returncode == 0

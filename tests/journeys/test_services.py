@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,9 +89,11 @@ def serving(desk: Desk, *argv: str, environ: dict[str, str] | None = None, recor
     try:
         for _ in range(1200):
             try:
-                httpx.get(f"{service.url}/health")
+                urllib.request.urlopen(f"{service.url}/health").close()
                 break
-            except httpx.TransportError:
+            except urllib.error.HTTPError:
+                break  # it answers
+            except OSError:
                 assert process.poll() is None, process.communicate()[1]
                 time.sleep(0.05)
         yield service

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -106,6 +111,70 @@ def test_marks_come_back_from_the_index() -> None:
     assert all(m.marks is None or SpanMarks.read(told[m.name]["marks"]) == m.marks for m in DIALECTS)
 
 
+# -------------------------------------------------------------------- what a member's own source may make it look for
+
+
+def module_of(member: Format | Dialect) -> ModuleType:
+    return sys.modules[member.recognises.__module__]
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Give the texts in a piece of source, or in a constant as it is made of some."""
+    if isinstance(value, ast.AST):
+        for node in ast.walk(value):
+            if isinstance(node, ast.Constant):
+                yield from texts_in(node.value)
+    elif isinstance(value, str | bytes) and 0 < len(value) <= 200:
+        yield value if isinstance(value, str) else value.decode("latin-1")
+    elif isinstance(value, tuple | list | set | frozenset):
+        for each in value:
+            yield from texts_in(each)
+
+
+def groups_in(module: ModuleType) -> set[tuple[str, ...]]:
+    """Give the texts that stand together in a module's source: in a tuple, a call, a condition, or alone."""
+    wholes = (ast.Tuple, ast.List, ast.Set, ast.Call, ast.Constant, ast.BoolOp, ast.Assign)
+    found: list[object] = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, wholes)]
+    for value in vars(module).values():
+        found += [value, *(value if isinstance(value, tuple) else ())]
+    groups = {tuple(dict.fromkeys(texts_in(each))) for each in found}
+    return {group for group in groups if 0 < len(group) <= 12}
+
+
+def nested(paths: Iterable[str]) -> dict[str, Any]:
+    """Make a document that has all of these paths, `a.b[].c`, as far as one does not stand in the other's way."""
+    document: dict[str, Any] = {}
+    for path in paths:
+        at: Any = document
+        *above, last = path.split(".")
+        for part in above:
+            if not isinstance(at, dict):
+                break
+            held = at.setdefault(part.removesuffix("[]"), [{}] if part.endswith("[]") else {})
+            at = held[0] if isinstance(held, list) else held
+        if isinstance(at, dict):
+            at.setdefault(last, "x")
+    return document
+
+
+def heads_of(group: tuple[str, ...]) -> Iterator[bytes]:
+    """Give files that hold the texts of a group: as keys, as a line of columns, as they are; each of alternatives."""
+    alternatives = [text.split("|") for text in group]
+    first = [each[0] for each in alternatives]
+    others = (
+        [*first[:place], other, *first[place + 1 :]] for place, each in enumerate(alternatives) for other in each[1:]
+    )
+    for paths in [first, *others]:
+        document = nested(paths)
+        yield json.dumps(document).encode()
+        yield json.dumps([document]).encode()
+        yield json.dumps([[document]]).encode()
+        yield json.dumps(dict.fromkeys(paths, "x")).encode()
+        yield (",".join(paths) + "\n").encode("utf-8", "replace")
+        spelled = (path if '"' in path else f'"{path}":' for path in paths)
+        yield ("{" + "".join(spelled) + "}").encode("utf-8", "replace")
+
+
 # ------------------------------------------------------------------------------------------------------------ formats
 
 
@@ -139,41 +208,32 @@ def test_a_format_recognises_no_file_without_its_marks(member: Format, heads: li
     assert [head[:80] for head in without if member.recognises(head) > 0] == []
 
 
-WORDS = sorted(
-    {
-        word
-        for member in FORMATS
-        if member.marks is not None
-        for signs in (*member.marks.keys, *member.marks.texts, *member.marks.plain)
-        for sign in signs
-        for path in sign.split("|")
-        for word in (path, *re.split(r"\.|\[\]", path))
-        if word
-    }
-)
-KEYS = st.sampled_from(sorted({*WORDS, *(word.strip('":\\') for word in WORDS)} - {""}))
-LEAVES = KEYS | st.integers(0, 2) | st.none() | st.sampled_from(["message", "user", "ModelInvocationLog", "https://h"])
-DOCUMENTS = st.recursive(
-    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6), max_leaves=12
-)
-
-
-@given(
-    document=st.dictionaries(KEYS, DOCUMENTS, max_size=6) | st.lists(DOCUMENTS, max_size=3),
-    indent=st.none() | st.just(1),
-)
-@patient
-def test_of_any_json_no_format_recognises_what_shows_no_mark_of_its(document: Any, indent: int | None) -> None:
-    head = json.dumps(document, indent=indent).encode()
-    for member in FORMATS:
+@every_format
+def test_a_format_s_own_words_are_among_its_marks(member: Format) -> None:
+    """A word that the source looks for and no mark names shows in a file that has that word and little else."""
+    heads = {head for group in groups_in(module_of(member)) for head in heads_of(group)}
+    assert heads
+    for head in heads:
         hold_format(member, head)
 
 
-@given(names=st.lists(KEYS, min_size=1, max_size=12), sign=st.sampled_from([",", ": ", ":\n- ", "\n", " "]))
-@patient
-def test_of_any_text_no_format_recognises_what_shows_no_mark_of_its(names: list[str], sign: str) -> None:
-    head = (sign.join(names) + "\n1,2,3\n").encode()
-    for member in FORMATS:
+PATTERNS = [
+    (member, value)
+    for member in FORMATS
+    for value in vars(module_of(member)).values()
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, bytes)
+]
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+def test_what_a_format_s_patterns_match_shows_its_marks(data: st.DataObject) -> None:
+    member, pattern = data.draw(st.sampled_from(PATTERNS))
+    words = sorted({text for group in groups_in(module_of(member)) for text in group if len(text) < 40})
+    beside = data.draw(st.lists(st.sampled_from(words), max_size=4))
+    matched = data.draw(st.from_regex(pattern))
+    tail = "".join(f'"{word}": ' for word in beside).encode("utf-8", "replace")
+    for head in (matched + tail, b"{" + matched + b"\n" + tail, matched + b"{" + tail):
         hold_format(member, head)
 
 
@@ -223,27 +283,62 @@ def test_a_dialect_recognises_no_span_without_its_marks(member: Dialect, spans: 
         assert member.recognises(span) == 0
 
 
-NAMES = sorted(
-    {
-        name
-        for member in DIALECTS
-        if member.marks is not None
-        for name in (
-            *member.marks.attributes,
-            *(f"{each}{rest}" for each in member.marks.beginnings for rest in ("", "input", "0.role", "name")),
-            *(name for name, _ in member.marks.values),
-            *member.marks.events,
-        )
-    }
-    | {"gen_ai.input.messages", "llm.openai.messages", "llm.request.messages", "db.system", "log.body", "tool_response"}
-)
-BEGUN = sorted(
-    {name for m in DIALECTS if m.marks for name in (*m.marks.scopes, *m.marks.names, *m.marks.event_names)}
-    | {"openai.chat", "gen_ai.choice", "gen_ai.user.message", "chat gpt", "codex.tool", "claude_code.tool", "voltagent"}
-)
-TOLD = sorted({value for m in DIALECTS if m.marks for _, value in m.marks.values} | {"chromadb", "", "codex.x", "x"})
-VALUES = st.sampled_from([*TOLD, '{"input": {"messages": []}}', "claude_code.x"]) | st.booleans() | st.integers(0, 2)
-SAID = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=5)
+def words_of(member: Dialect) -> list[str]:
+    """Give the words that a dialect's source may look for in names: whole texts, and the pieces of its patterns."""
+    module = module_of(member)
+    found = {text for group in groups_in(module) for text in group}
+    for value in vars(module).values():
+        for each in value if isinstance(value, tuple) else (value,):
+            patterns = [each, *(getattr(each, name, None) for name in getattr(type(each), "__slots__", ()))]
+            for pattern in patterns:
+                if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
+                    plain = re.sub(r"\(\?P?<?\w*>?|[()\\?*+\[\]^$]", " ", pattern.pattern)
+                    found |= {plain.replace(" ", ""), *plain.split(), *re.sub(r"[ |]+", "x", plain).split()}
+                    found |= {each.replace(" a-z_", "x").replace(" ", "") for each in plain.split("|")}
+    return sorted(word for word in found if len(word) <= 60 and not re.search(r"\s", word))
+
+
+def spans_of(words: list[str]) -> Iterator[SpanRecord]:
+    """Give spans that hold one word or two of a list, in every place where a dialect may look."""
+    bare = span_of({"name": "", "attributes": {}})
+    for word in words:
+        event = SpanEvent(name=word, time_ns=1, attributes={})
+        yield replace(bare, name=word)
+        yield replace(bare, name=f"{word}x")
+        yield replace(bare, scope=Scope(name=word))
+        yield replace(bare, scope=Scope(name=f"{word}.x"))
+        yield replace(bare, events=(event,))
+        yield replace(bare, events=(replace(event, name=f"{word}message"),))
+        for value in ("x", '{"input": {"messages": []}}'):
+            yield replace(bare, attributes={word: value})
+            yield replace(bare, attributes={f"{word}x": value})
+            yield replace(bare, events=(SpanEvent(name="x", time_ns=1, attributes={word: value}),))
+    names = [word for word in words if re.search(r"[._:]", word)]
+    for one, other in product(names, words):
+        yield replace(bare, attributes={one: other})
+    for one, other in permutations(names, 2):
+        yield replace(bare, attributes={one: "x", f"{other}x": "x"})
+        yield replace(bare, attributes={one: "x", other: "x"})
+        yield replace(bare, name=one, attributes={other: "x"})
+        yield replace(bare, scope=Scope(name=one), attributes={other: "x"})
+        yield replace(bare, attributes={one: "x"}, events=(SpanEvent(name=f"{other}x", time_ns=1, attributes={}),))
+        yield replace(bare, events=(SpanEvent(name="x", time_ns=1, attributes={one: f"{other}x"}),))
+
+
+@every_dialect
+def test_a_dialect_s_own_words_are_among_its_marks(member: Dialect) -> None:
+    """A word that the source looks for and no mark names shows in a span that has that word and little else."""
+    recognised = 0
+    for span in spans_of(words_of(member)):
+        hold_dialect(member, span)
+        recognised += member.recognises(span) > 0
+    assert recognised
+
+
+NAMES = sorted({word for member in DIALECTS for word in words_of(member) if re.search(r"[._]", word)})
+BEGUN = sorted({word for member in DIALECTS for word in words_of(member) if not word.startswith("_")})
+VALUES = st.sampled_from(["x", "", '{"input": {"messages": []}}']) | st.booleans() | st.integers(0, 2)
+SAID = st.dictionaries(st.sampled_from(NAMES), VALUES | st.sampled_from(BEGUN), max_size=5)
 EVENTS = st.lists(st.builds(SpanEvent, name=st.sampled_from(BEGUN), time_ns=st.just(1), attributes=SAID), max_size=2)
 
 

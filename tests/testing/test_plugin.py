@@ -6,15 +6,21 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
+from wsgiref import simple_server
 
+import flask
 import openai.resources.chat.completions
 import pytest
+import uvicorn
+import werkzeug.serving
 
 from reenact.demo.provider import StandIn
 
 pytest_plugins = ["pytester"]
 
 LOADED = openai.resources.chat.completions  # so that inner runs in this process do not load it each for itself
+SERVERS = (flask, uvicorn, werkzeug.serving, simple_server)
+"""Loaded before inner runs, which take away again what they load, and leave hooks that were called for it."""
 AGENT = """
 from openai import OpenAI
 

@@ -166,11 +166,13 @@ def _each_by_itself(one: Reader, kind: Descriptor, told: Any) -> list[Any]:
     rejected = _local.rejected
     if rejected is None or not isinstance(told, list):
         return _each(one, told)
+
     found: list[Any] = []
+    message_class = GetMessageClass(kind)
     for item in cast("list[Any]", told):
         try:
             made = _each(one, [item])[0]
-            GetMessageClass(kind)(**made)  # raises where a number does not fit its field
+            message_class(**made)  # a number that does not fit is told here
         except NoNumberError as error:
             _reject(kind, item, str(error), rejected)
         except ValueError as error:

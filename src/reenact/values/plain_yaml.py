@@ -43,11 +43,11 @@ def _check_depth(data: bytes, place: str) -> None:
         return
     import yaml
 
+    library: Any = yaml
     depth = 0
-    events: Any = yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    for event in events:
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
+    for event in library.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        depth += isinstance(event, library.CollectionStartEvent)
+        depth -= isinstance(event, library.CollectionEndEvent)
         if depth > _DEEPEST:
             line = int(event.start_mark.line) + 1
             raise InputError(f"{place}:{line}", f"this YAML is nested deeper than {_DEEPEST} levels")
