@@ -28,7 +28,9 @@ from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters
 
 MIB = 1 << 20
-HALF_A_BODY = b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+HALF_A_BODY = (
+    b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+)
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
@@ -152,7 +154,8 @@ def test_a_body_of_300_mebibytes(running: Running) -> None:
 def test_a_body_of_300_mebibytes_in_chunks(running: Running) -> None:
     before = running.memory
     with socket.create_connection(("127.0.0.1", running.http_port), timeout=60) as peer:
-        head = f"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: {PROTOBUF}\r\ntransfer-encoding: chunked\r\n\r\n"
+        head = f"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: {PROTOBUF}\r\n"
+        head += "transfer-encoding: chunked\r\n\r\n"
         peer.sendall(head.encode())
         with contextlib.suppress(OSError):
             for _ in range(300):
@@ -240,7 +243,7 @@ def test_a_thousand_connections(running: Running) -> None:
             port = running.http_port if number % 2 else running.grpc_port
             peer = socket.create_connection(("127.0.0.1", port), timeout=60)
             if number % 3 == 0:
-                peer.sendall(b"POST /v1/traces HTTP/1.1\r\nhost: x\r\n")
+                peer.sendall(b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\n")
             peers.append(peer)
         body, _ = sample()
         assert running.post(body)[0] == 200
@@ -290,7 +293,8 @@ def test_a_client_that_dribbles(tmp_path: Path) -> None:
     with served(tmp_path, head_s=0.4, stall_s=0.4, least_rate=1000) as at:
         with socket.create_connection(at.http, timeout=60) as peer:
             peer.sendall(
-                b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n"
+                b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 9999\r\n\r\n"
             )
             peer.settimeout(0.05)
             found = b""
@@ -312,9 +316,8 @@ def test_a_client_that_dribbles(tmp_path: Path) -> None:
 
 def test_too_much_at_once_is_told_to_come_again(tmp_path: Path) -> None:
     with served(tmp_path, most_bytes=MIB, in_flight_bytes=2 * MIB) as at:
-        head = (
-            f"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: {PROTOBUF}\r\ncontent-length: {MIB}\r\n\r\n".encode()
-        )
+        head = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\n"
+        head += f"content-type: {PROTOBUF}\r\ncontent-length: {MIB}\r\n\r\n".encode()
         holding = [socket.create_connection(at.http, timeout=60) for _ in range(2)]
         for peer in holding:
             peer.sendall(head + bytes(MIB - 1))

@@ -35,7 +35,7 @@ from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters
 
 TRACE = b"\x11" * 16
-HEAD = f"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: {PROTOBUF}\r\n"
+HEAD = f"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: {PROTOBUF}\r\n"
 
 
 def traced(number: int = 1, **attributes: str) -> ExportTraceServiceRequest:
@@ -110,10 +110,104 @@ def test_a_page_may_send_where_it_is_allowed(tmp_path: Path) -> None:
         socket.create_connection(("127.0.0.1", running.http_port), timeout=60) as peer,
     ):
         for origin, allowed in (("https://app.example", True), ("https://evil.example", False)):
-            peer.sendall(f"OPTIONS /v1/traces HTTP/1.1\r\nhost: x\r\norigin: {origin}\r\n\r\n".encode())
+            peer.sendall(f"OPTIONS /v1/traces HTTP/1.1\r\nhost: localhost\r\norigin: {origin}\r\n\r\n".encode())
             said = peer.recv(4096).decode()
-            assert said.startswith("HTTP/1.1 204")
+            assert said.startswith("HTTP/1.1 204" if allowed else "HTTP/1.1 403")
             assert (f"access-control-allow-origin: {origin}" in said.lower()) is allowed
+
+
+PORT = "{port}"
+HOSTS = {
+    "localhost": True,
+    "LocalHost:{port}": True,
+    "127.0.0.1:{port}": True,
+    "127.9.9.9": True,
+    "[::1]:{port}": True,
+    "collector.example": True,
+    "collector.example:1": True,
+    "named.example:77": True,
+    "named.example:78": False,
+    "evil.example:{port}": False,
+    "localhost.evil.example:{port}": False,
+    "localhost:1": False,
+    "localhost.:{port}": False,
+    "evil.example@localhost": False,
+    "localhost:{port}@evil.example": False,
+    "127.0.0.1.nip.io:{port}": False,
+    "127.1": False,
+    "0x7f000001": False,
+    "2130706433": False,
+    "0.0.0.0:{port}": False,
+    "169.254.169.254": False,
+    "[::ffff:10.0.0.1]": False,
+    "[::1%25eth0]": False,
+    "[::1": False,
+    "localhost:": False,
+    "localhost:x": False,
+    "localhost, evil.example": False,
+    "": False,
+}
+ORIGINS = {
+    "": True,
+    "https://app.example:8443": True,
+    "https://app.example": False,
+    "http://app.example:8443": False,
+    "https://app.example:8443.evil.example": False,
+    "https://evil.example": False,
+    "http://localhost:{port}": False,
+    "http://127.0.0.1:{port}": False,
+    "null": False,
+    "https://app.example:8443\r\norigin: https://evil.example": False,
+}
+
+
+def test_host_and_origin_are_compared_whole(tmp_path: Path) -> None:
+    import grpc
+
+    def asked(running: Running, host: str, origin: str = "") -> int:
+        head = f"GET /healthz HTTP/1.1\r\nhost: {host}\r\n{f'origin: {origin}' if origin else 'x: y'}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", running.http_port), timeout=60) as peer:
+            peer.sendall(head.replace(PORT, str(running.http_port)).encode())
+            return int(peer.recv(4096).split()[1])
+
+    names = ("--allow-host", "collector.example", "--allow-host", "Named.example:77")
+    with collecting(tmp_path, "--cors", "https://app.example:8443", *names) as running:
+        for host, taken in HOSTS.items():
+            assert (asked(running, host) == 200) is taken, host
+        for origin, taken in ORIGINS.items():
+            assert asked(running, "localhost", origin) == (200 if taken else 403), origin
+        for authority, code in (
+            (f"localhost:{running.grpc_port}", None),
+            (f"[::1]:{running.grpc_port}", None),
+            (f"evil.example:{running.grpc_port}", grpc.StatusCode.PERMISSION_DENIED),
+        ):
+            told = (("grpc.default_authority", authority),)
+            with grpc.insecure_channel(f"127.0.0.1:{running.grpc_port}", told) as channel:
+                export = channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+                if code is None:
+                    assert export(traced().SerializeToString(), timeout=10) == b"", authority
+                    continue
+                with pytest.raises(grpc.RpcError) as refused:
+                    export(traced().SerializeToString(), timeout=10)
+                assert refused.value.code() is code, authority
+
+
+@pytest.mark.parametrize("given", [("--cors", "https://app.example/"), ("--allow-host", "http://x"), ("--cors", "a b")])
+def test_what_can_never_fit_is_a_usage_error(tmp_path: Path, given: tuple[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "reenact", "collect", "--store", str(tmp_path), *given],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "can never fit" in done.stderr
+
+
+def test_without_a_token_it_is_said_how_to_set_one(tmp_path: Path) -> None:
+    with collecting(tmp_path) as running:
+        assert "--token-file FILE (or $REENACT_COLLECT_TOKEN) asks for one" in "".join(running.said)
 
 
 def test_a_token_is_asked_for(tmp_path: Path) -> None:
@@ -176,7 +270,7 @@ def test_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
             contextlib.suppress(OSError),
             socket.create_connection(("127.0.0.1", running.http_port), timeout=60) as peer,
         ):
-            peer.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            peer.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             assert not peer.recv(100).startswith(b"HTTP/1.1 200"), "nothing is spoken in the clear"
     assert len(list(DirectoryStore(tmp_path / "store").spans(TRACE.hex()))) == 2
 
@@ -202,7 +296,7 @@ def listens(port: int) -> bool:
 def test_what_is_under_way_is_finished_at_the_end(running: Running) -> None:
     body = traced().SerializeToString()
     with socket.create_connection(("127.0.0.1", running.http_port), timeout=60) as peer:
-        head = f"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: {PROTOBUF}\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"{HEAD}content-length: {len(body)}\r\n\r\n"
         peer.sendall(head.encode() + body[:10])
         while b'"in_flight_bytes":0' in running.get("/metrics.json")[1].replace(b" ", b""):
             time.sleep(0.02)

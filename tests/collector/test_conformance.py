@@ -111,7 +111,7 @@ def stalled(server: Ours) -> Generator[None]:
     """Have a client that sent all but a little of what the server may hold, and goes no further."""
     place = urllib.parse.urlsplit(server.http)
     with socket.create_connection((place.hostname, place.port), timeout=10) as held:
-        held.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n")
+        held.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\n")
         held.sendall(b"Content-Length: %d\r\n\r\n" % MIB + bytes(MIB - 16))
         line = b"in_flight_bytes %d" % (MIB - 16)
         until(lambda: line in read(f"{server.http}/metrics"), 20, lambda: "it does not hold what came")

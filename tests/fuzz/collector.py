@@ -144,11 +144,11 @@ def seeds() -> list[bytes]:
         data = message.SerializeToString()
         told = json.dumps(MessageToDict(message)).replace("==", "").encode()
         found += [bytes([kind]) + data, bytes([kind + 2]) + told, b"\x04\x00" + gzip.compress(data)]
-        head = "POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n"
+        head = "POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n"
         head += f"content-length: {len(data)}\r\n\r\n"
         found += [b"\x05" + head.encode() + data, b"\x05" + (head.encode() + data) * 2]
-    asked = b"OPTIONS /v1/traces HTTP/1.1\r\nhost: x\r\norigin: http://a\r\n\r\n"
-    found.append(b"\x05" + asked + b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
+    asked = b"OPTIONS /v1/traces HTTP/1.1\r\nhost: localhost\r\norigin: http://a\r\n\r\n"
+    found.append(b"\x05" + asked + b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
     found.append(b"\x06" + _call(body))
     return found
 

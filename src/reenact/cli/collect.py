@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import ssl
 from pathlib import Path
@@ -33,6 +32,7 @@ _TOKEN = "REENACT_COLLECT_TOKEN"  # noqa: S105 - the variable's name
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its private key (PEM).")
 @click.option("--insecure", is_flag=True, help="Listen beyond this machine without a token or without TLS.")
 @click.option("--cors", "origins", multiple=True, metavar="ORIGIN", help="Let pages of ORIGIN send; `*` for all.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A further name this collector is asked by.")
 @click.option("--max-request", default=64, show_default=True, metavar="MIB", help="Of one request, unpacked.")
 @click.option("--max-in-flight", default=256, show_default=True, metavar="MIB", help="Of all requests under way.")
 @click.option("--connections", default=2000, show_default=True, help="Open at once, at most.")
@@ -50,6 +50,7 @@ def collect_command(folder: Path | None, **given: object) -> None:
     A request is answered when what it brought is on disk. `reenact ls`, `show` and `replay` read the store meanwhile.
     With --keep-days or --max-size it does as `reenact store prune` does, at its start and every ten minutes.
     """
+    from reenact.collect.callers import is_loopback
     from reenact.pipeline.collecting import collect, require_extra
     from reenact.pipeline.forwarding import senders
 
@@ -70,6 +71,9 @@ def collect_command(folder: Path | None, **given: object) -> None:
         say(f"collecting into {store.folder}")
         if settings.decoding.redact is None:
             say("spans are kept as they are sent; --redact takes out what the redaction policy says")
+        if not settings.token:
+            whoever = "any program of this machine" if is_loopback(settings.host) else "whoever reaches it"
+            say(f"no token is asked for, so that {whoever} may send; --token-file FILE (or ${_TOKEN}) asks for one")
         say(f"OTLP/HTTP {scheme}://{settings.host}:{server.http_port}  OTLP/gRPC {settings.host}:{server.grpc_port}")
 
     backends = senders(urls) if urls else []
@@ -82,12 +86,21 @@ def collect_command(folder: Path | None, **given: object) -> None:
 
 
 def _settings(store: Path, given: dict[str, object]) -> Settings:
+    from reenact.collect.callers import is_host, is_loopback, is_origin
     from reenact.collect.settings import Settings
     from reenact.pipeline.collecting import decoding
 
     token, host = _token(given["token_file"]), str(given["host"])
+    origins, hosts = (cast("tuple[str, ...]", given[name]) for name in ("origins", "hosts"))
+    for named, fits, option, example in (
+        (origins, is_origin, "--cors", "https://app.example:8443, with no slash at its end, or *"),
+        (hosts, is_host, "--allow-host", "collector.example or collector.example:4318"),
+    ):
+        for each in named:
+            if not fits(each):
+                raise UsageError(f"{option} {each!r} can never fit", hint=f"write it as {example}")
     tls = _tls(given["tls_cert"], given["tls_key"])
-    if not given["insecure"] and not _is_loopback(host):
+    if not given["insecure"] and not is_loopback(host):
         lacking = [what for what, there in (("token", token), ("TLS", tls)) if not there]
         if lacking:
             hint = f"Give --token-file (or ${_TOKEN}) and --tls-cert with --tls-key, or say --insecure."
@@ -108,7 +121,8 @@ def _settings(store: Path, given: dict[str, object]) -> Settings:
         in_flight_bytes=cast("int", given["max_in_flight"]) * _MEBIBYTE,
         connections=cast("int", given["connections"]),
         token=token,
-        origins=cast("tuple[str, ...]", given["origins"]),
+        hosts=hosts,
+        origins=origins,
         tls=tls,
     )
 
@@ -138,12 +152,3 @@ def _tls(certificate: object, key: object) -> ssl.SSLContext | None:
     except (OSError, ValueError) as error:
         raise InputError(str(certificate), f"cannot be used with {key}: {error}") from None
     return context
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from reenact.collect.callers import Callers
 from reenact.collect.inflate import inflate
 from reenact.collect.intake import Signal, Taken, answer, take
 from reenact.collect.meters import Meters
@@ -29,6 +30,7 @@ class Desk:
         self.settings, self.meters, self._writer, self._say = settings, meters, writer, say
         self._workers = ThreadPoolExecutor(_WORKERS, "reenact-decode")
         self._large = asyncio.Semaphore(1)
+        self.callers = Callers(settings.host, settings.hosts, settings.origins)
         self.ending = False
 
     def admit(self, size: int) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import h2.config
 import h2.connection
@@ -24,6 +24,7 @@ import h2.exceptions
 import h2.settings
 from hyperframe.frame import GoAwayFrame
 
+from reenact.collect.callers import port_of
 from reenact.collect.desk import Desk
 from reenact.collect.intake import Signal
 from reenact.collect.refusals import (
@@ -71,6 +72,7 @@ class GrpcConnection:
     def __init__(self, reader: StreamReader, writer: StreamWriter, desk: Desk, first: bytes) -> None:
         self._reader, self._writer, self._desk, self._first = reader, writer, desk, first
         self._settings = desk.settings
+        self._port = port_of(writer)
         self._http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding=None))
         self._calls: dict[int, _Call] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -153,9 +155,13 @@ class GrpcConnection:
         return True
 
     def _begin(self, event: Any) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers}
+        listed = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers]
+        headers = dict(listed)
         call = self._calls[event.stream_id] = _Call(headers, time.monotonic())
         try:
+            hosts = [unquote(value) for name, value in listed if name in {":authority", "host"}]  # `[` comes as %5B
+            origins = [value for name, value in listed if name == "origin"]
+            self._desk.callers.check([*dict.fromkeys(hosts)], origins, self._port)
             self._check(headers)
         except Refusal as refusal:
             self._refuse(event.stream_id, call, refusal)

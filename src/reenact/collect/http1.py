@@ -13,6 +13,7 @@ from typing import Any, Final
 import h11
 import orjson
 
+from reenact.collect.callers import port_of
 from reenact.collect.desk import Desk
 from reenact.collect.inflate import ENCODINGS
 from reenact.collect.intake import Signal
@@ -45,6 +46,7 @@ class HttpConnection:
     def __init__(self, reader: StreamReader, writer: StreamWriter, desk: Desk, first: bytes) -> None:
         self._reader, self._writer, self._desk = reader, writer, desk
         self._settings = desk.settings
+        self._port = port_of(writer)
         self._http = _fresh(first)
         self._rest: bytes | None = None
         """What came behind a body that was read past h11; None where h11 read it, or nobody."""
@@ -118,6 +120,9 @@ class HttpConnection:
         return whole and self._http.our_state is h11.DONE
 
     async def _answered(self, request: h11.Request, headers: Mapping[str, str], kind: str) -> _Answer:
+        asked = [(name, value.decode("latin-1")) for name, value in request.headers if name in (b"host", b"origin")]
+        hosts, origins = ([value for name, value in asked if name == wanted] for wanted in (b"host", b"origin"))
+        self._desk.callers.check(hosts, origins, self._port)
         path = request.target.decode("latin-1").partition("?")[0]
         method = request.method.decode("latin-1")
         signal = _SIGNALS.get(path)

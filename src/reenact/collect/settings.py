@@ -26,6 +26,8 @@ class Settings:
     """Of all requests that are being received or written; what is over it is told to come again."""
     connections: int = 2000
     token: str = field(default="", repr=False)
+    hosts: tuple[str, ...] = ()
+    """Further names of this collector that a request may ask for, `name` or `name:port`."""
     origins: tuple[str, ...] = ()
     """Origins that browsers may send from; `*` for all."""
     tls: ssl.SSLContext | None = None

@@ -50,7 +50,32 @@ def _address(value: str) -> bool:
     return last not in _FILES and last not in _CODE
 
 
+_ENDINGS = (
+    "pdf|csv|tsv|txt|json|jsonl|xml|html?|eml|msg|ics|vcf|bak|log|md|docx?|xlsx?|pptx?|odt|ods|rtf|zip|tar|gz|tgz|7z|rar|"
+    "png|jpe?g|gif|webp|svg|mp3|mp4|wav|sql|db|sqlite|parquet|pem|key|crt|ya?ml|toml"
+)
+_DOMAINS = (
+    "com|org|net|edu|gov|mil|int|info|biz|name|pro|app|dev|io|ai|co|me|tv|cloud|online|shop|site|xyz|tech|email|mail|test|"
+    "example|invalid|local|eu|de|at|ch|fr|it|es|pt|nl|be|lu|dk|se|no|fi|ie|uk|us|ca|mx|br|ar|cl|au|nz|in|jp|cn|kr|sg|hk|tw|"
+    "za|pl|cz|sk|hu|ro|bg|gr|tr|ua|ru|il|ae"
+)
+"""What an address ends in where a file's ending follows: behind any other word it may be a picture of double size."""
+_BEGINS = rf"(?:(?<![{_LETTER}_.+\-\\/])|(?<=\\[bfnrt])|(?<=[^:/]/)|(?<=[^:]//))"
+
 DETECTORS: tuple[Detector, ...] = (
+    Detector(
+        name="e_mail",
+        group="personal",
+        anchors=("@",),
+        pattern=(
+            rf"{_BEGINS}(?P<secret>[{_LETTER}_](?:[{_LETTER}_.+'&%~\-]{{0,63}}[{_LETTER}_+\-])?"
+            rf"@(?:{_LABEL}\.){{1,4}}(?i:{_DOMAINS}))(?i:[_\-][A-Za-z0-9_\-]{{0,40}})?\.(?i:{_ENDINGS})(?![A-Za-z0-9])"
+        ),
+        needs=".",
+        before=66,
+        after=512,
+        order=49,
+    ),
     Detector(
         name="e_mail",
         group="personal",

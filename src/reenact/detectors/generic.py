@@ -93,6 +93,12 @@ def _given(value: str) -> bool:
     return len(value.strip("*x.-_#")) > 0 and not _PLACEHOLDER.search(value)
 
 
+def _of_option(value: str) -> bool:
+    """Tell a secret behind an option from a name, a path, an address."""
+    plain = re.fullmatch(r"[./~].*|[A-Za-z_.\-/]{0,64}[0-9]{0,2}|.*\.(?:pem|key|crt|json|ya?ml|txt)", value) is None
+    return plain and _bare_password(value)
+
+
 def _digits(value: str) -> bool:
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
@@ -145,7 +151,13 @@ _BARE_KEY = _BARE.replace("[^", "[^&#", 1)
 
 
 def _told(
-    words: tuple[str, ...], joint: str, value: str, size: str, check: Callable[[str], bool], order: int
+    words: tuple[str, ...],
+    joint: str,
+    value: str,
+    size: str,
+    check: Callable[[str], bool],
+    order: int,
+    after: int = 640,
 ) -> Detector:
     spelled = "|".join(map(re.escape, words))
     return Detector(
@@ -154,7 +166,7 @@ def _told(
         anchors=words,
         any_case=True,
         pattern=rf"(?i:(?:{spelled}){_SUFFIX}{joint}{value % size})",
-        after=640,
+        after=after,
         check=check,
         order=order,
     )
@@ -192,8 +204,26 @@ _SESSIONS = (
     "_session=",
     "remember_token=",
 )
-_PARAMETERS = ("key=", "token=", "secret=", "signature=", "sig=", "auth=", "code=", "credential=")
-_COMMANDS = ("--password ", "--passwd ", "--token ", "--api-key ", "--secret ", "--auth-token ", "--access-token ")
+_PARAMETERS = ("key=", "token=", "secret=", "signature=", "sig=", "auth=", "code=", "credential=", "session=", "sid=")
+_OPTIONS = (
+    *("--key", "--api", "--pass", "--pwd", "--token", "--secret", "--credential"),
+    *("-api-key", "-api_key", "-apikey", "-secret-key", "-access-key", "-private-key"),
+    *("-token", "-secret", "-password"),
+)
+_OPTION = (
+    r"(?<![A-Za-z0-9])--(?:[a-z0-9]{1,20}[\-_]){0,3}"
+    r"(?:apikey|key|token|secret|password|passwd|passphrase|pass|pwd|credentials?)"
+)
+_BESIDE = (
+    r"\\?[\"'`]?\s{0,2}[,;]?\s{1,3}(?:[a-z\-]{1,20}=\\?[\"'][^\"'<>\\]{0,60}\\?[\"']\s{1,3}){0,3}"
+    r"[\"']?value[\"']?\s{0,2}[=:]\s{0,2}"
+)
+"""Between a word and what it names in `name="password" value="…"`."""
+_LINKS = (
+    *("password", "passwort", "pwreset", "pw-reset", "reset/", "reset?", "recover", "magic", "one-time", "onetime"),
+    *("verif", "confirm", "activat", "invit", "passwordless", "unsubscri"),
+)
+"""What an address says that lets in whoever has it."""
 
 DETECTORS: tuple[Detector, ...] = (
     _after(
@@ -240,7 +270,7 @@ DETECTORS: tuple[Detector, ...] = (
     _after(
         "url_secret",
         _PARAMETERS,
-        r"[?&;](?:[a-z_\-.]{0,24}(?:key|token|secret|signature|credential)|sig|auth|code)="
+        r"[?&;](?:[a-z_\-.]{0,24}(?:key|token|secret|signature|credential|session|sid)|sig|auth|code)="
         r"(?P<secret>[^&;\s\"'#<>\\`)\]}\x7f-\U0010ffff]{7,2047}[^&\s\"'#<>\\,.;:!?)\]}\x7f-\U0010ffff])",
         opaque,
         60,
@@ -258,12 +288,31 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     _after(
         "command_secret",
-        _COMMANDS,
-        rf"(?:{'|'.join(map(re.escape, _COMMANDS))})\s{{0,2}}[\"']?(?P<secret>[^\s\"'\\<>$"
-        rf"(){{}}\[\]\-][^\s\"'\\<>(){{}}\[\]]{{5,512}})",
-        _bare_password,
-        80,
+        _OPTIONS,
+        rf"{_OPTION}(?:=|\s{{1,3}}|\\?[\"'],\s{{0,2}})\\?[\"']?"
+        r"(?P<secret>[^\s\"'\\<>$(){}\[\]\-][^\s\"'\\<>(){}\[\]]{5,512})",
+        _of_option,
+        88,
+        before=66,
         after=600,
+    ),
+    _after(  # an item of a list of texts that are searched together: the next item is the value
+        "command_secret", _OPTIONS, rf"{_OPTION}\n\x1f\n", _given, 80, before=66
+    ),
+    _after(
+        "url_secret",
+        _LINKS,
+        r"(?:pass(?:word|wort)?[_\-]?reset|reset[_\-]?pass(?:word|wort)?|pw[_\-]?reset|(?<=/)reset|password/(?:reset|new|edit)|"
+        r"(?:forgot|set|change|create|new)[_\-]?password|recover(?:y|[_\-]?account)?|magic[_\-]?(?:link|login)|"
+        r"one[_\-]?time[_\-]?(?:link|login)|verif(?:y|ication)(?:[_\-]?(?:email|account))?|email[_\-]?verification|"
+        r"confirm(?:ation)?(?:[_\-]?(?:email|account))?|activat(?:e|ion)|invit(?:e|es|ation|ations)|passwordless|unsubscribe)"
+        r"(?:/[a-z_\-]{1,20}){0,2}(?:/[A-Za-z0-9_=]{1,12})?"
+        r"(?:/|/?\?(?:[a-z_]{1,20}=[^&\s\"'#<>\\]{0,100}&){0,4}(?:t|tk|tok|c|k|h|hash|otp|nonce|ticket|link|oobcode|q|s|id)=)"
+        r"(?P<secret>[A-Za-z0-9._~+%=\-]{15,511}[A-Za-z0-9_~+%=\-])",
+        opaque,
+        61,
+        before=16,
+        after=1200,
     ),
     _after(
         "command_secret",
@@ -283,6 +332,9 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     _told(_KEY_WORDS, _EQUALS, _QUOTED, "8,512", opaque, 84),
     _told(_KEY_WORDS, _EQUALS, _BARE_KEY, "8,512", opaque, 85),
+    _told(_KEY_WORDS, _BESIDE, _QUOTED, "8,512", opaque, 84, after=900),
+    _told(_PASSWORD_WORDS, _BESIDE, _QUOTED, "5,256", password, 84, after=900),
+    _told(_PASSWORD_WORDS, _BESIDE, _LOOSE, "6,128", _bare_password, 85, after=900),
     _told(_KEY_WORDS, _IS, r"[\"'`*]{0,3}" + _BARE_KEY, "12,512", opaque, 86),
     _told(_PASSWORD_WORDS, _EQUALS, _QUOTED, "5,256", password, 84),
     _told(_PASSWORD_WORDS, _EQUALS, _LOOSE, "6,128", _bare_password, 85),

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import orjson
 
+from reenact.redact import pairs
 from reenact.redact.fields import COUNTS, OPAQUE_KEYS, SENSITIVE_KEYS
 from reenact.redact.gate import latin
 
@@ -26,6 +28,7 @@ _WHITE_BYTES: Final = b" \t\r\n"
 _STRUCTURE: Final = re.compile(r"[\s,:\[\]{}0-9eE+\-.truefalsnNInity]*")
 _NUMBER: Final = re.compile(r"(?<![0-9.eE+\-])-?[0-9]{7,40}(?:\.[0-9]{1,20})?(?![0-9.eE])")
 _AFTER_A_KEY: Final = re.compile(r"\s*:\s*")
+_BEHIND_A_VALUE: Final = re.compile(r"\s*+(?:[,\]}]|\Z)")
 _A_NUMBER: Final = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+\-]?[0-9]{1,3})?")
 _TOKEN: Final = re.compile(
     r'[ \t\r\n]*(?:("[^"\\]*(?:\\.[^"\\]*)*")|([\[\]{},:])'
@@ -36,6 +39,8 @@ _OTHER: Final = re.compile(r"[^\x00-\x7f]+")
 _STRING: Final = 1
 _MARK: Final = 2
 _LONGEST_KEY: Final = 200
+_MOST_BETWEEN: Final = 16
+"""Strings of an object that may stand between a name and what it names, and these."""
 
 
 class Undecided(Exception):
@@ -142,9 +147,11 @@ class _Hits:
         part = self._part
         after = _AFTER_A_KEY.match(part, right + 1)
         if after is None:
+            if _BEHIND_A_VALUE.match(part, right + 1) is None:
+                raise Undecided  # this is no JSON: `name="password" value="…"`
             key = self._key_before(left)
             self._leaf(left, right, key)
-            return right + 1
+            return self._beside(left, right, key)
         key = read(part[left : right + 1])
         changed = self._looks.key(key, ())
         if changed is not None:
@@ -155,7 +162,7 @@ class _Hits:
             if end < 0:
                 raise Undecided
             self._leaf(start, end, key)
-            return end + 1
+            return self._beside(start, end, key)
         if part[start : start + 1] == "[" and (key.lower() in SENSITIVE_KEYS or key.lower() in OPAQUE_KEYS):
             raise Undecided
         if (number := _A_NUMBER.match(part, start)) is not None:
@@ -175,6 +182,21 @@ class _Hits:
             if key is None and self._in_a_list(left):
                 raise Undecided
             self._put(left, right + 1, new)
+        elif pairs.before(self._text, self._begin + left, key or "", value) is not None:
+            raise Undecided  # what is to be changed stands before what was looked at
+
+    def _beside(self, left: int, right: int, key: str | None) -> int:
+        """Look at the string behind one that names it. Gives where to go on."""
+        named = self._part[left : right + 1]
+        if key is not None and key.lower() in OPAQUE_KEYS:
+            return right + 1
+        found = pairs.behind(self._part, left, right, key or "", read(named))
+        if found is None:
+            return right + 1
+        new = self._looks.leaf(read(self._part[found.start : found.end]), found.key, ())
+        if new is not None:
+            self._put(found.start, found.end, new)
+        return found.end
 
     def _in_a_list(self, left: int) -> bool:
         """Tell whether a string that is no member may stand in a list whose key says that it is opaque."""
@@ -239,7 +261,21 @@ def outside(text: str, begin: int, known: int) -> int:
             at = quotes.rfind(b'"', 0, at)
             if at < 0:
                 return begin
-    return begin + at
+    return begin + _opening(quotes, at)
+
+
+def _opening(quotes: bytes, at: int) -> int:
+    """Go back from a place outside of strings to where its object or list opens, if that is near: a name is in it."""
+    back = at
+    for _ in range(_MOST_BETWEEN):
+        end = quotes.rfind(b'"', 0, back)
+        opened = max(quotes.rfind(b"{", end + 1, back), quotes.rfind(b"[", end + 1, back))
+        if opened >= 0:
+            return opened
+        back = quotes.rfind(b'"', 0, max(end, 0))
+        if back < 0:
+            break
+    return at
 
 
 class _Frame:
@@ -278,6 +314,8 @@ class _Walk:
         self._skip_to, self._from = -1, 0
         """The depth at which a value that is taken whole ends, and where it began."""
         self._how: Whole | None = None
+        self._named: dict[int, str] = {}
+        """Where strings begin that others named as secrets, by the key that they stand for."""
 
     def token(self, kind: int, start: int, end: int) -> None:
         """Take the next token: 1 for a string, 2 for a mark, 3 for any other value. Raises `Undecided`."""
@@ -342,9 +380,24 @@ class _Walk:
             return
         if kind == _STRING:
             if key.lower() not in OPAQUE_KEYS:
-                self._put(start, end, self.looks.leaf(read(self.text[start:end]), key, path))
+                value = read(self.text[start:end])
+                self._put(start, end, self.looks.leaf(value, self._named.pop(start, key), path))
+                self._beside(start, end, key, value, path)
         elif self.text[start] in "-0123456789":
             self._put(start, end, self.looks.number(self.text[start:end], key, path))
+
+    def _beside(self, start: int, end: int, key: str, value: str, path: Path) -> None:
+        """Note the string behind one that names it; change the one before."""
+        if (found := pairs.behind(self.text, start, end - 1, key, value)) is not None:
+            self._named[found.start] = found.key
+        if (found := pairs.before(self.text, start, key, value)) is None:
+            return
+        new = self.looks.leaf(read(self.text[found.start : found.end]), found.key, path)
+        at = bisect_left(self.edits, found.start, key=lambda edit: edit.start)
+        if new is not None:
+            there = at < len(self.edits) and self.edits[at].start == found.start
+            spelled = spell(new, ascii_only="\\u" in self.text[found.start : found.end])
+            self.edits[at : at + there] = [Edit(found.start, found.end, spelled)]
 
     def _whole(self, path: Path, kind: int, frame: _Frame | None, start: int, end: int) -> bool:
         """Ask whether a value is taken whole, and take it; of one that opens, note where it began."""

@@ -258,7 +258,7 @@ class Leaves:
         seen = self._glance.of(text, depth)
         if seen is None:
             return None
-        joined = BETWEEN.join(seen.texts)
+        joined = BETWEEN.join([*seen.texts, ""])
         found = self._scanner.all_in(joined, work.budget)
         if found:
             work.marks = marks_of(joined, found)
@@ -288,7 +288,7 @@ class Leaves:
                 return False
             else:
                 plain.append(text)
-        joined = BETWEEN.join(plain)
+        joined = BETWEEN.join([*plain, ""])
         if self._scanner.all_in(joined, Budget(len(joined))):
             return False
         for held in seen:

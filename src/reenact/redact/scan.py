@@ -20,15 +20,17 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, quote_plus
 
 from reenact.contracts.detector import Detector
-from reenact.redact import decode
+from reenact.redact import decode, tables
 from reenact.redact.fields import BYTES_KEYS, SENSITIVE_KEYS, TOKEN, TOKEN_MARK
 from reenact.redact.gate import ESCAPE, HIDING, KEY, KNOWN, SLACK, Entry, Gate, runs, shape_of
 from reenact.redact.names import CLASSES, Finder
+from reenact.redact.plan import KEYED, built_in_patterns
 from reenact.redact.plan import KNOWN as KNOWN_SECRET
-from reenact.redact.plan import built_in_patterns
 
 _OF_NAMES: Final = 95_000
 """The order of what a model holds for a name: behind all that has a form."""
+_OF_TABLES: Final = 83_000
+"""The order of a cell under its heading: before what a word in front of a value says."""
 _DEEPEST: Final = 8
 """Spellings inside of spellings are undone so often."""
 _TRIES: Final = 20_000
@@ -155,7 +157,7 @@ class Scanner:
                 self._marked[marks].append((spelled, secret))
         self._gated = not (self._unmarked or self._everywhere or named)
         """All that can be found has an anchor."""
-        self._gate = Gate(detectors, SENSITIVE_KEYS | BYTES_KEYS, words, decode.hiding())
+        self._gate = Gate(detectors, SENSITIVE_KEYS | BYTES_KEYS | tables.HEADINGS, words, decode.hiding())
 
     def places(self, text: str) -> list[int] | None:
         """Give, in order, the places in a text of JSON where a leaf, a key or a number is to be looked at.
@@ -212,10 +214,11 @@ class Scanner:
             found = [each for each in found if not keep(each.name)]
         return self.resolved(text, found) if found else []
 
-    def _found(self, text: str, budget: Budget, keep: Callable[[str], bool] | None, depth: int) -> list[Found]:  # noqa: C901, PLR0912 - the inner loop
+    def _found(self, text: str, budget: Budget, keep: Callable[[str], bool] | None, depth: int) -> list[Found]:  # noqa: C901, PLR0912, PLR0915 - the inner loop
         data = text.encode("utf-8", "surrogatepass")
         found: list[Found] = []
         hidden: list[int] = []
+        keyed: list[int] = []
         tried: dict[int, int] = {}
         rows, size, shape = self._rows, len(text), shape_of(data)
         anchors = self._gate.anchors(data, shape)
@@ -240,6 +243,10 @@ class Scanner:
                 hidden.append(at)
             elif number == KNOWN:
                 self._known(text, at, text[at : at + long], found)
+            elif number == KEY:
+                keyed.append(at)
+        if keyed:
+            found += [Found(a, b, KEYED, text[a:b], _OF_TABLES) for a, b in tables.cells(text, keyed)]
         if not self._gated:
             self._without_gate(text, depth, found, budget)
         if depth < _DEEPEST:
