@@ -88,11 +88,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 163),
-        ("nothing", "parent", 130),
-        ("recorded", "child", 164),
-        ("recorded", "parent", 136),
-        ("replayed", "child", 205),
+        ("nothing", "child", 166),
+        ("nothing", "parent", 131),
+        ("recorded", "child", 167),
+        ("recorded", "parent", 137),
+        ("replayed", "child", 208),
         ("replayed", "parent", 166),
     ],
 )

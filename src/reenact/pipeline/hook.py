@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from reenact.values import user_key
+from reenact.values import origin, user_key
 
 HOOK: Final = str(Path(__file__).parents[1] / "bootstrap")
 """The folder at the head of PYTHONPATH that makes a program record itself."""
-ORIGIN: Final = "REENACT_ORIGIN"
-"""Names the file that holds the key of the recording to which a process belongs (`pipeline.proving`)."""
-_WITHHELD: Final = frozenset({user_key.VARIABLE, ORIGIN})
+_WITHHELD: Final = frozenset({user_key.VARIABLE, origin.VARIABLE})
 
 
 def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from reenact.errors import InputError
-from reenact.pipeline.hook import ORIGIN as VARIABLE
 from reenact.stores.directory import DirectoryStore
 from reenact.values import origin, user_key
 from reenact.values.log import Record
@@ -68,7 +67,7 @@ def _left_in(folder: Path, key: bytes) -> dict[str, str]:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as stream:
         stream.write(key.hex().encode() + b"\n")
-    return {VARIABLE: str(path)}
+    return {origin.VARIABLE: str(path)}
 
 
 class Prover:
@@ -109,9 +108,9 @@ def prover(store: DirectoryStore, recording: str, environ: Mapping[str, str], *,
     """
     user_key.take()  # whoever started this process: the program finds no REENACT_KEY
     with suppress(InputError, OSError, ValueError):
-        if named := environ.get(VARIABLE, ""):
+        if named := environ.get(origin.VARIABLE, ""):
             key = bytes.fromhex(Path(named).read_text(encoding="ascii").strip())
-            return Prover(key, store.folder, {VARIABLE: named})
+            return Prover(key, store.folder, {origin.VARIABLE: named})
         if not environ.get(_RECORDING):
             key = user_key.found(make=make)
             return Prover(origin.recording_key(key, recording), store.folder) if key is not None else None

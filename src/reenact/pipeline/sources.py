@@ -10,7 +10,6 @@ from typing import overload
 
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
-from reenact.pipeline import proving
 from reenact.pipeline.altering import Altered
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
 from reenact.stores.directory import DirectoryStore
@@ -83,6 +82,8 @@ def _is_path(selector: str) -> bool:
 
 
 def _built(store: DirectoryStore, trace_id: str) -> list[Run]:
+    from reenact.pipeline import proving
+
     return build(proving.marked(store.records(trace_id), store), source="store")
 
 

@@ -17,6 +17,8 @@ from typing import Any, Final
 from reenact.values.json import compact, parsed_or_none
 
 ORIGIN: Final = "reenact.origin"
+VARIABLE: Final = "REENACT_ORIGIN"
+"""Names the file that holds the key of the recording to which a process belongs (`pipeline.proving`)."""
 _VERSION: Final = 1
 _COVERED: Final = (
     "reenact.run.root",
