@@ -287,7 +287,7 @@ class Drain:
                 if root is not None:
                     lost = f"what stood in {count} damaged places of its journal"
                     told = {"field": "records", "lost": lost, "fix": "look after the disk"}
-                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]))))
+                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]), proofs=True)))
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
 
@@ -392,7 +392,7 @@ class Drain:
             code = exit_codes.get(cast("int", root.resource.attributes.get("process.pid")))
             attributes = {**root.attributes, STOPPED: signal.Signals(stopped_by).name}
             noted = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
-            self._due.update(dict.fromkeys(self._store.append([noted])))
+            self._due.update(dict.fromkeys(self._store.append([noted], proofs=True)))
 
     def finish(
         self,
