@@ -252,12 +252,22 @@ def test_a_key_that_is_not_the_users_alone_is_refused(folder: Path, how: str, de
     assert why in refused.stderr
 
 
-def test_a_home_that_is_not_there_is_no_hindrance(desk: Desk) -> None:
-    for environ in ({"PATH": os.environ["PATH"], "HOME": "/proc/nowhere"}, {"XDG_CONFIG_HOME": "/dev/null/x"}):
-        done = desk.reenact("run", "--", "python", "agent.py", environ={"PATH": os.environ["PATH"], **environ})
-        assert (done.returncode, done.stdout) == (0, "sum 3\n")
-        assert "is not known as your own" in done.stderr
-        assert desk.reenact("replay", "last", environ=environ).returncode == 3
+@pytest.mark.parametrize("place", [{"HOME": "/proc/nowhere"}, {"XDG_CONFIG_HOME": "/dev/null/x"}], ids=["home", "xdg"])
+def test_a_home_that_is_not_there_is_no_hindrance(desk: Desk, place: dict[str, str]) -> None:
+    def reenact(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "reenact", *words],
+            cwd=desk.folder,
+            env={"PATH": os.environ["PATH"], **place},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = reenact("run", "--", "python", "agent.py")
+    assert (done.returncode, done.stdout) == (0, "sum 3\n")
+    assert "not known as your own" in done.stderr
+    assert reenact("replay", "last").returncode == 3
 
 
 def test_a_relative_configuration_folder_counts_for_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
