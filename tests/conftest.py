@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,19 @@ EXAMPLES = {"few": 25, "many": 300}
 """How many examples a property is tried with: by default, and in `make slow`."""
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's configuration folder of the tests: nobody's own key is touched, and all tests have the same one."""
+    folder = tmp_path_factory.mktemp("configuration")
+    before = os.environ.get("XDG_CONFIG_HOME")
+    os.environ["XDG_CONFIG_HOME"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["XDG_CONFIG_HOME"]
+    else:
+        os.environ["XDG_CONFIG_HOME"] = before
 
 
 @pytest.fixture(scope="session")

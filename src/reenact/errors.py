@@ -3,7 +3,8 @@
     ReenactError
     ├── UsageError             exit 2    the command line does not make sense
     ├── InputError             exit 3    a file, store or configuration cannot be read; names the place
-    │   └── AssertionInvalid             an assertion cannot be read; names line, column and what was expected
+    │   ├── AssertionInvalid             an assertion cannot be read; names line, column and what was expected
+    │   └── NotYours                     a recording that is not the user's own names what would be started
     ├── CannotJudge            exit 125  nothing in the recording can be replayed
     ├── Diverged               exit 1    the replay left the recording (raised by `with reenact.replay(...)`)
     └── AssertionsFailed       exit 1    an assertion over a run does not hold; an AssertionError too
@@ -68,6 +69,14 @@ class Diverged(ReenactError):
 
 class AssertionInvalid(InputError):
     """An assertion cannot be read. `place` is `file:line:column`; the message shows the line and what was expected."""
+
+
+class NotYours(InputError):
+    """A recording that is not proven to be the user's own names what would be started; the message shows it."""
+
+    def __init__(self, said: str, *, hint: str = "") -> None:
+        place, _, problem = said.partition(": ")
+        super().__init__(place, problem, hint=hint)
 
 
 class AssertionsFailed(ReenactError, AssertionError):

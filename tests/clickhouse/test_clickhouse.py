@@ -140,7 +140,7 @@ def test_it_is_found_by_what_people_know_of_it(recorded: Recorded) -> None:
 
 def test_it_is_replayed_from_there(recorded: Recorded) -> None:
     named = f"{recorded.server.url}#{recorded.id[:12]}"
-    replayed = recorded.desk.reenact("replay", named, "--store", "elsewhere", environ=recorded.desk.bare())
+    replayed = recorded.desk.reenact("replay", "--trust", named, "--store", "elsewhere", environ=recorded.desk.bare())
     assert replayed.returncode == 0, replayed.stderr
     assert replayed.stdout == recorded.stdout
     assert ", 0 live" in replayed.stderr

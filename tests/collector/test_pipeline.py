@@ -83,7 +83,7 @@ def test_what_the_collector_archived_is_shown_and_replayed(
     assert run["verdict"] == "exact"
     assert recorded.desk.reenact("show", source).returncode == 0
     same_as_the_store_has_it(recorded)
-    replayed = recorded.desk.reenact("replay", source, "--store", "elsewhere", environ=recorded.desk.bare())
+    replayed = recorded.desk.reenact("replay", "--trust", source, "--store", "elsewhere", environ=recorded.desk.bare())
     assert replayed.returncode == 0, replayed.stderr
     assert replayed.stdout == recorded.stdout
     assert "same: " in replayed.stderr
@@ -141,7 +141,7 @@ def test_a_run_goes_through_the_agent_tier_and_the_gateway(tmp_path: Path) -> No
     assert {node.span.resource.attributes["deployment.environment.name"] for node in run.nodes} == {"staging"}
     assert all(node.span.resource.attributes["host.name"] for node in run.nodes)
     replayed = recorded.desk.reenact(
-        "replay", str(gateway.archive), "--store", "elsewhere", environ=recorded.desk.bare()
+        "replay", "--trust", str(gateway.archive), "--store", "elsewhere", environ=recorded.desk.bare()
     )
     assert (replayed.returncode, replayed.stdout) == (0, recorded.stdout), replayed.stderr
     assert ", 0 live" in replayed.stderr
@@ -177,7 +177,7 @@ def test_runs_that_lie_in_several_files_are_read_from_the_folder(tmp_path: Path)
     assert [run["verdict"] for run in runs] == ["exact"] * 2
     for run in runs:
         replayed = desk.reenact(
-            "replay", f"{collector.archive}#{run['id']}", "--store", "elsewhere", environ=desk.bare()
+            "replay", "--trust", f"{collector.archive}#{run['id']}", "--store", "elsewhere", environ=desk.bare()
         )
         assert replayed.returncode == 0, replayed.stderr
         assert "same: 250 tool" in replayed.stderr
@@ -212,7 +212,7 @@ def test_the_gateway_sends_on_to_our_store_and_that_replays(tmp_path: Path) -> N
             until = time.monotonic() + 30
             while len(ours.of(trace_id)) < len(run.nodes) and time.monotonic() < until:
                 time.sleep(0.2)
-    words = ("replay", trace_id, "--store", str(ours.store))
+    words = ("replay", "--trust", trace_id, "--store", str(ours.store))
     replayed = recorded.desk.reenact(*words, environ=recorded.desk.bare())
     assert (replayed.returncode, replayed.stdout) == (0, recorded.stdout), replayed.stderr
     assert ", 0 live" in replayed.stderr

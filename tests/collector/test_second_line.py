@@ -140,7 +140,7 @@ def test_a_run_with_secrets_replays_from_behind_the_gateway(name: str, tmp_path:
     assert not masked, "nothing is left to mask"
     assert not any("redaction.masked.count" in node.span.attributes for node in run.nodes)
     environ = {**desk.bare(), "A_SECRET": SECRETS[name]}
-    replayed = desk.reenact("replay", str(collector.archive), "--store", "elsewhere", environ=environ)
+    replayed = desk.reenact("replay", "--trust", str(collector.archive), "--store", "elsewhere", environ=environ)
     assert (replayed.returncode, replayed.stdout) == (0, "used\n"), replayed.stderr
     assert "same: 2 tool" in replayed.stderr
 

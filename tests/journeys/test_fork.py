@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def incident(kept: Path, tmp_path: Path) -> Desk:
-    shutil.copytree(kept / ".reenact", tmp_path / ".reenact")
-    (tmp_path / "files").mkdir()
-    return Desk(tmp_path, {"REENACT_STORE": str(tmp_path / ".reenact")})
+def incident(kept: Path, tmp_path: Path) -> Iterator[Desk]:
+    """The incident, put back afterwards: in a copy of the store nothing would be known as the user's own."""
+    shutil.copytree(kept, tmp_path / "kept")
+    yield Desk(kept, {"REENACT_STORE": str(kept / ".reenact")})
+    shutil.rmtree(kept)
+    shutil.move(tmp_path / "kept", kept)
 
 
 def forked(desk: Desk, *words: str, code: int = 0, environ: dict[str, str] | None = None) -> dict[str, Any]:
@@ -137,8 +140,8 @@ def test_a_provider_refuses_what_is_set(incident: Desk) -> None:
     assert told["stopped"] is None
 
 
-def test_one_event_of_a_stream_is_set(incident: Desk, tmp_path: Path) -> None:
-    (tmp_path / "said.txt").write_text("Never mind. ")
+def test_one_event_of_a_stream_is_set(incident: Desk) -> None:
+    (incident.folder / "said.txt").write_text("Never mind. ")
     chunks = next(call for call in calls(incident, "last") if call["number"] == 8)["outcome"]["streamed"]["chunks"]
     place = next(
         at for at, chunk in enumerate(chunks) if json.loads(chunk["data"][6:])["choices"][0]["delta"]["content"]

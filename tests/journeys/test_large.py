@@ -103,12 +103,12 @@ def test_a_bundle_replays_elsewhere(desk: Desk, tmp_path: Path, target: str) -> 
     other = tmp_path / "elsewhere"
     other.mkdir()
     shutil.move(desk.folder / target, other / target)
-    again = desk.reenact("replay", str(other / target))
+    again = desk.reenact("replay", "--trust", str(other / target))
     assert (again.returncode, again.stdout) == (0, said), again.stderr
     taken = desk.reenact("import", str(other / target))
     assert taken.returncode == 0, taken.stderr
     assert len(blobs(desk)) >= 2
-    assert desk.reenact("replay", "last").stdout == said
+    assert desk.reenact("replay", "--trust", "last").stdout == said
     twice = desk.reenact("export", "last", "-o", str(other / target), "--blobs", "bundle")
     assert twice.returncode == (3 if target == "bundle" else 0), "a folder with something in it is left alone"
 
@@ -121,8 +121,8 @@ def test_inline_and_by_reference(desk: Desk) -> None:
     assert (desk.folder / "inline.jsonl").stat().st_size > 4_000_000
     assert (desk.folder / "reference.jsonl").stat().st_size < 100_000
     by_reference = {"REENACT_BLOBS": str(desk.folder / ".reenact" / "blobs")}
-    assert desk.reenact("replay", "inline.jsonl").stdout == said
-    again = desk.reenact("replay", "reference.jsonl", environ={**os.environ, **by_reference})
+    assert desk.reenact("replay", "--trust", "inline.jsonl").stdout == said
+    again = desk.reenact("replay", "--trust", "reference.jsonl", environ={**os.environ, **by_reference})
     assert again.stdout == said, again.stderr
 
 

@@ -120,7 +120,7 @@ def test_what_is_written_names_no_folder_of_this_machine(desk: Desk) -> None:
     assert pytest_in(desk, environ).startswith("exit 0")
     again = desk.reenact("promote", "last", "--name", "clean up", environ=environ)
     assert (again.returncode, "is there already" in again.stderr) == (3, True)
-    shown = desk.reenact("replay", str(fixture), environ=environ)
+    shown = desk.reenact("replay", "--trust", str(fixture), environ=environ)
     assert shown.returncode == 0, shown.stderr
 
 

@@ -423,7 +423,7 @@ def test_a_request_replays_from_its_file_alone(desk: Desk) -> None:
     assert "x1x1x1" not in written
     assert "milk" not in written, "other requests of the service are nobody's business"
     shutil.rmtree(desk.folder / ".reenact")
-    done = desk.reenact("replay", "incident.jsonl", environ=desk.bare())
+    done = desk.reenact("replay", "--trust", "incident.jsonl", environ=desk.bare())
     assert done.returncode == 0, done.stderr
     assert answered_again(done) == f"{seen[0]}\n"
 

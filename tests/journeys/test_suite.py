@@ -47,13 +47,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 def test_a_folder_of_recordings_is_replayed_and_summed_up(recorded: Desk) -> None:
-    done = recorded.reenact("replay", "--all", "suite", "--jobs", "2")
+    done = recorded.reenact("replay", "--trust", "--all", "suite", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["same"] * 4 + ["4"]
     assert [parcel for parcel in PARCELS if parcel in lines[PARCELS.index(parcel)]] == list(PARCELS)
     assert lines[-1].startswith("4 recordings: 4 same; ")
-    assert done.stderr == ""
+    shown = [line for line in done.stderr.splitlines() if not line.startswith("    ")]  # what each of them starts
+    assert len(shown) == len(PARCELS)
+    assert all(line.endswith("is not known as your own; it is run, since you said --trust:") for line in shown)
 
 
 def test_each_is_told_apart_and_the_worst_exit_code_counts(recorded: Desk) -> None:
@@ -63,7 +65,7 @@ def test_each_is_told_apart_and_the_worst_exit_code_counts(recorded: Desk) -> No
     (suite / "P-2.check").write_text('every weigh has unit = "g"\n')
     (suite / "notes.txt").write_text("not a recording\n")
     recorded.environ["UNIT"] = "g"
-    done = recorded.reenact("replay", "--all", "mixed", "--jobs", "2", "--json")
+    done = recorded.reenact("replay", "--trust", "--all", "mixed", "--jobs", "2", "--json")
     told = json.loads(done.stdout)
     assert [(Path(run["recording"]).name, run["word"], run["exit"]) for run in told["runs"]] == [
         ("P-1.jsonl", "broken", 1),
@@ -74,7 +76,7 @@ def test_each_is_told_apart_and_the_worst_exit_code_counts(recorded: Desk) -> No
     assert (done.returncode, told["exit"], told["summary"]) == (1, 1, {"broken": 1, "fixed": 1, "diverged": 2})
     assert told["runs"][2]["divergences"][0]["field"] == "arguments.unit"
     (suite / "damaged.json").write_text("{")
-    done = recorded.reenact("replay", "--all", "mixed", "--json")
+    done = recorded.reenact("replay", "--trust", "--all", "mixed", "--json")
     assert done.returncode == 3
     assert [run["word"] for run in json.loads(done.stdout)["runs"]].count("error") == 1
     recorded.environ.clear()
@@ -94,7 +96,7 @@ def test_every_run_of_a_store_is_replayed_by_two_suites_at_once(recorded: Desk) 
 def test_a_command_is_run_against_each(recorded: Desk) -> None:
     recorded.write("other.py", AGENT.replace("sys.argv[1]", '"P-2"'))
     done = recorded.reenact(
-        "replay", "--all", "suite", "--assert", "called weigh", "--json", "--", "python", "other.py"
+        "replay", "--trust", "--all", "suite", "--assert", "called weigh", "--json", "--", "python", "other.py"
     )
     told = json.loads(done.stdout)
     assert [run["word"] for run in told["runs"]] == ["broken", "same", "broken", "broken"]
@@ -104,7 +106,7 @@ def test_a_command_is_run_against_each(recorded: Desk) -> None:
 def test_a_place_without_recordings_is_bad_input(recorded: Desk) -> None:
     (recorded.folder / "empty").mkdir()
     for place, why in (("empty", "holds no recording"), ("nowhere", "is no folder of recordings")):
-        done = recorded.reenact("replay", "--all", place)
+        done = recorded.reenact("replay", "--trust", "--all", place)
         assert done.returncode == 3
         assert why in done.stderr
 
@@ -113,7 +115,7 @@ def test_a_place_without_recordings_is_bad_input(recorded: Desk) -> None:
 def test_an_interrupted_suite_ends_what_it_started(recorded: Desk, tmp_path: Path, number: signal.Signals) -> None:
     mark = f"SUITE_MARK={tmp_path.name}"
     environ = {**os.environ, "SLOW": "1", "TMPDIR": str(tmp_path), "SUITE_MARK": tmp_path.name}
-    words = [sys.executable, "-m", "reenact", "replay", "--all", "suite", "--jobs", "2"]
+    words = [sys.executable, "-m", "reenact", "replay", "--trust", "--all", "suite", "--jobs", "2"]
     heard = partial(signal.signal, signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     own: dict[str, Any] = {"env": environ, "start_new_session": True, "preexec_fn": heard}
     suite = subprocess.Popen(words, cwd=recorded.folder, stderr=subprocess.PIPE, **own)

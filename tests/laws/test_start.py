@@ -88,12 +88,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 159),
-        ("nothing", "parent", 127),
-        ("recorded", "child", 160),
-        ("recorded", "parent", 133),
-        ("replayed", "child", 201),
-        ("replayed", "parent", 159),
+        ("nothing", "child", 166),
+        ("nothing", "parent", 131),
+        ("recorded", "child", 167),
+        ("recorded", "parent", 137),
+        ("replayed", "child", 208),
+        ("replayed", "parent", 166),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

@@ -252,7 +252,7 @@ def test_what_phoenix_gives_back_is_replayed(phoenix: Phoenix, recorded: Recorde
     phoenix.exported(recorded.id, form, desk.folder / name, len(recorded.spans))
     judged = json.loads(desk.reenact("doctor", name, "--json").stdout)
     assert judged["verdict"]["grade"] == "exact"
-    replayed = desk.reenact("replay", name, "--store", "elsewhere", environ=desk.bare())
+    replayed = desk.reenact("replay", "--trust", name, "--store", "elsewhere", environ=desk.bare())
     assert replayed.returncode == 0, replayed.stderr
     assert replayed.stdout == recorded.stdout
     assert "same: " in replayed.stderr
@@ -303,7 +303,7 @@ def test_runs_are_found_in_a_running_phoenix(phoenix: Phoenix, recorded: Recorde
 def test_a_run_is_replayed_and_exported_straight_from_a_running_phoenix(phoenix: Phoenix, recorded: Recorded) -> None:
     desk, named = recorded.desk, f"{place(phoenix)}/default#{recorded.id}"
     phoenix.exported(recorded.id, "spans", desk.folder / "awaited.json", len(recorded.spans))
-    replayed = desk.reenact("replay", named, "--store", "elsewhere", environ=desk.bare())
+    replayed = desk.reenact("replay", "--trust", named, "--store", "elsewhere", environ=desk.bare())
     assert replayed.returncode == 0, replayed.stderr
     assert replayed.stdout == recorded.stdout
     assert ", 0 live" in replayed.stderr

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from reenact.errors import CannotJudge
+from reenact.graph.build import build
 from reenact.pipeline import applications
+from reenact.values.json import compact
+from reenact.values.run import Run
+from reenact.values.span import SpanRecord
 
 MODULE = """
 app = object()
@@ -31,7 +35,23 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def made(tmp_path: Path, name: str | None, named: str | None = None, **more: Any) -> Any:
     entry = more.pop("entry", {})
-    return applications.made({"import": name, "path": [str(tmp_path), "/nowhere"], **more}, entry, named)
+    app = {"import": name, "path": [str(tmp_path), "/nowhere"], **more}
+    return applications.made(applications.Making.of(served(app, entry)).with_given(named))
+
+
+def served(app: dict[str, Any], entry: dict[str, Any]) -> Run:
+    """A run whose root says that this application served it."""
+    span = SpanRecord(
+        trace_id="1" * 32,
+        span_id="2" * 16,
+        parent_id=None,
+        name="GET /",
+        start_ns=1,
+        end_ns=2,
+        attributes={"reenact.run.root": True, "reenact.app": compact(app), "reenact.entry": compact(entry)},
+    )
+    (run,) = build([span])
+    return run
 
 
 def test_it_is_imported_by_its_name(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_what_could_not_be_stored_is_carried_later(held: Held, monkeypatch: pyte
     append = DirectoryStore.append
     full = InputError("store", "cannot be written: No space left on device")
 
-    def fail(*_: object) -> list[str]:
+    def fail(*_: object, **__: object) -> list[str]:
         raise full
 
     monkeypatch.setattr(DirectoryStore, "append", fail)

@@ -173,11 +173,11 @@ def test_wherever_carrying_is_killed_every_span_is_owed_once(
     recording.stop(made)
     put, calls = DirectoryStore.put, iter(range(1000))
 
-    def killed(store: DirectoryStore, spans: Sequence[SpanRecord]) -> Any:
+    def killed(store: DirectoryStore, spans: Sequence[SpanRecord], *, proofs: bool = False) -> Any:
         number = next(calls)
         if number == last and last % 2:
             raise KeyboardInterrupt
-        parcels = put(store, spans)
+        parcels = put(store, spans, proofs=proofs)
         if number == last:
             raise KeyboardInterrupt
         return parcels

@@ -11,12 +11,13 @@ from typing import Any
 
 import click
 
-from reenact.cli import options
+from reenact.cli import options, trusting
 from reenact.errors import InputError, UsageError
 from reenact.pipeline.asserted import asserted
+from reenact.pipeline.commands import command
 from reenact.pipeline.forking import Prepared, Wanted, fork, prepare, repeat
 from reenact.pipeline.injection import program
-from reenact.pipeline.replaying import check_judgeable, command
+from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Policy, Source, Writes
 from reenact.report.forking import fork_document, forked, repeated, repeated_document
@@ -38,6 +39,7 @@ _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
+@trusting.trust
 @click.option("--at", metavar="CALL", default="", help="The call: `tool delete_accounts #7`, `#7`, an id, `first llm`.")
 @click.option("--set", "values", multiple=True, metavar="PATH=VALUE", help="What to set in it: JSON, or else text.")
 @click.option("--set-file", "files", multiple=True, metavar="PATH=FILE", help="The same, with the content of a file.")
@@ -102,10 +104,12 @@ def fork_command(
     if said["app"] and (given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     wanted = _wanted(said)
+    found = trusting.agreed(found, given, said["app"], trusting=said["trust"])
     prepared = prepare(found, wanted)
     argv, cwd = command(found, given, said["app"])
     if given:
         argv = program(argv)
+    trusting.tell_settings(found)
     if times is None:
         forks = [_once(prepared, argv, cwd, store, as_json=as_json)]
     else:

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from reenact.cli import options
+from reenact.cli import options, trusting
 from reenact.errors import UsageError
 from reenact.pipeline.asserted import asserted
+from reenact.pipeline.commands import command
 from reenact.pipeline.fuzzing import Progress, Settings, fuzz
 from reenact.pipeline.injection import program
-from reenact.pipeline.replaying import check_judgeable, command
+from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Writes
 from reenact.report.fuzz import fuzz_document, fuzz_lines
@@ -30,6 +31,7 @@ _MOST_JOBS = 8
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
+@trusting.trust
 @click.option("--check", "files", multiple=True, type=click.Path(path_type=Path), help="A file of assertions to hold.")
 @click.option("--assert", "texts", multiple=True, metavar="TEXT", help="An assertion to hold.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same list of cases.")
@@ -70,7 +72,9 @@ def fuzz_command(
     check_judgeable(found)
     if app and (given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
+    found = trusting.agreed(found, given, app, trusting=how["trust"])
     argv, cwd = command(found, given, app)
+    trusting.tell_settings(found)
     settings = Settings(
         seed=how["seed"],
         cases=how["cases"] if how["cases"] is not None or how["seconds"] is not None else _CASES,

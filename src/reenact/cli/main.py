@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -126,6 +127,10 @@ def _say(line: str) -> None:
 
 def main() -> None:
     """Run the command line. Our own errors become one sentence on stderr and their exit code, never a traceback."""
+    if "REENACT_KEY" in os.environ:  # no program that is started here finds it
+        from reenact.values import user_key
+
+        user_key.take()
     try:
         code = reenact.main(standalone_mode=False)
     except click.exceptions.Abort:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from reenact.assess.language import parse
-from reenact.cli import options
+from reenact.cli import options, trusting
 from reenact.errors import InputError
 from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
@@ -31,6 +31,7 @@ from reenact.values.private import read_regular
 @click.option("--untried", is_flag=True, help="Do not run the program once to say what the test says now.")
 @options.store_folder
 @options.as_json
+@trusting.trust
 def promote_command(
     selector: str,
     given: tuple[str, ...],
@@ -50,6 +51,7 @@ def promote_command(
     store = options.store(folder)
     found = find(selector, store)
     check_judgeable(found)
+    found = trusting.agreed(found, given, _text(wanted["app"]), trusting=bool(wanted["trust"]))
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         done = promote(
             found,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reenact.cli import options
+from reenact.cli import options, trusting
 from reenact.errors import CannotJudge, InputError, UsageError
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
@@ -32,6 +32,7 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.argument("given", metavar="[-- COMMAND]", nargs=-1, type=click.UNPROCESSED)
 @options.store_folder
 @options.as_json
+@trusting.trust
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 @click.option("--models", type=_SOURCES, default="recorded", show_default=True, help="Where model answers come from.")
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Where tool results come from.")
@@ -70,8 +71,11 @@ def replay_command(
     Offline, free, without side effect.
 
     Without COMMAND the recorded entry point is run, in its recorded directory; of a service, the recorded request is
-    delivered to the application in process, and its answer printed. The program's stdout stays its own (with
-    --json it goes to stderr); the verdict goes to stderr, the first divergence first.
+    delivered to the application in process, and its answer printed. A recording that is not your own is data: what it
+    names is shown and not run (exit code 3), unless you give COMMAND or --app, or say --trust.
+
+    The program's stdout stays its own (with --json it goes to stderr); the verdict goes to stderr, the first divergence
+    first.
 
     With --check or --assert it says what the run means for the code: reproduced, fixed, broken, unjudged or same.
 
@@ -89,8 +93,8 @@ def replay_command(
         if everything is not None:
             from reenact.cli.suite import replay_all
 
-            sys.exit(replay_all(everything, order, store, jobs=jobs, as_json=as_json))
-        sys.exit(_replay(selector or "last", order, store, as_json=as_json))
+            sys.exit(replay_all(everything, order, store, jobs=jobs, as_json=as_json, trust=how["trust"]))
+        sys.exit(_replay(selector or "last", order, store, as_json=as_json, trust=how["trust"]))
     except (InputError, UsageError) as error:
         if not is_bisecting(Path.cwd()):
             raise
@@ -105,7 +109,7 @@ def _assertions(spelled: Sequence[str | Path]) -> tuple[Placed, ...]:
     return asserted(spelled)
 
 
-def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool) -> int:
+def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool) -> int:
     found = find(selector, store)
     if order.app and (order.given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
@@ -113,6 +117,8 @@ def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool
         options.say(f"reenact: replaying {found.run.name} {found.run.id[:12]} from {found.source}", dim=True)
     if note := policy_note(found.run, store):
         options.say(f"reenact: {note}")
+    found = trusting.agreed(found, order.given, order.app, trusting=trust)
+    trusting.tell_settings(found)
     with tempfile.TemporaryFile() as captured:
         done = replay_and_judge(found, order, store, stdout=captured if as_json else None)
         if as_json:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+import click
+
 from reenact.cli import options
-from reenact.errors import UsageError
+from reenact.cli.trusting import show
+from reenact.errors import ReenactError, UsageError
+from reenact.pipeline import commands
 from reenact.pipeline.judging import Order
-from reenact.pipeline.suite import Done, recordings, replay_suite, store_of, worst
+from reenact.pipeline.sources import Found, find
+from reenact.pipeline.suite import Done, Item, recordings, replay_suite, store_of, worst
 from reenact.report.suite import Row, suite, suite_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json
 
 
-def replay_all(place: Path, order: Order, store: DirectoryStore, *, jobs: int, as_json: bool) -> int:
+def replay_all(
+    place: Path, order: Order, store: DirectoryStore, *, jobs: int, as_json: bool, trust: bool = False
+) -> int:
     """Replay every recording at `place` and say what each came to. Gives the worst exit code."""
     if order.app:
         raise UsageError("--app names the application for one recording, and --all replays several")
     items = recordings(place)
+    if not order.given:
+        items = _agreed(items, store_of(place, store), trusting=trust)
     started, progress = time.monotonic(), _Progress(len(items))
     done = replay_suite(items, order, store_of(place, store), jobs=jobs, told=progress.told)
     progress.over()
@@ -30,6 +41,31 @@ def replay_all(place: Path, order: Order, store: DirectoryStore, *, jobs: int, a
     else:
         options.show(suite([_row(each) for each in done], time.monotonic() - started))
     return code
+
+
+def _agreed(items: list[Item], store: DirectoryStore, *, trusting: bool) -> list[Item]:
+    """Show all that strangers' recordings would start, before any of it is, and ask for a yes where there is nobody's.
+
+    Without `--trust` and without a terminal each of them is refused by its own replay.
+    """
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if not (trusting or asks):
+        return items
+    strangers: dict[int, Found] = {}
+    for place, item in enumerate(items):
+        with suppress(ReenactError):  # its replay tells it
+            found = find(item.selector, store)
+            if not item.problem and not found.run.own and commands.names_anything(found):
+                strangers[place] = found
+    if not strangers:
+        return items
+    show([*strangers.values()], "it is run, since you said --trust" if trusting else "nothing of it has run")
+    if not trusting and not click.confirm(f"Run these {len(strangers)}?", default=False, err=True):
+        return items
+    return [
+        replace(item, agreed=commands.digest(strangers[place])) if place in strangers else item
+        for place, item in enumerate(items)
+    ]
 
 
 def _row(done: Done) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from reenact.graph.asked_below import with_calls_below
@@ -16,6 +17,7 @@ from reenact.graph.recovered import recovered
 from reenact.graph.twins import folded
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record
+from reenact.values.origin import without_proof
 from reenact.values.run import Node, Run
 from reenact.values.span import SpanRecord
 
@@ -30,12 +32,21 @@ def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
     doubled: dict[str, int] = defaultdict(int)
     for span in with_logs(records):
         known = traces[span.trace_id].get(span.span_id)
-        if known is not None:
+        span = _bare(span)  # noqa: PLW2901 - a proof goes no further than to who reads the store
+        if known is not None and known.own is not span.own:  # what others say of an own span changes nothing in it
+            span = known if known.own else span  # noqa: PLW2901 - as above
+        elif known is not None:
             doubled[span.trace_id] += not _told_again(known, span)
             span = _fuller(known, span)  # noqa: PLW2901 - the one that says more stands for both
         traces[span.trace_id][span.span_id] = span
     runs = [_run(trace_id, found, doubled[trace_id], source) for trace_id, found in traces.items()]
     return sorted(runs, key=lambda run: run.started_ns)
+
+
+def _bare(span: SpanRecord) -> SpanRecord:
+    """Give a span without the proof of its origin."""
+    bare = without_proof(span.attributes)
+    return span if bare is span.attributes else replace(span, attributes=bare)
 
 
 def _told_again(a: SpanRecord, b: SpanRecord) -> bool:
@@ -113,7 +124,7 @@ def _on_top(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> 
         while at is not None and at not in seen and "reenact.order.start" not in spans[at].attributes:
             seen.add(at)
             at = parents[at]
-        if at is None or at in seen:
+        if at is None or at in seen or span.own:  # above an own root there is nobody who starts anything
             parents[span_id] = None
 
 
@@ -193,7 +204,8 @@ def _int(value: Any) -> int:
 def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) -> Run:
     tops = [node for node in nodes if node.parent is None]
     marked = [node for node in tops if node.span.attributes.get("reenact.run.root") is True]
-    root = (marked or [node for node in tops if not node.orphan] or [None])[0]
+    own = [node for node in marked if node.span.own]
+    root = (own or marked or [node for node in tops if not node.orphan] or [None])[0]
     facts: Mapping[str, Any] = root.span.attributes if root else {}
     resource: Mapping[str, Any] = root.span.resource.attributes if root else {}
     told = {**resource, **facts}  # a redaction processor tells on the resource what a recording tells on its root
@@ -219,6 +231,7 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
         notes=tuple(notes),
         surroundings=_object(facts.get("reenact.surroundings")),
         entry=_object(facts.get("reenact.entry")),
+        own=bool(own),
         salt=str(told.get("reenact.redaction.salt") or ""),
         policy_digest=str(told.get("reenact.redaction.policy") or ""),
         key_id=str(told.get("reenact.redaction.key") or ""),

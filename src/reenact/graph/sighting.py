@@ -87,17 +87,20 @@ class Sighting:
         return self.voice[2]
 
     @property
-    def worth(self) -> tuple[bool, bool, int, bool, int, int]:
-        """Say how much can be made of it: an answered request, how exact and how full it is, then the inner one."""
+    def worth(self) -> tuple[bool, bool, bool, int, bool, int, int]:
+        """Say how much can be made of it: an answered request, how exact and how full it is, then the inner one.
+
+        What was sent to a store is worth less than what was recorded there.
+        """
         node = self.node
         told = not isinstance(node.outcome, Unfinished)
         over_http = isinstance(node.call.request, HttpRequest) or self.family in FUNCTIONS
         marks = as_list(node.call.attributes.get("reenact.rebuilt"))
-        exact = "request" not in marks
-        exactness = 3 if OURS in node.span.attributes else 2 if exact else 1
+        exactness = 3 if OURS in node.span.attributes else 2 if "request" not in marks else 1
         takes_over = exactness == 2 and isinstance(node.call.request, HttpRequest)  # the reply, from its twin
         answers = over_http and (told or takes_over)
-        return not self.note, answers, exactness if over_http else 0, told, self.fullness, node.number
+        exact = exactness if over_http else 0
+        return not node.span.sent, not self.note, answers, exact, told, self.fullness, node.number
 
     @property
     def start_ns(self) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import shlex
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -18,8 +20,10 @@ from typing import Any
 
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
+from reenact.values import unit
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
+from reenact.values.run import Run
 
 _HINT = "name it: `reenact replay RUN --app module:attribute`"
 
@@ -31,19 +35,73 @@ class _Serving(BaseException):
         self.app = app
 
 
-def made(app: Mapping[str, Json], entry: Mapping[str, Json], named: str | None) -> Any:
-    """Make the application: the one that is `named`, else the recorded one. Raises `CannotJudge` where it cannot be."""
-    search = [path for each in as_list(app.get("path")) if Path(path := as_text(each)).is_dir()]
-    sys.path[:] = list(dict.fromkeys([*search, *sys.path]))
-    if named is not None:
-        return _imported(named, factory=False)
-    name, file = as_text(app.get("import")), as_text(app.get("file"))
-    if name and not file:
-        return _imported(name, factory=app.get("factory") is True)
-    program = file or as_text(entry.get("main"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """How an application is made again. Of a recording only where what it says may be run (`pipeline.commands`)."""
+
+    name: str = ""
+    """`module:attribute`, `module:factory(…literals…)`, `file.py` or `file.py:attribute`."""
+    factory: bool = False
+    """What the name leads to is called to make the application."""
+    file: str = ""
+    """The program that holds it, run up to where it would serve."""
+    arguments: tuple[str, ...] = ()
+    """What stood behind the program on its command line."""
+    path: tuple[str, ...] = ()
+    """Where its modules are searched for, before all else."""
+    modules: tuple[str, ...] = ()
+    """What is imported with it: those that declare the tasks of a queue."""
+
+    @staticmethod
+    def of(run: Run) -> Making:
+        """Read how the application of a recorded request or job was made."""
+        app, job = unit.app(run), unit.job_of(run)
+        name, file = as_text(app.get("import")), as_text(app.get("file"))
+        program = file or ("" if name else as_text(run.entry.get("main")))
+        return Making(
+            name=name,
+            factory=app.get("factory") is True,
+            file=program,
+            arguments=tuple(_arguments(run.entry, program)),
+            path=tuple(as_text(each) for each in as_list(app.get("path"))),
+            modules=(job.module,) if job is not None and job.module else (),
+        )
+
+    def with_given(self, named: str | None, path: Sequence[str] = (), modules: Sequence[str] = ()) -> Making:
+        """Give it with what the user names in its place.
+
+        `named` may be a program and its arguments as a shell has them, `file.py:attribute --flag`.
+        """
+        more = replace(self, path=(*path, *self.path), modules=(*modules, *self.modules))
+        if named is None:
+            return more
+        try:
+            words = shlex.split(named)
+        except ValueError:  # a factory whose arguments no shell reads
+            words = [named]
+        file, _, attribute = words[0].partition(":") if words else ("", "", "")
+        if not file.endswith(".py"):
+            return replace(more, name=named, factory=False, file="", arguments=())
+        name = f"__main__:{attribute}" if attribute else ""
+        return replace(more, name=name, factory=False, file=str(Path(file).absolute()), arguments=tuple(words[1:]))
+
+    def search(self) -> None:
+        """Have its modules found where they were."""
+        folders = [str(Path(each).absolute()) for each in self.path if Path(each).is_dir()]
+        sys.path[:] = list(dict.fromkeys([*folders, *sys.path]))
+
+
+def made(making: Making) -> Any:
+    """Make the application. Raises `CannotJudge` where it cannot be."""
+    making.search()
+    for module in making.modules:
+        _module(module, module)
+    name, program = making.name, making.file
+    if name and not program:
+        return _imported(name, factory=making.factory)
     if not program or not Path(program).is_file():
         raise CannotJudge("the recording does not say how its application is made", hint=_HINT)
-    served = _run_until_served(Path(program), _arguments(entry, program))
+    served = _run_until_served(Path(program), [*making.arguments])
     if name:
         return _attribute(sys.modules["__main__"], name)
     if served is None:
@@ -54,10 +112,7 @@ def made(app: Mapping[str, Json], entry: Mapping[str, Json], named: str | None) 
 def _imported(name: str, *, factory: bool) -> Any:
     """Import `module:attribute`, `module:factory` or `module:factory(…literals…)`."""
     module_name, _, expression = name.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise CannotJudge(f"the application {name} cannot be imported: {error}", hint=_HINT) from error
+    module = _module(module_name, name)
     expression = expression or "application"
     name = f"{module_name}:{expression}"
     try:
@@ -70,6 +125,13 @@ def _imported(name: str, *, factory: bool) -> Any:
     found = _attribute(module, f"{module_name}:{ast.unparse(called.func)}")
     given = {each.arg: ast.literal_eval(each.value) for each in called.keywords if each.arg}
     return found(*(ast.literal_eval(each) for each in called.args), **given)
+
+
+def _module(module: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise CannotJudge(f"the application {name} cannot be imported: {error}", hint=_HINT) from error
 
 
 def _attribute(module: ModuleType, name: str) -> Any:

@@ -16,12 +16,9 @@ from pathlib import Path
 from typing import cast
 
 from reenact.errors import CannotJudge, ReplayStopped
-from reenact.graph.build import build
 from reenact.pipeline import applications, delivery_asgi, delivery_jobs, delivery_wsgi
 from reenact.pipeline.answers import Answer
-from reenact.pipeline.bundles import whole
 from reenact.pipeline.replay_plan import Plan
-from reenact.read.open import open_spans
 from reenact.replay.ledger import Ledger
 from reenact.values import typed, unit
 from reenact.values.json import compact
@@ -32,32 +29,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Deliver the request of the run that this process replays; gives the exit code."""
     parser = argparse.ArgumentParser(prog="python -m reenact.pipeline.delivering", description=__doc__)
     parser.add_argument("--app", help="the application, module:attribute, in place of the recorded one")
+    parser.add_argument("--path", action="append", default=[], help="a folder to find its modules in")
+    parser.add_argument("--import", action="append", default=[], dest="modules", help="a module to import with it")
     options = parser.parse_args(arguments)
     plan = Plan.read(Path(os.environ["REENACT_REPLAY"]))
-    run = next(run for run in build(whole(open_spans(Path(plan.spans)), Path(plan.spans))) if run.id == plan.run)
+    run = next(run for run in plan.runs() if run.id == plan.run)
     ledger = Ledger(Path(plan.ledger))
+    making = applications.Making.of(run) if plan.starts else applications.Making()
     try:
-        deliver(run, options.app, lambda: ledger.note("delivered"))
+        deliver(run, making.with_given(options.app, options.path, options.modules), lambda: ledger.note("delivered"))
     except CannotJudge as error:
         ledger.note("undelivered", why="; ".join(filter(None, (error.message, error.hint))))
         return CannotJudge.exit_code
     return 0
 
 
-def deliver(run: Run, named: str | None, delivered: Callable[[], None]) -> None:
+def deliver(run: Run, making: applications.Making, delivered: Callable[[], None]) -> None:
     """Make the application and deliver the request of `run` to it; `delivered` is called when that is over.
 
     Raises `CannotJudge` where either cannot be had.
     """
     if (job := unit.job_of(run)) is not None:
-        _do(job, run, named)
+        _do(job, making)
         return
     request = unit.request_of(run)
     if request is None or request.body is None:
         raise CannotJudge(f"the request of run {run.id[:12]} was not kept")
     answer = Answer(delivered=delivered)
     try:
-        app = applications.made(unit.app(run), run.entry, named)
+        app = applications.made(making)
         way = delivery_wsgi if request.interface == "wsgi" else delivery_asgi
         way.deliver(app, request, answer, run)
     except (CannotJudge, KeyboardInterrupt):
@@ -69,10 +69,10 @@ def deliver(run: Run, named: str | None, delivered: Callable[[], None]) -> None:
         _show(answer)
 
 
-def _do(job: unit.Job, run: Run, named: str | None) -> None:
+def _do(job: unit.Job, making: applications.Making) -> None:
     """Do a job again and print what it returned."""
     try:
-        result = delivery_jobs.deliver(unit.app(run), job, named)
+        result = delivery_jobs.deliver(making, job)
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a worker would say it and go on

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,25 +15,23 @@ from typing import Any, cast
 
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
+from reenact.pipeline.applications import Making
 from reenact.values import typed
-from reenact.values.json import Json
-from reenact.values.lenient import as_list, as_text
 from reenact.values.terminal import tell
 from reenact.values.unit import Job
 
 _HINT = "name it: `reenact replay RUN --app module:attribute`"
 
 
-def deliver(app: Mapping[str, Json], job: Job, named: str | None) -> Any:
-    """Do a recorded job again and give what it returned; raises what it raises, and `CannotJudge` where it cannot be.
+def deliver(making: Making, job: Job) -> Any:
+    """Do a recorded job again and give what it returned.
 
-    `app` is how it is made again, `named` the `module:attribute` that stands in for that.
+    Raises what the job raises, and `CannotJudge` where its function cannot be had.
     """
-    search = [path for each in as_list(app.get("path")) if Path(path := as_text(each)).is_dir()]
-    sys.path[:] = list(dict.fromkeys([*search, *sys.path]))
-    found = _found(app, named)
+    making.search()
+    found = _found(making)
     if job.interface == "celery":
-        return _traced(found, _task(found, job), job)
+        return _traced(found, _task(found, job, making), job)
     args, kwargs = _arguments(job)
     result = found(*args, **kwargs)
     return asyncio.run(result) if inspect.iscoroutine(result) else result
@@ -47,8 +45,8 @@ def _arguments(job: Job) -> tuple[list[Any], dict[str, Any]]:
         raise CannotJudge(f"the arguments of {job.name} cannot be rebuilt: {error.message}") from error
 
 
-def _found(app: Mapping[str, Json], named: str | None) -> Any:
-    name, file = named or as_text(app.get("import")), "" if named else as_text(app.get("file"))
+def _found(making: Making) -> Any:
+    name, file = making.name, making.file
     module_name, _, path = name.partition(":")
     if not path:
         raise CannotJudge("the recording does not say where the job's function is", hint=_HINT)
@@ -76,12 +74,13 @@ def _program(file: Path) -> ModuleType:
     return module
 
 
-def _task(app: Any, job: Job) -> Any:
+def _task(app: Any, job: Job, making: Making) -> Any:
     """Find the task in its application."""
     app.loader.import_default_modules()
     app.finalize()
-    if job.name not in app.tasks and job.module:
-        importlib.import_module(job.module)
+    for module in making.modules:
+        if job.name not in app.tasks:
+            importlib.import_module(module)
     if job.name not in app.tasks:
         raise CannotJudge(f"the application {app.main or ''} has no task {job.name}", hint=_HINT)
     return app.tasks[job.name]

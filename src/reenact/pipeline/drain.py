@@ -287,7 +287,7 @@ class Drain:
                 if root is not None:
                     lost = f"what stood in {count} damaged places of its journal"
                     told = {"field": "records", "lost": lost, "fix": "look after the disk"}
-                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]))))
+                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]), proofs=True)))
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
 
@@ -322,16 +322,16 @@ class Drain:
         tail.given[ended] = before + len(spans)
         try:
             if self._store.aside is not None:
-                return dict.fromkeys(self._store.append(spans))
+                return dict.fromkeys(self._store.append(spans, proofs=True))
             backends = self._recipients_of(_recording_of(tail.name))
             if not backends and not self._outbox.exists:
-                return dict.fromkeys(self._store.append(spans))
+                return dict.fromkeys(self._store.append(spans, proofs=True))
             with self._outbox.taking_in(ended, backends) as intake:
                 known = max(0, min(len(spans), intake.carried - before))
-                intake.owe(self._store.put(spans[known:]))
+                intake.owe(self._store.put(spans[known:], proofs=True))
         except OutboxUnusableError as error:
             self._report(f"{len(spans)} spans are in the store, but not on their way to any backend: {error}")
-            self._store.append(spans)
+            self._store.append(spans, proofs=True)
         return dict.fromkeys(span.trace_id for span in spans)
 
     def _recipients_of(self, recording: str) -> list[int]:
@@ -392,7 +392,7 @@ class Drain:
             code = exit_codes.get(cast("int", root.resource.attributes.get("process.pid")))
             attributes = {**root.attributes, STOPPED: signal.Signals(stopped_by).name}
             noted = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
-            self._due.update(dict.fromkeys(self._store.append([noted])))
+            self._due.update(dict.fromkeys(self._store.append([noted], proofs=True)))
 
     def finish(
         self,
@@ -420,7 +420,7 @@ class Drain:
         for pid, code in (exit_codes or {}).items():
             root = self._roots.get(pid)
             if root is not None and _EXIT_CODE not in root.attributes:  # it was carried before its process had ended
-                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)])))
+                self._due.update(dict.fromkeys(self._store.append([_ended(root, code)], proofs=True)))
         self._note_stop(stopped_by, exit_codes or {})
         self._make_missing()
         self._mark_losses()

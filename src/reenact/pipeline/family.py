@@ -11,8 +11,11 @@ from typing import Protocol
 from reenact.boundary import children, lanes, place
 from reenact.boundary.children import VARIABLE, Descent
 from reenact.boundary.lanes import Lane
+from reenact.boundary.place import Place
 from reenact.pipeline.hook import injected
 from reenact.record.runs import Runs
+
+_NOBODYS = Place(0, 0, whole=True)
 
 
 class Replaying(Protocol):
@@ -35,6 +38,7 @@ class Family:
         self,
         runs: Runs,
         inherited: Mapping[str, str],
+        proving_it: Callable[[], Mapping[str, str]] = dict,
         *,
         replaying: Replaying | None,
         renew: Callable[[], None],
@@ -44,9 +48,10 @@ class Family:
         """Know the process's runs.
 
         `inherited` are the variables (REENACT_*) by which a child program records itself or joins the replay, empty
-        where it cannot; `renew` renews the locks of the recording.
+        where it cannot; `proving_it` gives those by which it proves its runs; `renew` renews the recording's locks.
         """
         self._runs, self._inherited, self._replaying = runs, dict(inherited), replaying
+        self._proving = proving_it
         self._renew, self._died_of, self._close = renew, died_of, close
         self._copied = False
 
@@ -68,7 +73,11 @@ class Family:
         """Give `given` with what a child needs; None where it would not join."""
         ours = {key: value for key, value in os.environ.items() if key.startswith("REENACT_")}
         inherited = {**self._inherited, **(ours if self._inherited else {})}
-        return injected({**given, **inherited}, **{VARIABLE: descent.spelled()}) if inherited else None
+        if not inherited:
+            return None
+        with place.at(_NOBODYS):  # what is left for the child there is none of the agent's doing
+            proving_it = self._proving()
+        return injected({**given, **inherited}, **proving_it, **{VARIABLE: descent.spelled()})
 
     def take_in(self, descent: Descent, *, eager: bool) -> None:
         """Make this process the child that `descent` describes."""

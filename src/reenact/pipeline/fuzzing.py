@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reenact.errors import CannotJudge
 from reenact.graph.verdict import judge
-from reenact.pipeline import catalog
+from reenact.pipeline import catalog, proving
 from reenact.pipeline.sources import Found
 from reenact.pipeline.trying import Bench
 from reenact.replay.policy import After, Policy, Writes
@@ -83,6 +83,8 @@ def fuzz(
     """
     began = time.monotonic()
     policy = Policy(after=settings.after, writes=settings.writes)
+    entry: dict[str, Json] = {**found.run.entry, "argv": [*argv]}
+    found = replace(found, run=replace(found.run, entry=entry))  # what is varied is the command that is run
     with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench:
         bench.limit_s = settings.limit_s or bench.limit_s
         before = bench.show(())
@@ -286,7 +288,8 @@ def _keep(into: DirectoryStore, case: Case, scratch: DirectoryStore, met: Met) -
     beside = scratch.find([("recording = ?", run.recording)]) if run.recording else []
     into.prepare()
     for trace_id in dict.fromkeys([run.id, *(entry.id for entry in beside)]):
-        into.append(_marked(span, varied, root) for span in scratch.spans(trace_id))
+        spans = proving.own_again(scratch.spans(trace_id), scratch, into)
+        into.append((_marked(span, varied, root) for span in spans), proofs=True)
         catalog.index(into, [trace_id])
 
 

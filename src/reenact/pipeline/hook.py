@@ -5,11 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
-_HOOK = str(Path(__file__).parents[1] / "bootstrap")
+from reenact.values import origin, user_key
+
+HOOK: Final = str(Path(__file__).parents[1] / "bootstrap")
+"""The folder at the head of PYTHONPATH that makes a program record itself."""
+_WITHHELD: Final = frozenset({user_key.VARIABLE, origin.VARIABLE})
 
 
 def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:
-    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it."""
-    path = [_HOOK, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != _HOOK)]
-    return {**environ, "PYTHONPATH": os.pathsep.join(path), **further}
+    """Give `environ` with our start-up hook at the head of PYTHONPATH, as `opentelemetry-instrument` does it.
+
+    No program finds the user's key in it, and none the key of another recording.
+    """
+    path = [HOOK, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != HOOK)]
+    kept = {name: value for name, value in environ.items() if name not in _WITHHELD}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path), **further}

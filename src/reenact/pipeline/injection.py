@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
+from reenact.pipeline import proving
 from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
 from reenact.pipeline.leftovers import leftovers
@@ -129,12 +130,14 @@ def _kit(
         held.callback(collector.close)
     told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
     held.enter_context(owning(store, recording))
+    proves = held.enter_context(proving.handed_on(recording, say))
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
         REENACT_STORE=str(store.folder),
         **told,
+        **proves,
         **{f"REENACT_{name.upper()}": value for name, value in identity.items()},
     )
     backends = _backends(say, strict=strict)

@@ -13,14 +13,11 @@ from typing import Any
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
 from reenact.boundary import children
-from reenact.graph.build import build
 from reenact.pipeline import recording
 from reenact.pipeline.altering import Altered, Branch
-from reenact.pipeline.bundles import whole
 from reenact.pipeline.bytecode import UNCACHED, missing_caches
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replay_plan import Plan
-from reenact.read.open import open_spans
 from reenact.redact import in_force
 from reenact.replay import guard
 from reenact.replay.draws import Draws
@@ -119,7 +116,7 @@ def join(path: str) -> None:
         if how:
             os.environ["REENACT_GUARDED"] = how  # children inherit the namespace
         ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
-    runs = build(whole(open_spans(Path(plan.spans)), Path(plan.spans)))
+    runs = plan.runs()
     recorded = next(run for run in runs if run.id == plan.run)
     altered = Altered.read(plan.changes, plan.branch)
     selected = altered.run(recorded)

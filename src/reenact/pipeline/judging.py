@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from reenact.pipeline.commands import command
 from reenact.pipeline.injection import program
-from reenact.pipeline.replaying import Replayed, check_judgeable, command, printing, replay
+from reenact.pipeline.replaying import Replayed, check_judgeable, printing, replay
 from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy
 from reenact.report.replay import first_line, replayed

@@ -25,11 +25,13 @@ def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
 
     Of the runs that were in them the latest are given. With `send` what waits for a backend that the environment
     names is tried for a moment, where it may be tried. A store that cannot be written is read on from a temporary
-    folder beside it (`DirectoryStore.read_aside`), and this is said.
+    folder beside it (`DirectoryStore.read_aside`), and this is said. Raises `InputError` for a store that would have
+    us write elsewhere.
     """
     if store.aside is not None:
         return []  # it was done when this was begun
     try:
+        store.check_links()
         return _put_in_order(store, send=send)
     except (InputError, OSError) as error:
         if not is_refusal(error) or not store.read_aside():

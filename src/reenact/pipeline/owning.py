@@ -41,7 +41,7 @@ def owned(store: DirectoryStore) -> set[str]:
     found: set[str] = set()
     for path in store.journals.glob(f"*{_SUFFIX}"):
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
         try:

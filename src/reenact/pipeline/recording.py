@@ -24,7 +24,7 @@ from reenact.contracts.integration import Integration
 from reenact.dialects.openinference import WRITING
 from reenact.discover import entries
 from reenact.errors import ReplayStopped
-from reenact.pipeline import late_cuts
+from reenact.pipeline import late_cuts, proving
 from reenact.pipeline.family import Family
 from reenact.record import pipe, surroundings, undeclared, words
 from reenact.record.bounds import bounds_from
@@ -146,6 +146,7 @@ class Recording:
         }
         described = pipe.resource(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python", facts)
         name = f"{self.id}-{process}"
+        self._prover = proving.prover(self.store, self.id, environ, make=setup.doorman is None)
         self.journal = JournalProcessor(
             self.store.journals,
             name,
@@ -153,6 +154,7 @@ class Recording:
             "reenact",
             VERSION,
             bounds_from(environ),
+            prove=self._prover,
         )
         processor = RedactionSpanProcessor(self.journal, self.engine, own=True)
         self.provider = pipe.provider(described, processor)
@@ -171,6 +173,7 @@ class Recording:
         self._family = Family(
             self.runs,
             self._inherited(),
+            self._prover.handed_on if self._prover is not None else dict,
             replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]  # a strict doorman is a replayer
             renew=self.engine.renew,
             died_of=self.died_of,
@@ -303,6 +306,8 @@ class Recording:
             self._undo()
         self.runs.close(self._error)
         self.provider.shutdown()
+        if self._prover is not None:
+            self._prover.close()
 
     def _counts(self) -> dict[str, int]:
         replaced = dict(self.engine.replaced)

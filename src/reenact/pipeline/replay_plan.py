@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reenact.values.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,10 @@ class Plan:
     models: str
     tools: str
     store: str
+    starts: bool = False
+    """What the selected run says of how its application is made may be used (`Found.starts`)."""
+    own: list[str] = field(default_factory=list[str])
+    """Ids of the roots that are the user's own."""
     writes: str = "refuse"
     after: str = "stop"
     """What happens after the first divergence (`replay.policy.After`)."""
@@ -36,3 +43,17 @@ class Plan:
     def read(path: Path) -> Plan:
         """Read a plan."""
         return Plan(**json.loads(path.read_text()))
+
+    def runs(self) -> list[Run]:
+        """Build the runs that answer, the user's own marked as such."""
+        from reenact.graph.build import build  # the parent writes a plan, and builds nothing from it
+        from reenact.pipeline.bundles import whole
+        from reenact.read.open import open_spans
+        from reenact.values.span import SpanRecord
+
+        own = frozenset(self.own)
+        spans = whole(open_spans(Path(self.spans)), Path(self.spans))
+        marked = (
+            replace(span, own=True) if span.span_id in own else span for span in spans if isinstance(span, SpanRecord)
+        )
+        return build(marked)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from reenact.boundary.reading import shape_of
 from reenact.boundary.settled import settled
 from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
+from reenact.pipeline import proving, settings
 from reenact.pipeline.appending import append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
@@ -40,13 +39,8 @@ from reenact.values import unit
 from reenact.values.blob import cut
 from reenact.values.call import Unfinished
 from reenact.values.json import Json
-from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.lenient import as_list, as_text
 from reenact.values.run import Grade, Run
-
-_DELIVERING = "reenact.pipeline.delivering"
-
-
-_ZONES = Path("/usr/share/zoneinfo")
 
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 """Runs a program: its words, folder and whole environment. Gives its exit code, negative for a signal."""
@@ -67,33 +61,6 @@ class Replayed:
     """How many calls that went live were added to the recording."""
     entries: tuple[Mapping[str, Json], ...] = ()
     """The ledger."""
-
-
-def command(found: Found, given: Sequence[str], app: str | None = None) -> tuple[list[str], Path]:
-    """Say what to run and where: what was given, else the recorded entry point. Raises `CannotJudge`.
-
-    A request that came in is delivered again, to `app` where it is given.
-    """
-    if given:
-        return list(given), Path.cwd()
-    entry = found.run.entry
-    if unit.request_of(found.run) is not None or unit.job_of(found.run) is not None:
-        return _delivery(entry, app)
-    argv = entry.get("argv")
-    if not isinstance(argv, list) or not argv:
-        hint = "name the program: `reenact replay RUN -- python your_agent.py`"
-        raise CannotJudge("the recording does not say how its program was started", hint=hint)
-    words = [str(word) for word in argv]
-    executable = str(entry.get("executable") or "")
-    words[0] = executable if executable and Path(executable).exists() else sys.executable
-    cwd = Path(str(entry.get("cwd") or "."))
-    return words, cwd if cwd.is_dir() else Path.cwd()
-
-
-def _delivery(entry: Mapping[str, Json], app: str | None) -> tuple[list[str], Path]:
-    executable, cwd = str(entry.get("executable") or ""), Path(str(entry.get("cwd") or "."))
-    words = [executable if executable and Path(executable).exists() else sys.executable, "-m", _DELIVERING]
-    return [*words, *(["--app", app] if app else [])], cwd if cwd.is_dir() else Path.cwd()
 
 
 def policy_note(run: Run, store: DirectoryStore) -> str:
@@ -156,12 +123,14 @@ def _replay(
     scratch: Path,
     start: Start,
 ) -> Replayed:
+    found = replace(found, run=_recorded_here(found.run))
     answering = found.altered.run(found.run)
     plan = _plan(found, policy, store, scratch)
     recording = os.urandom(8).hex()
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
-    environ |= {name: value for name, value in _environment(found.run).items() if name not in environ}
-    environ |= _order_and_zone(found.run)
+    environ |= proving.replaying(recording, scratch)
+    environ |= {name: value for name, value in settings.unset_ones(found).items() if name not in environ}
+    environ |= settings.set_always(found)
     environ.pop("REENACT_RECORD", None)
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
     with owning(store, recording):
@@ -196,6 +165,13 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     return [each for each in entries if each["t"] != UNCACHED]
 
 
+def _recorded_here(run: Run) -> Run:
+    """Give an own run less the calls that others sent for its trace: they are shown, and answer nothing."""
+    if not run.own or not any(node.span.sent for node in run.nodes):
+        return run
+    return replace(run, nodes=tuple(node for node in run.nodes if node.call.is_structure or not node.span.sent))
+
+
 def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) -> Plan:
     """Write down what the replaying processes are told."""
     large = FolderBlobs(scratch / "blobs")
@@ -211,6 +187,8 @@ def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) ->
         writes=policy.writes.value,
         after=policy.after.value,
         store=str(store.folder),
+        starts=found.starts,
+        own=[run.root.id for run in (found.run, *found.siblings) if run.own and run.root is not None],
         **found.altered.in_plan(scratch),
     )
     plan.write(scratch / "plan.json")
@@ -236,37 +214,6 @@ def _run(
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
     return ended(process)
-
-
-def _environment(run: Run) -> dict[str, str]:
-    """Give the recorded settings. A credential is its token: inert, and the same in every prompt."""
-    kept = run.surroundings.get("environment")
-    recorded = {name: str(value) for name, value in kept.items()} if isinstance(kept, dict) else {}
-    return dict.fromkeys(_credentials(run), "reenact-inert") | recorded
-
-
-def _credentials(run: Run) -> Sequence[str]:
-    """Name the keys that the SDKs of the recorded calls insist on. Others stay unset: an agent may choose by them."""
-    shapes = (shape_of(node) for node in run.nodes)
-    return [name for shape in shapes if shape is not None for name in shape.credentials] or ["OPENAI_API_KEY"]
-
-
-def _order_and_zone(run: Run) -> dict[str, str]:
-    """Give the recorded order of sets and the recorded time zone, whatever is set here."""
-    settings: dict[str, str] = {}
-    seed = as_text(run.surroundings.get("hash_seed"))
-    if seed.isdigit():
-        settings["PYTHONHASHSEED"] = seed
-    recorded = as_object(run.surroundings.get("environment")).get("TZ")
-    zone = as_object(run.surroundings.get("zone"))
-    name, rule = as_text(zone.get("name")), as_text(zone.get("rule"))
-    if isinstance(recorded, str):
-        settings["TZ"] = recorded
-    elif name and (not rule or (_ZONES / name).is_file()):
-        settings["TZ"] = name
-    elif rule:
-        settings["TZ"] = rule
-    return settings
 
 
 def _recorded_exit(run: Run) -> int | None:

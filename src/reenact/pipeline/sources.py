@@ -32,6 +32,13 @@ class Found:
     source: str
     altered: Altered = field(default_factory=Altered)
     """What is changed in the run before it answers a replay."""
+    trusted: bool = False
+    """The user saw what the run would start, and said yes to it."""
+
+    @property
+    def starts(self) -> bool:
+        """Whether what the run says of how its program is started may be used: it is the user's own, or trusted."""
+        return self.run.own or self.trusted
 
 
 def find(selector: str, store: DirectoryStore) -> Found:
@@ -74,6 +81,12 @@ def _is_path(selector: str) -> bool:
     return selector == "-" or "/" in selector or "#" in selector or "." in selector or Path(selector).exists()
 
 
+def _built(store: DirectoryStore, trace_id: str) -> list[Run]:
+    from reenact.pipeline import proving
+
+    return build(proving.marked(store.records(trace_id), store), source="store")
+
+
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:
     run = _read(store, trace_id)
     siblings: Sequence[Run] = ()
@@ -85,13 +98,14 @@ def _in_store(store: DirectoryStore, trace_id: str) -> Found:
 
 
 def _read(store: DirectoryStore, trace_id: str) -> Run:
-    return _only(build(store.records(trace_id), source="store"), trace_id)
+    return _only(_built(store, trace_id), trace_id)
 
 
 def _others(store: DirectoryStore, run: Run) -> Iterable[Run]:
     """Read every other run of the recording, newest first."""
     entries = store.find([("recording = ?", run.recording), ("id != ?", run.id)])
-    return [_read(store, entry.id) for entry in entries]
+    others = (_read(store, entry.id) for entry in entries)
+    return [other for other in others if other.own is run.own]  # a name of the recording alone joins nobody to it
 
 
 class _Later(Sequence[Run]):
@@ -120,7 +134,7 @@ class _Later(Sequence[Run]):
 def _process_in(store: DirectoryStore, run: Run) -> list[Run]:
     trace_id = unit.around(run)
     try:
-        return build(store.records(trace_id), source="store") if trace_id else []
+        return [other for other in _built(store, trace_id) if other.own is run.own] if trace_id else []
     except InputError:  # it has been deleted
         return []
 

@@ -26,7 +26,7 @@ from reenact.pipeline.judging import Order
 from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.sources import runs_in
 from reenact.stores.directory import DirectoryStore
-from reenact.values import unit
+from reenact.values import unit, user_key
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_object
 
@@ -48,6 +48,8 @@ class Item:
     """A file of assertions of its own, `NAME.check` beside the recording, or empty."""
     problem: str = ""
     """Why it cannot be replayed, or empty."""
+    agreed: str = ""
+    """The digest of what the user saw that it would start, and said yes to (`commands.digest`); or empty."""
 
 
 def recordings(place: Path) -> list[Item]:
@@ -255,6 +257,8 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
     return {
         "selector": item.selector,
         "check": item.check,
+        "agreed": item.agreed,
+        "key": user_key.told(),  # over a pipe: no program finds it in an environment
         "store": str(store.folder),
         "given": [*order.given],
         "app": order.app,

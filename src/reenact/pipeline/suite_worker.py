@@ -10,17 +10,20 @@ import signal
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Final
 
 from reenact.assess.language import parse
 from reenact.errors import ReenactError
+from reenact.pipeline import commands
 from reenact.pipeline.asserted import asserted
 from reenact.pipeline.judging import Judged, Order, replay_and_judge
 from reenact.pipeline.parentage import hung_up
 from reenact.pipeline.sources import find
 from reenact.replay.policy import Policy
 from reenact.stores.directory import DirectoryStore
+from reenact.values import user_key
 from reenact.values.assertion import Placed
 from reenact.values.json import Json, compact
 from reenact.values.json import parse as parse_json
@@ -88,7 +91,11 @@ def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
         policy=Policy.named({name: as_text(value) for name, value in as_object(told.get("policy")).items()}),
         assertions=_assertions(told),
     )
-    return replay_and_judge(find(as_text(told.get("selector")), store), order, store, stdout=out, stderr=err)
+    user_key.hear(as_text(told.get("key")))
+    found = find(as_text(told.get("selector")), store)
+    if (agreed := as_text(told.get("agreed"))) and commands.digest(found) == agreed:
+        found = replace(found, trusted=True)
+    return replay_and_judge(found, order, store, stdout=out, stderr=err)
 
 
 def _assertions(told: dict[str, Json]) -> tuple[Placed, ...]:

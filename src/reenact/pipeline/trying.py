@@ -24,6 +24,7 @@ from typing import Self
 from reenact.assess.check import check
 from reenact.assess.evidence import evidence
 from reenact.errors import CannotJudge
+from reenact.pipeline import settings
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.ready import ReadyPython, fits, modules_told, telling
 from reenact.pipeline.replaying import replay
@@ -167,7 +168,7 @@ class Bench:
 
     def get_ready(self, before: Met) -> None:
         """Start Pythons that are ready, unless the program comes to something else in them than `before`."""
-        environ = {**os.environ, **_fixed(self.found)}
+        environ = {**os.environ, **settings.set_always(self.found)}
         if not fits(self._argv):
             return
         told = self._folder / "modules"
@@ -252,12 +253,6 @@ def _folder(within: Path) -> Generator[Path]:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
-
-
-def _fixed(found: Found) -> dict[str, str]:
-    """Give the settings that an interpreter reads once, when it starts."""
-    seed = str(found.run.surroundings.get("hash_seed") or "")
-    return {"PYTHONHASHSEED": seed} if seed.isdigit() else {}
 
 
 def _same(one: Met, other: Met) -> bool:

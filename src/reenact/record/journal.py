@@ -14,12 +14,14 @@ from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.trace import SpanContext
 
 from reenact.formats import journal
 from reenact.record.bounds import Bounds, Fsync, is_root, structure
 from reenact.record.segments import Segments
 from reenact.record.turns import Turns
 from reenact.values.json import Json
+from reenact.values.origin import ORIGIN, covers
 from reenact.values.terminal import tell
 
 _UNBOUND = Bounds()
@@ -28,6 +30,7 @@ _UNKNOWN: tuple[Mapping[str, Any], int] = ({}, 0)
 _SMALL = 4096
 """No frame without a payload is larger."""
 _MOST_OWED = 1000
+_ROOT = "reenact.run.root"
 _HEADLESS = -1
 """Marks a span whose start lacks something."""
 
@@ -42,9 +45,19 @@ class JournalProcessor(SpanProcessor):
     """
 
     def __init__(
-        self, folder: Path, name: str, resource: dict[str, Any], scope: str, version: str, bounds: Bounds = _UNBOUND
+        self,
+        folder: Path,
+        name: str,
+        resource: dict[str, Any],
+        scope: str,
+        version: str,
+        bounds: Bounds = _UNBOUND,
+        *,
+        prove: Callable[[str, str, Mapping[str, Any]], str] | None = None,
     ) -> None:
+        """Take down spans in `folder`; `prove` gives the proof of a root's origin (`values.origin`)."""
         self._recording = name.partition("-")[0]
+        self._prove = prove
         self._header = journal.header(resource, scope, version)
         if bounds.fsync is not Fsync.OFF:  # told to whoever carries it: nothing of it goes before that is on the disk
             self._header["fsync"] = bounds.fsync.value
@@ -372,6 +385,8 @@ class JournalProcessor(SpanProcessor):
         context = span.get_span_context()
         attributes = dict(span.attributes or {})
         self._started[context.span_id] = attributes, _ticks()
+        if _ROOT in attributes:
+            attributes = attributes | self._proof(context, attributes)
         self.write(
             {
                 "t": "start",
@@ -402,18 +417,29 @@ class JournalProcessor(SpanProcessor):
         started, ticks = self._started.pop(context.span_id, _UNKNOWN)
         if ended < began:  # the clock was set back meanwhile
             ended = began + (_ticks() - ticks if ticks else 0)
+        changed = {k: v for k, v in (span.attributes or {}).items() if started.get(k, started) is not v}
+        if _ROOT in started and any(map(covers, changed)):
+            changed |= self._proof(context, dict(span.attributes or {}))
         self.write(
             {
                 "t": "end",
                 "span": format(context.span_id, "016x"),
                 "name": span.name,
                 "ns": ended,
-                "attributes": {k: v for k, v in (span.attributes or {}).items() if started.get(k, started) is not v},
+                "attributes": changed,
                 "status": span.status.status_code.value,
                 "message": span.status.description or "",
                 "events": [[event.name, event.timestamp, dict(event.attributes or {})] for event in span.events],
             }
         )
+
+    def _proof(self, context: SpanContext, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Prove a root as it is written; empty where that cannot be done."""
+        if self._prove is not None:
+            with suppress(Exception):  # it is recorded all the same
+                named = format(context.trace_id, "032x"), format(context.span_id, "016x")
+                return {ORIGIN: self._prove(*named, attributes)}
+        return {}
 
     def head(self, span_id: int, facts: dict[str, Json]) -> None:
         """Write down that a stream opened."""

@@ -15,11 +15,11 @@ from typing import Final
 
 from reenact.values.json import Json
 from reenact.values.private import read_regular
+from reenact.values.settings import digests, keeps
 
 _LIBRARIES = ("reenact", "openai", "anthropic", "httpx", "httpx2", "pydantic", "opentelemetry-sdk")
-_KEPT_VARIABLES = ("DJANGO_SETTINGS_MODULE", "FLASK_APP", "TZ", "LANG", "LC_ALL", "PYTHONHASHSEED", "PYTHONUTF8")
-_KEPT_PREFIXES = ("OPENAI_", "ANTHROPIC_", "AZURE_OPENAI_")
-_KEPT_SUFFIXES = ("_MODEL", "_BASE_URL", "_ENDPOINT", "_URL")
+_HOOK = str(Path(__file__).parents[1] / "bootstrap")
+"""What `reenact` itself puts on PYTHONPATH."""
 
 
 def entry_point(words: Callable[[list[str]], list[str]] = list) -> dict[str, Json]:
@@ -47,6 +47,7 @@ def surroundings(token: Callable[[str, str], str], names_a_secret: Callable[[str
         "commit": commit(Path(_cwd())),
         "build": os.environ.get("REENACT_BUILD"),
         "environment": _environment(os.environ, token, names_a_secret),
+        "steering": dict[str, Json](digests(os.environ, _HOOK)),
         "hash_seed": os.environ.get("PYTHONHASHSEED", "random"),
         "utc_offset_s": time.localtime().tm_gmtoff,
         "zone": _zone(Path("/etc/localtime")),
@@ -81,12 +82,7 @@ def _environment(
             continue
         if names_a_secret(name):
             kept[name] = token(name, value)
-        elif (
-            name in chosen
-            or name in _KEPT_VARIABLES
-            or name.startswith(_KEPT_PREFIXES)
-            or name.endswith(_KEPT_SUFFIXES)
-        ):
+        elif name in chosen or keeps(name):
             kept[name] = value
     return kept
 

@@ -34,6 +34,7 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
         "verdict": verdict_document(verdict),
         "notes": [*run.notes],
         "redaction": protection(run).to_json(),
+        "own": run.own,
         "entry": run.entry,
         "surroundings": run.surroundings,
     }

@@ -75,7 +75,7 @@ class FolderBlobs:
 
     def _put(self, path: Path, pieces: Iterator[bytes]) -> None:
         with suppress(FileNotFoundError):
-            os.utime(path)  # it is in use from now on, whoever sweeps at this moment
+            os.utime(path, follow_symlinks=False)  # it is in use from now on, whoever sweeps at this moment
             return
         draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         try:

@@ -23,9 +23,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reenact.discover import entries
 from reenact.errors import InputError
@@ -36,6 +37,7 @@ from reenact.values.durable import Unforced
 from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
+from reenact.values.origin import ORIGIN, without_proof
 from reenact.values.room import has_room, is_refusal, temporary_folder
 from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.values.span import SpanRecord
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 FOLDER = ".reenact"
 _SETTINGS = ("policy.toml", "redaction.key")
 """Files of a store by which redaction goes (`redact.in_force`, `redact.keys`)."""
+_PARTS = ("journal", "traces", "blobs", "outbox", "frames", "flags")
+_UNLINKED = "set REENACT_STORE, or REENACT_BLOBS for large values, to where it is to be; or delete the link"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _PREFIX = re.compile(r"[0-9a-f]{1,32}")
 _LOCKED_S = 30.0
@@ -94,12 +98,26 @@ class DirectoryStore:
         """Where recording processes write."""
         return self.folder / "journal"
 
+    def check_links(self) -> None:
+        """Raise `InputError` where anything inside the folder is a link: what is written there would land elsewhere.
+
+        A store may come with a repository, and a repository may hold links to anywhere.
+        """
+        for place in (self.folder, *(self.folder / name for name in _PARTS)):
+            if place is not self.folder and place.is_symlink():
+                raise InputError(str(place), "is a link, and nothing is written through it", hint=_UNLINKED)
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(place) as found:
+                for each in found:
+                    if each.is_symlink():
+                        raise InputError(each.path, "is a link, and nothing is written through it", hint=_UNLINKED)
+
     def prepare(self) -> None:
         """Make the folder, for this user alone. Raises `InputError` where that cannot be done, or it is another's."""
         if self._aside is not None:
             return
         self.check_owner()
         try:
+            self.check_links()
             private.folder(self.journals, self.folder)
             private.closed(self.folder)
             ignore = self.folder / ".gitignore"
@@ -164,9 +182,9 @@ class DirectoryStore:
     def _folders(self) -> tuple[Path, ...]:
         return (self.folder,) if self._aside is None else (self.folder, self._aside)
 
-    def append(self, spans: Iterable[SpanRecord]) -> list[str]:
-        """Add spans and give the ids of the traces they belong to."""
-        return list(dict.fromkeys(parcel.trace_id for parcel in self.put(spans)))
+    def append(self, spans: Iterable[SpanRecord], *, proofs: bool = False) -> list[str]:
+        """Add spans and give the ids of the traces they belong to; `proofs` as for `put`."""
+        return list(dict.fromkeys(parcel.trace_id for parcel in self.put(spans, proofs=proofs)))
 
     def note_unforced(self) -> None:
         """From here on note what is written, so that `force` can have it on the disk; blobs are there at once."""
@@ -181,11 +199,14 @@ class DirectoryStore:
             self._unforced.note(index)
         self._unforced.force()
 
-    def put(self, spans: Iterable[SpanRecord]) -> list[Parcel]:
-        """Add spans and give where they lie, in parcels of few. Their large values go to the blobs first."""
+    def put(self, spans: Iterable[SpanRecord], *, proofs: bool = False) -> list[Parcel]:
+        """Add spans and give where they lie, in parcels of few. Their large values go to the blobs first.
+
+        Only who carries a recorder's journal brings `proofs` of origin along; from whatever else is stored they go.
+        """
         by_trace: dict[str, list[SpanRecord]] = defaultdict(list)
         put = partial(self.blobs.put, forced=self._unforced is not None)
-        for span in spans:
+        for span in spans if proofs else map(_unproven, spans):
             by_trace[span.trace_id].append(cut(span, self.blobs.threshold, put))
         return [self._put(trace_id, some) for trace_id, found in by_trace.items() for some in _some(found)]
 
@@ -225,7 +246,7 @@ class DirectoryStore:
             found = []
         if len(found) != parcel.spans or any(span.trace_id != parcel.trace_id for span in found):
             raise ParcelGoneError(str(path), "holds other spans at this place than it did")
-        return found
+        return list(map(_unproven, found))
 
     @property
     def blobs(self) -> Blobs:
@@ -259,10 +280,17 @@ class DirectoryStore:
         paths = [path for folder in self._folders if (path := self._path(trace_id, folder)).exists()]
         if not known and not paths:
             raise InputError(str(self.folder), f"holds no trace {trace_id}")
+        recorded = set[str]()
         for path in paths:
-            yield from self._lines(trace_id, path)
-        for found in known:
-            yield from found
+            for span in self._lines(trace_id, path):
+                recorded.add(span.span_id)
+                yield span
+        for found in known:  # what was sent here adds to what was recorded here, and changes nothing in it
+            for one in found:
+                if not recorded or not isinstance(one, SpanRecord):
+                    yield _unproven(one)
+                elif one.span_id not in recorded:
+                    yield replace(_unproven(one), sent=True)
 
     def further(self) -> tuple[Further, ...]:
         """Give what else keeps traces in this folder."""
@@ -450,6 +478,16 @@ class DirectoryStore:
         except (OSError, InputError):
             return True  # reading it in earnest names the error
         return not raw.isascii() or wanted in raw.lower()
+
+
+_Stored = TypeVar("_Stored", bound=Record)
+
+
+def _unproven(one: _Stored) -> _Stored:
+    """Give a record as anybody may have sent it: without a proof of origin."""
+    if not isinstance(one, SpanRecord) or ORIGIN not in one.attributes:
+        return one
+    return replace(one, attributes=without_proof(one.attributes))
 
 
 _LOWER_IN_ASCII = ("\u212a".encode(), "\u0130".encode())  # the Kelvin sign, and I with a dot

@@ -27,9 +27,11 @@ class Authored:
     """As the marker names it: relative to the test's file, with `#id` where it holds several runs."""
     run: Run
     words: tuple[str, ...] = ()
-    """Empty for the recorded command, or the delivery of a request."""
+    """Empty for the delivery of a request."""
     cwd: str = ""
     app: str | None = None
+    path: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
     assertions: tuple[str, ...] = ()
     """As spelled. None: the run is expected to be the same."""
     proposals: tuple[str, ...] = ()
@@ -86,6 +88,9 @@ def _arguments(test: Authored) -> Iterator[str]:
     yield from (quoted(word) for word in test.words)
     if test.app:
         yield f"app={quoted(test.app)}"
+    for name, given in (("path", test.path), ("imports", test.imports)):
+        if given:
+            yield f"{name}=[{', '.join(map(quoted, given))}]"
     if test.cwd and test.cwd != ".":
         yield f"cwd={quoted(test.cwd)}"
 

@@ -121,11 +121,18 @@ class Case:
         """Give what the report and JUnit are told."""
         return {"fixture": named(self.path), **self.facts}
 
-    def about(self, recorded: Run | None, words: Sequence[str] = (), *, inline: bool = False) -> About:
+    def about(
+        self, recorded: Run | None, words: Sequence[str] = (), app: str | None = None, *, inline: bool = False
+    ) -> About:
         """Say what a failure is about."""
         run_id = self.named.partition("#")[2]
         return About(
-            fixture=named(self.path, run_id), recorded=recorded, command=tuple(words), test=self.test, inline=inline
+            fixture=named(self.path, run_id),
+            recorded=recorded,
+            command=tuple(words),
+            app=app,
+            test=self.test,
+            inline=inline,
         )
 
     def tell(self, judged: Judged, recorded: Run | None, result: ReplayResult | None) -> None:
@@ -150,8 +157,8 @@ class Case:
 class Outcome:
     """What a program did in a test. A test that says nothing of it expects it to be the same as recorded."""
 
-    def __init__(self, case: Case, ran: Ran, recorded: Run | None, words: Sequence[str]) -> None:
-        self._case, self._ran, self._recorded, self._words = case, ran, recorded, words
+    def __init__(self, case: Case, ran: Ran, recorded: Run | None, program: Program) -> None:
+        self._case, self._ran, self._recorded, self._program = case, ran, recorded, program
         self._judged: Judged | None = None
 
     @property
@@ -218,7 +225,7 @@ class Outcome:
             self.same()
 
     def _about(self) -> About:
-        return self._case.about(self._recorded, self._words)
+        return self._case.about(self._recorded, self._program.words, self._program.app)
 
     def _settle(self, judged: Judged) -> None:
         self._judged = judged
@@ -238,13 +245,15 @@ class Replays:
         app: str | None = None,
         cwd: str = "",
         env: Mapping[str, str] | None = None,
+        path: Sequence[str] = (),
+        imports: Sequence[str] = (),
     ) -> Outcome:
         """Run a program and give what it did.
 
-        `words` are its command line, `python` being the interpreter of the tests; none for the recorded command, or
-        for a request that came in, which is delivered to the recorded application or to `app`. `cwd` is relative to
-        the project, `env` is added to the environment. Network, child processes and writes are refused, and what the
-        recording does not answer stops the program.
+        `words` are its command line, `python` being the interpreter of the tests; none for a request that came in,
+        which is delivered to `app`, whose modules are found in the folders of `path` too, `imports` with it. `cwd` is
+        relative to the project, `env` is added to the environment. Nothing that the fixture names is run. Network,
+        child processes and writes are refused, and what the recording does not answer stops the program.
         """
         case, options = self._case, self._case.options
         root = root_of(case.path)
@@ -253,30 +262,32 @@ class Replays:
             store=case.store,
             words=words,
             app=app,
+            path=tuple(path),
+            imports=tuple(imports),
             folder=cwd,
             environ=env or {},
             policy=policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes),
             warm=options.warm,
         )
         try:
-            outcome = self._replayed(program, words) if case.replays else self._made(program, words)
+            outcome = self._replayed(program) if case.replays else self._made(program)
         except ReenactError as error:
             raise TestFailed(str(error)) from error
         self._outcomes.append(outcome)
         return outcome
 
-    def _replayed(self, program: Program, words: Sequence[str]) -> Outcome:
+    def _replayed(self, program: Program) -> Outcome:
         found = self._case.read()
         ran = program.replayed(found)
         if self._case.options.mode is Mode.NEW_EPISODES:
             self._case.add(found, [ran.run] if ran.run else [])
-        return Outcome(self._case, ran, found.run, words)
+        return Outcome(self._case, ran, found.run, program)
 
-    def _made(self, program: Program, words: Sequence[str]) -> Outcome:
+    def _made(self, program: Program) -> Outcome:
         ran = program.live()
         if self._case.records:
             self._case.keep(ran.run, ran.siblings)
-        return Outcome(self._case, ran, None, words)
+        return Outcome(self._case, ran, None, program)
 
     def told(self) -> dict[str, str]:
         """Give what the report is told."""

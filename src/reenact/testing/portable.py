@@ -50,7 +50,7 @@ class Portable:
 def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None) -> Portable:
     """Make the spans of a run, and of the other runs of its recording, fit to be kept in the project at `root`."""
     environ = os.environ if environ is None else environ
-    cwd = Path(as_text(found.run.entry.get("cwd")) or root)
+    cwd = Path(as_text(found.run.entry.get("cwd")) or root)  # to spell paths by; nothing is opened there
     spans: list[SpanRecord] = []
     replaced: dict[str, int] = {}
     paths: list[str] = []

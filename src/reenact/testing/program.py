@@ -11,17 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from reenact.errors import InputError
+from reenact.boundary.reading import shape_of
+from reenact.errors import InputError, NotYours
+from reenact.pipeline.commands import command
 from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
-from reenact.pipeline.replaying import Start, check_judgeable, command, replay
+from reenact.pipeline.replaying import Start, check_judgeable, replay
 from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy, Source, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.starting import new_process, spawned
 from reenact.testing.warm import forked
 from reenact.values import private
-from reenact.values.call import HttpRequest
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Run
 from reenact.values.terminal import tell
@@ -53,10 +54,14 @@ class Program:
     store: DirectoryStore
     """Where its spans go; thrown away with the session."""
     words: tuple[str, ...] = ()
-    """Empty for the recorded command, or the delivery of a recorded request."""
+    """Empty for the delivery of a recorded request to `app`."""
     app: str | None = None
+    path: tuple[str, ...] = ()
+    """Folders, relative to where the program runs, in which the modules of `app` are found."""
+    imports: tuple[str, ...] = ()
+    """Modules that are imported with `app`."""
     folder: str = ""
-    """Relative to the project; empty for the recorded one."""
+    """Relative to the project."""
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     """Added to the test's environment."""
     policy: Policy = field(default_factory=Policy)
@@ -67,11 +72,13 @@ class Program:
     def replayed(self, found: Found, *, quiet: bool = False) -> Ran:
         """Run it against a recording, `quiet` without passing its output on. Raises `CannotJudge` and `InputError`."""
         check_judgeable(found)
-        if self.words:
-            argv, cwd = self._argv(), self._folder(found)
-        else:
-            argv, cwd = command(found, (), self.app)
-            cwd = self.root / self.folder if self.folder else cwd
+        argv, cwd = self._argv(), self.root / self.folder
+        if not argv:  # a fixture is data: of what it names nothing is run
+            try:
+                argv, _ = command(found, (), self.app, path=self.path, modules=self.imports)
+            except NotYours as refused:
+                hint = 'let the test name it: reenact_replay("python", "agent.py"), or app="module:attribute"'
+                raise NotYours(refused.message, hint=hint) from None
         with _Output(self.store) as output:
             start = self._start(found, output)
             done = replay(found, argv, cwd, self.policy, self.store, start=_with(start, self.environ))
@@ -81,7 +88,7 @@ class Program:
     def _start(self, found: Found, output: _Output) -> Start:
         if not self.warm:
             return new_process(output.stdout, output.stderr)
-        shapes = {node.call.request.shape for node in found.run.nodes if isinstance(node.call.request, HttpRequest)}
+        shapes = {shape.name for node in found.run.nodes if (shape := shape_of(node)) is not None}
         return forked(output.stdout, output.stderr, {shape.partition(".")[0] for shape in shapes if "." in shape})
 
     def live(self) -> Ran:
@@ -109,14 +116,10 @@ class Program:
         others = tuple(run for run in runs if run is not own)
         return Ran(result=None, run=own, siblings=others, exit_code=code, stdout=out, stderr=err)
 
-    def _folder(self, found: Found) -> Path:
-        recorded = str(found.run.entry.get("cwd") or "")
-        if self.folder or not recorded or not Path(recorded).is_dir():
-            return self.root / self.folder
-        return Path(recorded)
-
     def _argv(self) -> list[str]:
         """Give the command with the interpreter that runs the tests, and its scripts before those of the PATH."""
+        if not self.words:
+            return []
         first, *rest = self.words
         if first in _PYTHONS:
             return [sys.executable, *rest]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reenact.assess.language import spell
 from reenact.errors import InputError, UsageError
+from reenact.pipeline.applications import Making
+from reenact.pipeline.commands import is_unit, refused
 from reenact.pipeline.sources import Found
 from reenact.stores.directory import DirectoryStore
 from reenact.testing import authored, fixtures, judging
@@ -74,10 +77,10 @@ class Promoted:
 def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
     """Write the fixture and the test of a run. Raises `InputError` where a file is there already."""
     run = found.run
-    cwd = Path(as_text(run.entry.get("cwd")))
+    cwd = Path(as_text(run.entry.get("cwd")) if found.starts else "")
     here = cwd if cwd.is_absolute() and cwd.is_dir() else Path.cwd()
     root = root_of(here)
-    words, below = _command(found, wanted, root, here)
+    started = _started(found, wanted, root, here)
     folder = wanted.output if wanted.output is not None else folder_of_tests(root)
     name = slug(wanted.name.removeprefix("test_")) if wanted.name else f"{slug(run.name)}_{run.id[:6]}"
     test, fixture = folder / f"test_{name}.py", folder / FOLDER / f"{name}.jsonl"
@@ -91,9 +94,11 @@ def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
         name=name,
         fixture=marked,
         run=run,
-        words=words,
-        cwd=below,
-        app=wanted.app,
+        words=started.words,
+        cwd=started.folder,
+        app=started.app,
+        path=started.path,
+        imports=started.imports,
         assertions=tuple(spell(each.assertion) for each in wanted.assertions),
         proposals=() if wanted.assertions else authored.proposals(run, _VERBS),
     )
@@ -106,7 +111,7 @@ def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
         now=judged.word if judged is not None else "",
         why=judged.message if judged is not None else "",
         replaced=kept.replaced,
-        warnings=_warnings(kept, words),
+        warnings=_warnings(kept, started.words),
     )
 
 
@@ -114,21 +119,61 @@ def _is_one_of_several(found: Found) -> bool:
     return bool(found.siblings) and unit.inbound(found.run) is None
 
 
-def _command(found: Found, wanted: Wanted, root: Path, here: Path) -> tuple[tuple[str, ...], str]:
-    """Say how the test starts the program, in words of the project, and in which folder."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Started:
+    """How the test starts the program, in words of the project: as the user says, or as the user's own run does."""
+
+    words: tuple[str, ...] = ()
+    folder: str = ""
+    app: str | None = None
+    path: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+
+
+def _started(found: Found, wanted: Wanted, root: Path, here: Path) -> _Started:
     run = found.run
     if wanted.command:
         below = os.path.relpath(Path.cwd(), root)
         if below.startswith(".."):
             raise UsageError(f"{Path.cwd()} is not in the project {root}", hint="run reenact promote inside it")
-        return _plain(wanted.command, root, Path.cwd()), below
-    if unit.request_of(run) is not None or unit.job_of(run) is not None:
-        return (), ""
+        return _Started(words=_plain(wanted.command, root, Path.cwd()), folder=below)
+    below = os.path.relpath(here, root)
+    if is_unit(found) and wanted.app is not None:
+        return _Started(app=wanted.app, folder=below, path=_search_path(found, root, here))
     argv = [as_text(word) for word in as_list(run.entry.get("argv"))]
-    if not argv:
+    if not argv and not is_unit(found):
         hint = "name the program: `reenact promote RUN -- python your_agent.py`"
         raise UsageError("the recording does not say how its program was started", hint=hint)
-    return _plain(["python", *argv[1:]], root, here), os.path.relpath(here, root)
+    if not found.starts:
+        raise refused(found)
+    if is_unit(found):
+        return replace(_application(found, here), folder=below, path=_search_path(found, root, here))
+    return _Started(words=_plain(["python", *argv[1:]], root, here), folder=below)
+
+
+def _application(found: Found, here: Path) -> _Started:
+    """Spell how the application of the user's own run was made, so that the test says it and not the fixture."""
+    making = Making.of(found.run)
+    module, _, attribute = making.name.partition(":")
+    if making.file:
+        program = os.path.relpath(making.file, here) + (f":{attribute}" if attribute else "")
+        app = shlex.join([program, *making.arguments])
+    else:
+        app = f"{making.name}()" if making.factory and not making.name.endswith(")") else making.name
+    if not app:
+        raise UsageError(
+            "the recording does not say how its application is made", hint="name it: --app module:attribute"
+        )
+    return _Started(app=app, imports=tuple(each for each in making.modules if each not in {module, "__main__"}))
+
+
+def _search_path(found: Found, root: Path, here: Path) -> tuple[str, ...]:
+    """Give the folders of the project in which modules were found, besides the one that the program runs in."""
+    if not found.starts:
+        return ()
+    folders = [Path(each) for each in Making.of(found.run).path]
+    inside = [each for each in folders if each.is_dir() and each.resolve().is_relative_to(root) and each != here]
+    return tuple(dict.fromkeys(os.path.relpath(each, here) for each in inside))
 
 
 def _plain(command: Sequence[str], root: Path, cwd: Path) -> tuple[str, ...]:
@@ -152,6 +197,8 @@ def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: 
         store=store,
         words=text.words,
         app=text.app,
+        path=text.path,
+        imports=text.imports,
         folder="" if text.cwd == "." else text.cwd,
         warm=False,
     )
@@ -162,7 +209,7 @@ def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: 
         fixtures.write(fixture, kept.spans)
         ran = command.replayed(fixtures.read(named_run), quiet=True)
     recorded = fixtures.read(named_run).run
-    about = About(fixture=named(fixture), recorded=recorded, command=text.words)
+    about = About(fixture=named(fixture), recorded=recorded, command=text.words, app=text.app)
     if ran.result is None:
         return Judged(word="", passes=True)
     if wanted.assertions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ class About:
     """As the user would name it on a command line, with `#id` where that is needed."""
     recorded: Run | None = None
     command: tuple[str, ...] = ()
+    app: str | None = None
+    """The application to which a recorded request is delivered."""
     test: str = ""
     """The node id."""
     inline: bool = False
@@ -47,8 +50,9 @@ class About:
         """Spell the command that does the same outside the test, or shows the recording."""
         if self.inline:
             return f"reenact show {self.fixture}"
-        given = f" -- {' '.join(self.command)}" if self.command else ""
-        return f"reenact replay {self.fixture}{given}"
+        given = f" -- {shlex.join(self.command)}" if self.command else ""
+        app = f" --app {shlex.quote(self.app)}" if self.app else ""
+        return f"reenact replay {self.fixture}{app}{given}"
 
 
 def named(path: Path, run_id: str = "") -> str:

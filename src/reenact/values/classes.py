@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from reenact.errors import ReenactError
 from reenact.values.json import Json
@@ -59,6 +59,7 @@ BUILTIN_BASES: tuple[type, ...] = (str, int, float, complex, bytes, bytearray, t
 """Built-in types whose subclasses are written as the built-in value, the class and its instance attributes."""
 
 LONGEST_REPR = 1000
+_MODULE_DICT: Any = vars(ModuleType)["__dict__"]
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 
 
@@ -90,9 +91,16 @@ def loaded(name: str) -> object:
     if not isinstance(found, ModuleType):
         return None
     for part in qualname.split("."):
-        namespace = vars(found) if isinstance(found, ModuleType | type) else {}
+        namespace = _namespace(found)
         found = namespace.get(part)
     return found
+
+
+def _namespace(held: object) -> Mapping[str, object]:
+    """Give what a module or class holds; `vars` of a lazy module would import it."""
+    if isinstance(held, ModuleType):
+        return cast("dict[str, object]", _MODULE_DICT.__get__(held))
+    return vars(held) if isinstance(held, type) else {}
 
 
 def findable(cls: type) -> bool:

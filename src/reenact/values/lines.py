@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
@@ -39,10 +40,13 @@ class WholeLines(io.RawIOBase):
 def append_lines(path: Path, data: bytes) -> int:
     """Append whole lines, under a lock, after mending a line that a crash cut short; give where they begin.
 
-    The file is made where there is none, readable for its owner only. Raises `OSError`.
+    The file is made where there is none, readable for its owner only. Raises `OSError`, and so for a file that has
+    another name elsewhere.
     """
-    fd = private.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    fd = private.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
     try:
+        if os.fstat(fd).st_nlink > 1:
+            raise OSError(errno.EMLINK, "it has another name elsewhere, and would be changed there")
         fcntl.flock(fd, fcntl.LOCK_EX)
         size = os.fstat(fd).st_size
         if size and os.pread(fd, 1, size - 1) != b"\n":

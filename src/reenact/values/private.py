@@ -60,7 +60,8 @@ def closed(path: Path) -> None:
 def opened(path: str | os.PathLike[str], flags: int) -> int:
     """Open a file, made for the user alone where `flags` make one, and give its descriptor. Raises `OSError`."""
     fd = os.open(path, flags | os.O_CLOEXEC, _FILE)
-    if flags & os.O_CREAT and os.fstat(fd).st_mode & 0o777 != _FILE:
+    found = os.fstat(fd)
+    if flags & os.O_CREAT and found.st_mode & 0o777 != _FILE and found.st_nlink == 1:  # else it is somewhere else too
         with suppress(OSError):  # another user's, which we may write to
             os.fchmod(fd, _FILE)
     return fd

@@ -153,6 +153,9 @@ class Run:
     salt: str = ""
     policy_digest: str = ""
     """Names the redaction policy that was in force; empty where none of ours was."""
+    own: bool = False
+    """This user's recorder wrote its root into the store that it was read from. What a run says of how its program is
+    started is used where this holds, or where the user said so."""
     key_id: str = ""
     """Names the secret key of its tokens of guessable values; empty where the trace names none."""
 

@@ -87,3 +87,7 @@ class SpanRecord:
     dropped_attributes: int = 0
     dropped_events: int = 0
     dropped_links: int = 0
+    own: bool = False
+    """This user's recorder wrote it into the store that it was read from (`values.origin`); no format holds this."""
+    sent: bool = False
+    """It was sent to the store that it was read from, for a trace that was recorded there; no format holds this."""
