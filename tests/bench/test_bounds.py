@@ -6,6 +6,7 @@ Each fails past a bound that is far from what it takes on a quiet machine. What 
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from reenact.redact.engine import Engine
 from reenact.redact.patterns import PatternRefused, linear
 from reenact.redact.plan import DEFAULT, discovered
 from reenact.redact.scan import Scanner, TooHard
+from reenact.redact.tables import cells
 from reenact.values import typed
 from reenact.values.json import Json, compact
 from reenact.values.masks import masks_in, may_be
@@ -211,3 +213,20 @@ def test_a_plain_dict_of_8_kb_takes_microseconds() -> None:
     rounds = 300
     took = min(seconds(lambda: [typed.encode(value) for _ in range(rounds)]) for _ in range(3)) / rounds
     assert took < 500e-6
+
+
+def test_tables_cost_no_more_than_their_length() -> None:
+    chance = random.Random(4)
+    texts = {
+        "headings without end": "user,password\n" * 20_000,
+        "rules": "| password |\n|---|\n" * 20_000,
+        "one wide line": "password," * 40_000 + "\n" + "a," * 40_000,
+        "quotes": '"password,' * 20_000 + "\n" + '"' * 100_000,
+        "noise": "".join(chance.choice('password,|\n"- ') for _ in range(200_000)),
+    }
+    for name, text in texts.items():
+        places = [at for at in range(len(text)) if text.startswith("password", at)]
+        began = time.process_time()
+        for _ in cells(text, places):
+            pass
+        assert time.process_time() - began < 20, name  # minutes, were it the square

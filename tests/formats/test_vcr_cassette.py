@@ -178,7 +178,7 @@ version: 1
         ("interactions:\n- 5\n", "c.yaml", "no object with a `request`"),
         ("interactions: 5\n", "c.yaml", "no list of interactions"),
         ('{"interactions": [', "c.yaml", "not JSON"),
-        ("interactions:\n- request: " + "[" * 3000 + "\n", "c.yaml", "not YAML"),
+        ("interactions:\n- request: " + "[" * 3000 + "\n", "c.yaml", "nested deeper than"),
         ("interactions: *nowhere\n", "c.yaml:1", "not YAML"),
         ("interactions: !!timestamp 9999-99-99\n", "c.yaml", ""),
     ],

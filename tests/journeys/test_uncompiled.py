@@ -44,7 +44,7 @@ def uncompiled(desk: Desk, provider: StandIn) -> Path:
 
 
 def reenacted(desk: Desk, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return desk.reenact(*words, environ={**desk.environ, **environ})
+    return desk.reenact(*words, environ={**desk.environ, **environ}, cold=True)
 
 
 def compiled_in(done: subprocess.CompletedProcess[str], package: Path) -> set[str]:

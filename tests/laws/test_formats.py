@@ -106,7 +106,7 @@ def _of_one_process(spans: Sequence[SpanRecord]) -> Iterator[SpanRecord]:
             parent_id=span.parent_id,
             name=span.name,
             start_ns=span.start_ns,
-            end_ns=max(span.end_ns, number + 1),
+            end_ns=max(span.start_ns, span.end_ns, number + 1),
             kind=span.kind,
             status=span.status,
             status_message=span.status_message,
