@@ -180,7 +180,15 @@ def test_what_earlier_versions_wrote_stays_readable(folder: Path) -> None:
     member = next(member for name, member in FORMATS.items() if name.replace("-", "_") == folder.parent.name)
     (source,) = folder.glob("input.*")
     found = records(member, source.read_bytes())
-    assert [told(asdict(record)) for record in found] == json.loads((folder / "spans.json").read_text("utf-8"))
+    assert [_fields(record) for record in found] == json.loads((folder / "spans.json").read_text("utf-8"))
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    """Give the fields that a format holds. Where a record came from it cannot say: none makes a span the user's own."""
+    fields = told(asdict(record))
+    if isinstance(record, SpanRecord):
+        assert (fields.pop("own"), fields.pop("sent")) == (False, False)
+    return fields
 
 
 _CLAIMED_BY = {

@@ -10,7 +10,6 @@ from contextlib import suppress
 
 from reenact.errors import InputError
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
-from reenact.values.room import is_refusal, refusal
 from reenact.values.run import Run
 from reenact.values.terminal import tell
 
@@ -34,6 +33,8 @@ def leftovers(store: DirectoryStore, *, send: bool = True) -> list[Run]:
         store.check_links()
         return _put_in_order(store, send=send)
     except (InputError, OSError) as error:
+        from reenact.values.room import is_refusal
+
         if not is_refusal(error) or not store.read_aside():
             raise
         why = error if isinstance(error, OSError) else error.__cause__
@@ -53,11 +54,14 @@ def _put_in_order(store: DirectoryStore, *, send: bool) -> list[Run]:
         _index(store, indexed=indexed)
     except IndexDamagedError as error:
         from reenact.pipeline.catalog import mended
+        from reenact.values.room import refusal
 
         if store.aside is None and (refused := refusal(store.folder)) is not None:
             raise refused from error
         mended(store, error, say)
     except InputError as error:
+        from reenact.values.room import is_refusal
+
         if store.aside is None and is_refusal(error):
             raise
         # a damaged trace is told when it is asked for
@@ -102,6 +106,8 @@ def _carried(store: DirectoryStore) -> list[Run]:
 
     if not any(store.journals.glob(f"*{SUFFIX}")):
         return []
+    from reenact.values.room import refusal
+
     if store.aside is None and (refused := refusal(store.folder)) is not None:
         raise refused  # before anything is begun that could not be ended
     from reenact.pipeline.drain import Drain

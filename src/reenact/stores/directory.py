@@ -33,12 +33,10 @@ from reenact.errors import InputError
 from reenact.formats import otlp_json
 from reenact.values import private
 from reenact.values.blob import BlobLostError, cut, is_cut, restored
-from reenact.values.durable import Unforced
 from reenact.values.finding import Filters
 from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
 from reenact.values.origin import ORIGIN, without_proof
-from reenact.values.room import has_room, is_refusal, temporary_folder
 from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.values.span import SpanRecord
 
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from reenact.contracts.blobs import Blobs
     from reenact.contracts.further import Further, FurtherKeeping
     from reenact.contracts.parcel import Parcel
+    from reenact.values.durable import Unforced
 
 FOLDER = ".reenact"
 _SETTINGS = ("policy.toml", "redaction.key")
@@ -139,6 +138,8 @@ class DirectoryStore:
 
     def read_aside(self) -> bool:
         """From here on write to a temporary folder, and read from both. False where there is no room for one."""
+        from reenact.values.room import temporary_folder
+
         folder = self._aside or temporary_folder()
         if folder is None:
             return False
@@ -159,6 +160,8 @@ class DirectoryStore:
 
         Raises `InputError` where there is no room anywhere.
         """
+        from reenact.values.room import has_room, is_refusal, temporary_folder
+
         failed: InputError | None = None
         try:
             self.prepare()
@@ -189,6 +192,8 @@ class DirectoryStore:
     def note_unforced(self) -> None:
         """From here on note what is written, so that `force` can have it on the disk; blobs are there at once."""
         if self._unforced is None:
+            from reenact.values.durable import Unforced
+
             self._unforced = Unforced(self.folder)
 
     def force(self) -> None:
