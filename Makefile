@@ -38,8 +38,9 @@ demo: .venv/.demo
 test:
 	@$(PARTS) '.venv/.test | .venv-older/.test' 'test-main | lint test-older'
 
+# Three on two cores: some of the tests wait for somebody most of their time.
 test-main: .venv/.test
-	.venv/bin/python -m pytest -n 2 --dist worksteal
+	.venv/bin/python -m pytest -n 3 --dist worksteal
 
 test-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and not slow" tests/matrix

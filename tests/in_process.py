@@ -24,6 +24,7 @@ from pathlib import Path
 
 from reenact import __main__ as program
 from reenact.cli.main import main
+from reenact.values import user_key
 
 STARTING = frozenset({"run", "replay", "fork", "fuzz", "promote", "collect", "demo"})
 """Commands that start programs, or stay: they are processes. All others read, and end."""
@@ -91,6 +92,7 @@ def _process(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Gen
     before, here, path = dict(os.environ), Path.cwd(), [*sys.path]
     argv, original, main_module = sys.argv, sys.orig_argv, sys.modules["__main__"]
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    key = user_key.told()
     try:
         os.environ.clear()
         os.environ.update(environ)
@@ -104,6 +106,7 @@ def _process(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Gen
             warnings.resetwarnings()
             yield
     finally:
+        user_key.hear(key)
         os.environ.clear()
         os.environ.update(before)
         time.tzset()

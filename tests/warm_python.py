@@ -264,7 +264,10 @@ class _Spare:
 
     def __init__(self, programs: int) -> None:
         """Fork; it may start so many programs as forks itself."""
+        from reenact.pipeline.parentage import bound_to_us
+
         ours, theirs = socket.socketpair()
+        bind = bound_to_us()
         self.pid = os.fork()
         if self.pid == 0:
             for connection in (ours, *_connections):
@@ -274,6 +277,8 @@ class _Spare:
             theirs.close()
             if asked is None:
                 os._exit(0)
+            if asked[0]["bound"] and bind is not None:
+                bind()
             if asked[0]["session"]:
                 os.setsid()
             _lend([_Spare(0) for _ in range(programs)])
@@ -303,7 +308,9 @@ def _lend(spares: list[_Spare]) -> None:
     def execute_child(process: Any, *given: Any) -> None:
         how = form.bind(process, *given).arguments
         args, cwd, environ = how["args"], str(Path(how["cwd"] or ".").absolute()), how["env"] or os.environ
-        plain = not (how["shell"] or how["preexec_fn"] or how["executable"] or how["process_group"] != -1)
+        before = how["preexec_fn"]
+        bound = getattr(before, "__module__", "") == "reenact.pipeline.parentage"  # a spare can do that by itself
+        plain = not (how["shell"] or (before and not bound) or how["executable"] or how["process_group"] != -1)
         plain = plain and isinstance(args, list) and Path(cwd).is_dir()
         if not (spares and plain and _fits(args, environ) and _settled(environ) == _settled(_STARTED)):
             original(process, *given)
@@ -311,7 +318,7 @@ def _lend(spares: list[_Spare]) -> None:
         ends = [how["p2cread"], how["c2pwrite"], how["errwrite"]]
         files = [number if end == -1 else end for number, end in enumerate(ends)]
         passed = [*how["pass_fds"]]
-        request = {"argv": args, "cwd": cwd, "environ": dict(environ), "files": [0, 1, 2, *passed]}
+        request = {"argv": args, "cwd": cwd, "environ": dict(environ), "files": [0, 1, 2, *passed], "bound": bound}
         process.pid = spares.pop().become({**request, "session": how["start_new_session"]}, [*files, *passed])
         process._child_created = True
         process._close_pipe_fds(*(how[name] for name in _PIPES))

@@ -11,6 +11,7 @@ from canaries.later import PATHS, again
 from canaries.matrix import Matrix
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_replay_says_and_writes_nothing_of_todays_secrets(tmp_path: Path) -> None:
     matrix = Matrix()

@@ -87,6 +87,7 @@ def until(holds: object, within: float = 30) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_old_runs_go_while_others_come_and_nothing_of_what_stays_is_lost(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with collecting(store, *OPTIONS, "--flag-unless", "never called delete_accounts") as running:

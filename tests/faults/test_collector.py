@@ -317,7 +317,7 @@ def test_no_collector_costs_a_span(tmp_path: Path, name: str) -> None:
     held_together(tmp_path, "http", name, _FEW, _SMALL_BATCHES, measured=False)
 
 
-@pytest.mark.parametrize("name", ["413 over n bytes", "quota"])
+@pytest.mark.parametrize("name", ["413 over n bytes", pytest.param("quota", marks=pytest.mark.slow)])
 def test_no_collector_costs_a_span_over_grpc(tmp_path: Path, name: str) -> None:
     pytest.importorskip("grpc", reason="grpcio is not installed")
     held_together(tmp_path, "grpc", name, _FEW, _SMALL_BATCHES, measured=False)

@@ -87,6 +87,7 @@ def seen_to_be_whole(told: dict[str, int], folder: Path) -> None:
     assert sum(stored(folder).values()) == len(stored(folder)), "and nothing is doubled by that"
 
 
+@pytest.mark.slow
 def test_killed_under_load(tmp_path: Path) -> None:
     seen_to_be_whole(killed_under_load(tmp_path / "store", DEATHS), tmp_path / "store")
 

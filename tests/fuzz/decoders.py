@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import importlib
 import inspect
 import io
@@ -240,6 +241,7 @@ def _written(family: str) -> Iterator[bytes]:
             yield member.encode(spans[:20])
 
 
+@functools.cache
 def _golden_spans() -> list[Any]:
     return [span for data in _span_seeds(real=False) for span in spans_of(data)]
 

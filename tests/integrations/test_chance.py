@@ -87,18 +87,28 @@ def begins(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {"generators": {}} if request.param == "before the first line" else {}
 
 
-@pytest.mark.parametrize("name", DRAWS)
-def test_what_was_thrown_comes_again(held: Held, name: str, begins: dict[str, Any]) -> None:
-    did = held.record(lambda: told_of(DRAWS[name]), **begins)
-    first, second = did.value
-    assert first not in second, "it was thrown anew each time"
-    again = held.replay(did, lambda: told_of(DRAWS[name]))
+SETS = [
+    pytest.param(tuple(DRAWS), id="all in one run"),
+    *(pytest.param((n,), id=n, marks=pytest.mark.slow) for n in DRAWS),
+]
+
+
+@pytest.mark.parametrize("names", SETS)
+def test_what_was_thrown_comes_again(held: Held, names: tuple[str, ...], begins: dict[str, Any]) -> None:
+    def work() -> dict[str, list[str]]:
+        return {name: told_of(DRAWS[name]) for name in names}
+
+    did = held.record(work, **begins)
+    assert [name for name, (first, second) in did.value.items() if first in second] == [], "thrown anew each time"
+    again = held.replay(did, work)
     assert again.value == did.value
     assert again.result is not None
     assert (again.result.result, again.result.volatile) == ("same", [])
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@pytest.mark.parametrize(
+    "name", [next(iter(DRAWS)), *(pytest.param(n, marks=pytest.mark.slow) for n in list(DRAWS)[1:])]
+)
 def test_without_the_tape_it_does_not_come_again(held: Held, name: str) -> None:
     did = held.record(lambda: told_of(DRAWS[name]), {"REENACT_TAPE": "off"})
     again = held.replay(did, lambda: told_of(DRAWS[name]))

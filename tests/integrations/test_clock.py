@@ -83,17 +83,28 @@ def told_of(read: Callable[[], Any]) -> list[str]:
     return [told(repr(read())), told(repr([read(), read()]))]
 
 
-@pytest.mark.parametrize("name", READS)
-def test_what_the_clock_said_is_said_again(held: Held, name: str) -> None:
-    did = held.record(lambda: told_of(READS[name]))
+SETS = [
+    pytest.param(tuple(READS), id="all in one run"),
+    *(pytest.param((n,), id=n, marks=pytest.mark.slow) for n in READS),
+]
+
+
+@pytest.mark.parametrize("names", SETS)
+def test_what_the_clock_said_is_said_again(held: Held, names: tuple[str, ...]) -> None:
+    def work() -> dict[str, list[str]]:
+        return {name: told_of(READS[name]) for name in names}
+
+    did = held.record(work)
     time.sleep(0.001)
-    again = held.replay(did, lambda: told_of(READS[name]))
+    again = held.replay(did, work)
     assert again.value == did.value
     assert again.result is not None
     assert (again.result.result, again.result.volatile) == ("same", [])
 
 
-@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize(
+    "name", [next(iter(READS)), *(pytest.param(n, marks=pytest.mark.slow) for n in list(READS)[1:])]
+)
 def test_without_the_tape_the_clock_has_moved_on(held: Held, name: str) -> None:
     did = held.record(lambda: told_of(READS[name]), {"REENACT_TAPE": "off"})
     time.sleep(0.001)

@@ -61,6 +61,8 @@ AS_IT_COMES = ("half", "pieces", "cut/pieces", "no/end", "slow/body")
 """What a client that takes a body in pieces, or in an event loop, may see otherwise than its library's plainest one."""
 PLAINEST = ("requests", "urllib3", "urllib", "http.client", "httpx", "httpx2", "aiohttp")
 """One client of each library."""
+IN_ITS_OWN_WAY = ("requests-pieces", "httpx-pieces", "httpx-async", "httpx2-async")
+"""Of the other clients those that take a body as no client of another library here does."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Turn:
     slow: bool = False
 
     def __str__(self) -> str:
-        return f"{self.client}{', the rest' if self.slow else ''}"
+        return (
+            f"{self.client}{', the rest' if len(self.paths) > len(AS_IT_COMES) and self.client not in PLAINEST else ''}"
+        )
 
     @property
     def marks(self) -> tuple[pytest.MarkDecorator, ...]:
@@ -84,7 +88,8 @@ def turns() -> Iterator[Turn]:
     """Divide clients and paths: each library asks for every path, its other clients for what comes in pieces."""
     whole = (*PATHS, "dead")
     for client in CLIENTS:
-        yield Turn(client, whole if client in PLAINEST else AS_IT_COMES)
+        some = client in PLAINEST or client in IN_ITS_OWN_WAY
+        yield Turn(client, whole if client in PLAINEST else AS_IT_COMES, slow=not some)
         if client not in PLAINEST:
             yield Turn(client, tuple(path for path in whole if path not in AS_IT_COMES), slow=True)
 

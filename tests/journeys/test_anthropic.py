@@ -156,6 +156,7 @@ def test_an_agent_on_anthropic_replays_offline(recorded: tuple[Desk, str]) -> No
     assert f"{len(REPLIES)} llm, 1 tool calls answered from the recording, 0 live" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_trace_with_the_sdk_s_own_spans_in_it_replays_the_same(recorded: tuple[Desk, str]) -> None:
     desk, printed = recorded
     run = next(each["id"] for each in json.loads(desk.reenact("ls", "--json").stdout)["runs"] if not each["replay_of"])
@@ -192,6 +193,7 @@ def test_openinference_s_spans_answer_calls_and_streams(desk: Desk) -> None:
     assert done.stdout.splitlines()[::2] == ["In hall 7.", "In hall 7."]
 
 
+@pytest.mark.slow
 def test_a_changed_tool_result_is_told_by_its_field(recorded: tuple[Desk, str]) -> None:
     desk, _ = recorded
     run = next(each["id"] for each in json.loads(desk.reenact("ls", "--json").stdout)["runs"] if not each["replay_of"])

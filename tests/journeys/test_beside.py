@@ -159,6 +159,7 @@ def test_what_a_part_records_for_itself_is_there_once(desk: Desk) -> None:
     assert collected(desk) == [], "it sends nothing where it is in the store already"
 
 
+@pytest.mark.slow
 def test_a_store_that_somebody_else_collects_into_keeps_no_program_from_running(desk: Desk) -> None:
     program = desk.write("agent.py", PROGRAM)
     other = FrameStore(desk.folder / ".reenact").appender()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
 
@@ -46,6 +48,7 @@ def test_an_incident_fails_its_assertion_and_a_good_run_holds_it(desk: Desk) -> 
     assert done.stdout.splitlines()[-1] == "holds: all 3 assertions"
 
 
+@pytest.mark.slow
 def test_a_replay_is_checked_as_its_recording_is(desk: Desk) -> None:
     record(desk)
     replay = json.loads(desk.reenact("replay", "last", "--json").stdout)["replay"]

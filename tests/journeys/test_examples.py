@@ -108,6 +108,7 @@ def test_the_fix_meets_the_incident(desk: Desk) -> None:
     assert files(desk) == before
 
 
+@pytest.mark.slow
 def test_live_runs_of_the_matrix_program_differ_and_its_replays_do_not(desk: Desk) -> None:
     with StandIn() as provider:
         desk.environ.update(provider.environment)

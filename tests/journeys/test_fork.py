@@ -193,6 +193,7 @@ def test_a_changed_prompt_is_asked_live(incident: Desk) -> None:
     assert all(not each["field"].startswith("body") for each in told["consequences"][:1])
 
 
+@pytest.mark.slow
 def test_forks_made_alike_are_counted(incident: Desk) -> None:
     with StandIn(slip=0.5, seed=1) as provider:
         incident.environ |= provider.environment

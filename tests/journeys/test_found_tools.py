@@ -158,6 +158,7 @@ def noted(calls: list[dict[str, object]], name: str) -> list[object]:
     return [each for call in calls if (each := call["attributes"].get(name))]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_the_notebook_agent_replays_with_nothing_around_it(desk: Desk, sockets: Count) -> None:
     (desk.folder / "files").mkdir()
     with StandIn(slip=0.0) as provider:

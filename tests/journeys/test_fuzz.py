@@ -172,6 +172,7 @@ print(book(first["carrier"]))
 """
 
 
+@pytest.mark.slow
 def test_a_race_that_went_well_is_lost_when_the_answers_come_the_other_way_round(desk: Desk) -> None:
     run = own(desk, RACE)
     rule = 'never called book where carrier = "slow"'
@@ -233,6 +234,7 @@ print(jobs)
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_waits_for_ever_is_ended(desk: Desk) -> None:
     told = fuzzed(desk, own(desk, WAITING), "--only", "chunks", "--seed", "10", "--case", "1", "--limit", "8")
     hang = next(each for each in told["found"] if each["harm"] == "hang")

@@ -49,7 +49,13 @@ def judged(desk: Desk, *words: str) -> tuple[dict[str, Any], int]:
     return json.loads(done.stdout), done.returncode
 
 
-@pytest.mark.parametrize("name", ASSERTIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        each if each in {"cleanup_agent", "order_desk"} else pytest.param(each, marks=pytest.mark.slow)
+        for each in ASSERTIONS
+    ],
+)
 def test_the_incident_is_reproduced_and_the_fix_of_the_example_is_fixed(desk: Desk, name: str) -> None:
     agent = incident(desk, name)
     desk.write("incident.check", f"# what went wrong\n{ASSERTIONS[name]}\n")
@@ -82,6 +88,7 @@ def test_a_guard_that_answers_the_model_is_judged_where_the_call_was_to_be(desk:
     assert told["beyond"] == 1
 
 
+@pytest.mark.slow
 def test_a_fix_that_breaks_something_else_first_is_called_broken(desk: Desk) -> None:
     incident(desk, "cleanup_agent")
     elsewhere = 'TOOLS[name](**arguments | ({"target": "production"} if "list" in name else {}))'
@@ -96,6 +103,7 @@ def test_a_fix_that_breaks_something_else_first_is_called_broken(desk: Desk) -> 
     assert (code, told["check"]["word"]) == (1, "broken"), "an assertion that held fails now"
 
 
+@pytest.mark.slow
 def test_a_reworded_prompt_is_the_same_structure_in_other_words(desk: Desk) -> None:
     incident(desk, "cleanup_agent")
     words = ("Clean up the inactive accounts in staging.", "Please clean up inactive accounts in staging.")
@@ -131,6 +139,7 @@ def test_a_reworded_prompt_is_asked_live_and_no_tool_is(desk: Desk) -> None:
     assert [miss.get("onward") for miss in told["misses"]] == ["live", "live", None]
 
 
+@pytest.mark.slow
 def test_what_a_live_model_says_is_judged_as_one_sample(desk: Desk) -> None:
     incident(desk, "price_agent")
     source = (EXAMPLES / "price_agent.py").read_text().replace("to the cent.", "to the cent, please.")

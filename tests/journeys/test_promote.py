@@ -124,6 +124,7 @@ def test_what_is_written_names_no_folder_of_this_machine(desk: Desk) -> None:
     assert shown.returncode == 0, shown.stderr
 
 
+@pytest.mark.slow
 def test_a_promoted_project_can_be_moved(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
     environ = project(desk, INCIDENTS[0])
     assert desk.reenact("promote", "last", "-o", "checks", environ=environ).returncode == 0
@@ -133,6 +134,7 @@ def test_a_promoted_project_can_be_moved(desk: Desk, tmp_path_factory: pytest.Te
     assert pytest_in(elsewhere, elsewhere.bare(), "checks").startswith("exit 0")
 
 
+@pytest.mark.slow
 def test_a_secret_that_redaction_missed_is_caught_on_the_way_out(desk: Desk) -> None:
     environ = project(desk, INCIDENTS[0])
     known = "Quarterly-clean-up"  # what the run holds, named a secret only afterwards

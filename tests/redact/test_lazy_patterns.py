@@ -94,6 +94,7 @@ def test_patterns_compiled_on_demand_find_the_same_in_any_order(expected: list[l
         assert [at for at in order if scanner.find(EXAMPLES[at]) != expected[at]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager_switches")
 def test_a_pattern_that_many_threads_meet_first_at_once_finds_the_same_for_each(expected: list[list[Found]]) -> None:
     together = "\n".join(EXAMPLES[:400])

@@ -55,6 +55,15 @@ def test_a_program_is_recorded_and_replayed_alike(tmp_path: Path) -> None:
     assert shapes[1] == shapes[0]
 
 
+def test_a_program_that_a_command_starts_is_a_fork_too(tmp_path: Path) -> None:
+    """Else the journeys would import an SDK for each of their programs, and nobody would notice."""
+    desk = Desk(tmp_path)
+    program = desk.write("program.py", "import sys\nprint('anthropic' in sys.modules)\n")
+    for cold in (True, False):
+        done = desk.reenact("run", "-q", "--", "python", program, cold=cold)
+        assert done.stdout == f"{not cold}\n", done.stderr
+
+
 def told(done: subprocess.CompletedProcess[str]) -> Said:
     """Leave out ids and what the stand-in makes up."""
     head, _, rest = done.stdout.partition("\n")

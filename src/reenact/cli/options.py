@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -78,6 +79,14 @@ def document(value: Json) -> None:
 def say(line: str, **style: Any) -> None:
     """Print a diagnostic on stderr, cleaned of control characters; lines after its first are set in."""
     _print(f"{click.style(clean_lines(line), **style)}\n", sys.stderr)
+
+
+def hush() -> None:
+    """Give stderr, which nobody reads any more, to nobody: Python ends with 120 where its buffer cannot be flushed."""
+    with suppress(OSError):
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, 2)
+        os.close(nobody)
 
 
 def again(line: str) -> None:

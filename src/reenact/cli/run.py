@@ -58,8 +58,10 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
         collect=collect,
         strict=strict,
     )
-    with suppress(Exception):  # a closed standard error, for one: the exit code is the program's all the same
+    try:
         _tell(result, quiet=quiet)
+    except Exception:  # noqa: BLE001 - a closed standard error, for one: the exit code is the program's all the same
+        options.hush()
     if strict and (result.lost or not result.runs):
         with suppress(Exception):
             options.say(f"reenact: --strict: the run is not recorded whole; the program ended with {result.exit_code}")

@@ -8,6 +8,7 @@ itself is a fault, which a test looks for.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from contextlib import suppress
@@ -75,6 +76,17 @@ def _escapes(character: str) -> str:
 
 
 def tell(line: str) -> None:
-    """Say something on stderr, in the process of a program that is recorded. Never raises."""
+    """Say something on stderr, in the process of a program that is recorded. Never raises.
+
+    It goes past the stream's buffer where there is a descriptor: a line that nobody can take would stay in the buffer,
+    and Python ends with 120 where a buffer cannot be flushed, whatever the program's own exit code is.
+    """
     with suppress(Exception):  # a closed stderr, or one that knows no such letter
-        sys.stderr.write(f"reenact: {clean_lines(line)}\n")
+        data = f"reenact: {clean_lines(line)}\n"
+        try:
+            descriptor = sys.stderr.fileno()
+        except (AttributeError, OSError, ValueError):  # none, or one in memory
+            sys.stderr.write(data)
+        else:
+            sys.stderr.flush()
+            os.write(descriptor, data.encode(sys.stderr.encoding, "backslashreplace"))
