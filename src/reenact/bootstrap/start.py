@@ -20,9 +20,10 @@ def start() -> None:
 
 def _record() -> None:
     try:
-        from reenact.pipeline import recording
+        from reenact.pipeline import owning, recording
 
-        recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
+        made = recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
+        owning.loaded(made.store, made.id)
     except Exception as error:  # the host is sacred
         from reenact.values.terminal import tell
 

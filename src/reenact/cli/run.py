@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
 from reenact.report.doctor import grouped, listed, said
+from reenact.report.unrecorded import unrecorded
 from reenact.values.run import Grade, Run, Verdict
 
 _REASONS = 3
@@ -59,7 +61,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
         strict=strict,
     )
     try:
-        _tell(result, quiet=quiet)
+        _tell(command, result, quiet=quiet)
     except Exception:  # noqa: BLE001 - a closed standard error, for one: the exit code is the program's all the same
         options.hush()
     if strict and (result.lost or not result.runs):
@@ -69,12 +71,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     sys.exit(result.exit_code)
 
 
-def _tell(result: Recorded, *, quiet: bool) -> None:
+def _tell(command: Sequence[str], result: Recorded, *, quiet: bool) -> None:
     if result.lost:
         options.say(f"reenact: the recording is incomplete: {result.lost}")
     if not quiet:
         nothing = not result.runs and bool(result.lost)
-        for line in (*(() if nothing else _closing(result)), *_taken_in(*result.taken_in)):
+        for line in (*(() if nothing else _closing(command, result)), *_taken_in(*result.taken_in)):
             options.say(line)
     for report in result.reports:
         if report.dropped or report.waiting:
@@ -87,13 +89,10 @@ def _taken_in(spans: int, log_events: int) -> list[str]:
     return [f"reenact: {spans} spans and {log_events} log events of others were collected; `reenact ls` lists them"]
 
 
-def _closing(result: Recorded) -> list[str]:
+def _closing(command: Sequence[str], result: Recorded) -> list[str]:
     runs = result.runs
     if not runs:
-        return [
-            "reenact: nothing was recorded: no model call over httpx or httpx2 and no declared function was seen",
-            "reenact: a program that is not Python, or `python -I`, -E or -S, never loads the recorder",
-        ]
+        return [f"reenact: nothing was recorded: {unrecorded(command, result.loaded, result.exit_code)}"]
     lines: list[str] = []
     if result.count > len(runs):
         lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")

@@ -93,7 +93,7 @@ def bundle(
     """
     from reenact.stores.blobs import FolderBlobs
 
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
         if target.suffix == ".zip":
             _zip(spans, draft, trace, encode, threshold)

@@ -32,6 +32,7 @@ from reenact.values.difference import divergence_to_json
 from reenact.values.json import Json
 from reenact.values.judgement import Comparison, FixJudgement, ReplayResult
 from reenact.values.run import Run, spans_of
+from reenact.values.whole_file import write_whole
 
 MOST_TRACE = 24 << 20
 """Bytes up to which a recording, packed, is put into its page."""
@@ -196,13 +197,7 @@ def _here() -> str | None:
 def write(incident: Incident, target: Path) -> int:
     """Write the page, whole or not at all, and give its size in bytes. Raises `InputError`."""
     data = page(incident).encode()
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(data)
-        draft.replace(target)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(str(target), f"cannot be written: {error.strerror}") from error
+    write_whole(target, data)
     return len(data)
 
 

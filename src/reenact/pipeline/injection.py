@@ -53,6 +53,8 @@ class Recorded:
     """Spans and log events that other parts of the program sent, and a collector beside it took in."""
     lost: str = ""
     """Why what was recorded is not in the store, or not whole; empty where all of it is."""
+    loaded: int | None = None
+    """How many of its processes loaded the recorder; None where that cannot be known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class _Kit:
     collector: Beside | None
     full: bool
     """The disk was full at the beginning."""
+    loaded: Callable[[], int | None]
+    """Counts the processes that have loaded the recorder."""
 
 
 def record(
@@ -129,7 +133,7 @@ def _kit(
     if collector is not None:
         held.callback(collector.close)
     told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
-    held.enter_context(owning(store, recording))
+    loaded = held.enter_context(owning(store, recording))
     proves = held.enter_context(proving.handed_on(recording, say))
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
@@ -142,7 +146,7 @@ def _kit(
     )
     backends = _backends(say, strict=strict)
     drain = Drain(store, recording=recording, backends=backends, report=say)
-    return _Kit(environ=environ, drain=drain, collector=collector, full=full)
+    return _Kit(environ=environ, drain=drain, collector=collector, full=full, loaded=loaded)
 
 
 def _may_pass(error: InputError) -> bool:
@@ -186,6 +190,7 @@ def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callab
         reports=tuple(kit.drain.reports),
         taken_in=kit.collector.taken_in if kit.collector is not None else (0, 0),
         lost=lost,
+        loaded=kit.loaded(),
     )
 
 

@@ -2,6 +2,9 @@
 
 Every command first carries what dead processes left behind. Without a word from the living, one replay would take the
 journal of another whose program had ended a moment ago, and that one would find that nothing was done.
+
+The file by which a recording is owned has a byte for each process that loaded the recorder, so that whoever started it
+can tell a program that called nothing from one that was never watched.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from reenact.stores.directory import DirectoryStore
@@ -20,19 +23,32 @@ _OLD_S = 60.0
 
 
 @contextmanager
-def owning(store: DirectoryStore, recording: str) -> Generator[None]:
-    """Own the journals of a recording until the block ends. A store that cannot be written to is no worry of this."""
+def owning(store: DirectoryStore, recording: str) -> Generator[Callable[[], int | None]]:
+    """Own the journals of a recording until the block ends. A store that cannot be written to is no worry of this.
+
+    Gives what counts the processes that have loaded the recorder so far, or None where that cannot be known.
+    """
     path = store.journals / f"{recording}{_SUFFIX}"
     fd = -1
     try:
         with suppress(OSError):
             fd = private.opened(path, os.O_RDWR | os.O_CREAT)
             fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
+        yield lambda: os.fstat(fd).st_size if fd >= 0 else None
     finally:
         if fd >= 0:
             with suppress(OSError):  # the store may be gone by now, or read-only
                 path.unlink()
+            os.close(fd)
+
+
+def loaded(store: DirectoryStore, recording: str) -> None:
+    """Tell the owner of a recording that this process has loaded the recorder. Never raises."""
+    with suppress(OSError):  # nobody owns it: the program records itself
+        fd = os.open(store.journals / f"{recording}{_SUFFIX}", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.write(fd, b".")
+        finally:
             os.close(fd)
 
 

@@ -8,9 +8,11 @@ process carries the proof too. None of them is told the user's key.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -25,6 +27,9 @@ from reenact.values.span import SpanRecord
 
 _RECORDING: Final = "REENACT_RECORDING"
 _ID: Final = "reenact.recording.id"
+_PREFIX: Final = "reenact-origin-"
+_FILE: Final = "origin"
+_NEW_S: Final = 60.0
 
 Prove = Callable[[str, str, Mapping[str, Any]], str]
 """Gives the proof of a root: of its trace id, its span id and its attributes."""
@@ -37,19 +42,55 @@ def handed_on(recording: str, say: Callable[[str], None]) -> Generator[dict[str,
 
     Never raises: where the user's key cannot be had, that is said, and nothing is proven.
     """
-    folder = ""
+    folder = None
     try:
+        _sweep()
         key = user_key.found(make=True)
-        folder = tempfile.mkdtemp(prefix="reenact-origin-")
-        told = _left_in(Path(folder), origin.recording_key(key, recording)) if key is not None else {}
+        folder = _Folder(origin.recording_key(key, recording)) if key is not None else None
     except (InputError, OSError) as error:
         say(f"{error}\nreenact: the run is not known as your own then: a replay asks for its command")
-        told = {}
     try:
-        yield told
+        yield folder.told if folder is not None else {}
     finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            folder.close()
+
+
+class _Folder:
+    """A folder of its own for the key of a recording, locked while its maker lives. Raises `OSError`."""
+
+    def __init__(self, key: bytes) -> None:
+        self._path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.told = _left_in(self._path, key)
+        """The variable that names the file in it."""
+        self._process = os.getpid()
+        self._lock = os.open(self._path / _FILE, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        """Take it away; a forked copy of its maker leaves it alone."""
+        os.close(self._lock)
+        if self._process == os.getpid():
+            shutil.rmtree(self._path, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Take away the folders whose makers were killed. Never raises."""
+    with suppress(OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_FILE}"):
+            with suppress(OSError):
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        seen = os.fstat(handle)
+        if seen.st_uid == os.geteuid() and seen.st_mtime < time.time() - _NEW_S:  # a new one may be about to be locked
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path.parent)
+    finally:
+        os.close(handle)
 
 
 def replaying(recording: str, scratch: Path) -> dict[str, str]:
@@ -63,7 +104,7 @@ def replaying(recording: str, scratch: Path) -> dict[str, str]:
 
 def _left_in(folder: Path, key: bytes) -> dict[str, str]:
     """Leave the key of a recording in a private folder, and give the variable that names it. Raises `OSError`."""
-    path = folder / "origin"
+    path = folder / _FILE
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as stream:
         stream.write(key.hex().encode() + b"\n")
@@ -76,10 +117,8 @@ class Prover:
     def __init__(self, key: bytes, store: Path, told: Mapping[str, str] | None = None) -> None:
         """Prove what goes into `store`; `told` names the file that this process was left the key in, if it was."""
         self._key, self._store = key, store
-        self._folder = ""
+        self._folder: _Folder | None = None
         self._told = dict(told or {})
-        self._process = 0
-        """Who made the folder: a forked copy leaves it alone."""
 
     def __call__(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> str:
         """Prove one root."""
@@ -89,16 +128,17 @@ class Prover:
         """Give the variables by which children of this process prove their roots; the file is made at first need."""
         try:
             if not self._told:
-                self._folder, self._process = tempfile.mkdtemp(prefix="reenact-origin-"), os.getpid()
-                self._told = _left_in(Path(self._folder), self._key)
+                self._folder = _Folder(self._key)
+                self._told = self._folder.told
         except OSError:
             return {}
         return self._told
 
     def close(self) -> None:
         """Take away what was left for children."""
-        if self._folder and self._process == os.getpid():
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
 
 
 def prover(store: DirectoryStore, recording: str, environ: Mapping[str, str], *, make: bool) -> Prover | None:

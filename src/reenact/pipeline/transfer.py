@@ -24,6 +24,7 @@ from reenact.values.blob import cut
 from reenact.values.json import Json
 from reenact.values.run import Run, spans_of
 from reenact.values.span import SpanRecord
+from reenact.values.whole_file import write_whole
 
 _AT_ONCE = 100
 """Traces that are noted in one transaction."""
@@ -75,13 +76,7 @@ def write(spans: Sequence[SpanRecord], target: Path, name: str) -> None:
     if str(target) == "-":
         sys.stdout.buffer.write(data)
         return
-    draft = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(data)
-        draft.replace(target)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError(str(target), f"cannot be written: {error.strerror}") from error
+    write_whole(target, data)
 
 
 def _packed(data: bytes, target: Path) -> bytes:
