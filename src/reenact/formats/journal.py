@@ -501,11 +501,15 @@ def end_frame(span: SpanRecord) -> dict[str, Any]:
     }
 
 
+_SURE = 0.99
+"""How sure eight bytes of magic make: whatever else begins with them is no journal."""
+
 FORMAT = Format(
     name="journal",
     suffix=SUFFIX,
-    recognises=lambda head: 1.0 if head[: len(MAGIC)] in _SUMS else 0.0,
+    recognises=lambda head: _SURE if head[: len(MAGIC)] in _SUMS else 0.0,
     encode=_encode,
     decode=_decode,
     marks=HeadMarks(texts=tuple((magic.decode(),) for magic in _SUMS)),
+    most=_SURE,
 )
