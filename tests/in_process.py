@@ -94,6 +94,7 @@ def _process(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Gen
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     key = user_key.told()
     try:
+        user_key.hear("")  # a new process knows the one of its environment alone
         os.environ.clear()
         os.environ.update(environ)
         time.tzset()

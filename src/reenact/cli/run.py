@@ -15,7 +15,6 @@ from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
 from reenact.report.doctor import grouped, listed, said
-from reenact.report.unrecorded import unrecorded
 from reenact.values.run import Grade, Run, Verdict
 
 _REASONS = 3
@@ -92,6 +91,8 @@ def _taken_in(spans: int, log_events: int) -> list[str]:
 def _closing(command: Sequence[str], result: Recorded) -> list[str]:
     runs = result.runs
     if not runs:
+        from reenact.report.unrecorded import unrecorded  # for the few runs that leave nothing
+
         return [f"reenact: nothing was recorded: {unrecorded(command, result.loaded, result.exit_code)}"]
     lines: list[str] = []
     if result.count > len(runs):
