@@ -59,6 +59,11 @@ EXAMPLES: list[tuple[str, str, str]] = [
     ("assignment", "n0tsoSimple", "password = {}"),
     ("assignment", "n0tsoSimple", 'export MY_SECRET_KEY="{}"'),
     ("assignment", "n0tsoSimple", "--api-key={}"),
+    ("command_secret", "n0tsoSimple", "deploy --my_key={} now"),
+    ("command_secret", "n0tsoSimple", "deploy --my-key {} now"),
+    ("command_secret", "n0tsoSimple", "deploy --db-user_token={} now"),
+    ("command_secret", "n0tsoSimple", "deploy --0_pass {} now"),
+    ("command_secret", "n0tsoSimple", "deploy ---my_key={} now"),
     ("assignment", "n0tsoSimple", "{{'apiKey': '{}'}}"),
 ]
 

@@ -6,6 +6,7 @@ import base64
 import binascii
 import math
 import re
+import string
 from collections import Counter
 from collections.abc import Callable
 
@@ -205,11 +206,8 @@ _SESSIONS = (
     "remember_token=",
 )
 _PARAMETERS = ("key=", "token=", "secret=", "signature=", "sig=", "auth=", "code=", "credential=", "session=", "sid=")
-_OPTIONS = (
-    *("--key", "--api", "--pass", "--pwd", "--token", "--secret", "--credential"),
-    *("-api-key", "-api_key", "-apikey", "-secret-key", "-access-key", "-private-key"),
-    *("-token", "-secret", "-password"),
-)
+_OPTIONS = tuple(f"--{first}" for first in string.ascii_lowercase + string.digits)
+"""What an option of a command line begins with. Its last word says what it is, and may stand far behind."""
 _OPTION = (
     r"(?<![A-Za-z0-9])--(?:[a-z0-9]{1,20}[\-_]){0,3}"
     r"(?:apikey|key|token|secret|password|passwd|passphrase|pass|pwd|credentials?)"
@@ -293,11 +291,10 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?P<secret>[^\s\"'\\<>$(){}\[\]\-][^\s\"'\\<>(){}\[\]]{5,512})",
         _of_option,
         88,
-        before=66,
-        after=600,
+        after=700,
     ),
     _after(  # an item of a list of texts that are searched together: the next item is the value
-        "command_secret", _OPTIONS, rf"{_OPTION}\n\x1f\n", _given, 80, before=66
+        "command_secret", _OPTIONS, rf"{_OPTION}\n\x1f\n", _given, 80
     ),
     _after(
         "url_secret",
