@@ -89,7 +89,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
     ("run", "process", "most"),
     [
         ("nothing", "child", 166),
-        ("nothing", "parent", 132),
+        ("nothing", "parent", 131),
         ("recorded", "child", 167),
         ("recorded", "parent", 137),
         ("replayed", "child", 208),

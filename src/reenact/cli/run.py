@@ -14,7 +14,6 @@ from reenact.errors import InputError
 from reenact.graph.verdict import facts, judge
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
-from reenact.report.doctor import grouped, listed, said
 from reenact.values.run import Grade, Run, Verdict
 
 _REASONS = 3
@@ -94,6 +93,8 @@ def _closing(command: Sequence[str], result: Recorded) -> list[str]:
         from reenact.report.unrecorded import unrecorded  # for the few runs that leave nothing
 
         return [f"reenact: nothing was recorded: {unrecorded(command, result.loaded, result.exit_code)}"]
+    from reenact.report.doctor import said  # for runs alone, as the sentence above is for none
+
     lines: list[str] = []
     if result.count > len(runs):
         lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")
@@ -115,6 +116,8 @@ def _closing(command: Sequence[str], result: Recorded) -> list[str]:
 
 def _reasons(run: Run, verdict: Verdict, told: set[str]) -> list[str]:
     """Give the first three reasons of a verdict; none that `told` holds, since a run before it has the same."""
+    from reenact.report.doctor import grouped, listed
+
     groups = [(f"{listed(calls)}: {reason.field}: {reason.lost}") for reason, calls in grouped(verdict.reasons)]
     new = [line for line in groups if line not in told]
     told.update(groups)
