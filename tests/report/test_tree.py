@@ -71,9 +71,9 @@ def test_an_orphan_is_drawn_at_the_top_and_marked() -> None:
 def test_a_run_thousands_of_calls_deep_is_drawn() -> None:
     made = Made(1)
     parent = None
-    for n in range(1100):  # deeper than Python lets a function call itself
+    for n in range(2000):
         parent = made.tool("deeper", {"n": n}, n, parent=parent)
-    assert len(tree(made.run(), width=120)) == 1101
+    assert len(tree(made.run(), width=120)) == 2001
 
 
 def test_what_a_found_tool_touched_stands_beside_it() -> None:
