@@ -147,7 +147,7 @@ def test_a_journal_of_the_first_version_is_read_with_its_own_checksum() -> None:
     payloads = [piece[8:] for piece in (pieces[0][len(MAGIC) :], *pieces[1:])]
     first = [struct.pack(">II", len(payload), zlib.crc32(payload)) + payload for payload in payloads]
     assert read(b"".join([b"RNACTJ1\n", *first]))[0] == read(b"".join(pieces))[0]
-    assert FORMAT.recognises(b"RNACTJ1\n") == 1.0
+    assert FORMAT.recognises(b"RNACTJ1\n") == FORMAT.recognises(b"RNACTJ3\n") > 0.9
     mixed = b"".join([b"RNACTJ1\n", pieces[0][len(MAGIC) :], *pieces[1:]])
     assert read(mixed)[0] == read(b"".join(pieces))[0], "with another it is one whose magic is damaged"
 
