@@ -30,6 +30,8 @@ import reenact
 Order = dict[str, Any]
 HANGS_S = 15.0
 STOCK_HANGS_S = 4.0
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
+"""A mark has no digits: a piece that ends in some waits for the next one, since a number may go on (`unwritten`)."""
 
 
 @reenact.tool
@@ -77,7 +79,7 @@ class Agent:
         """Make calls until death, or for as many rounds as are ordered."""
         client = _client().with_options(base_url=f"http://127.0.0.1:{self.order['provider']}/v1")
         for number in range(self.order.get("rounds", 10_000)):
-            mark = f"m{self.order['trial']}-{number}-"
+            mark = f"m{self.order['trial']}-{number}-".translate(_LETTERS)
             asked: Any = {"model": "stand-in", "messages": [{"role": "user", "content": f"{mark} " + "word " * 200}]}
             self._go_on()
             with step("ask", mark):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,21 @@ CASES = [
 ]
 
 
+def _wait_for_all_that_write_to(folder: Path) -> None:
+    """Wait for the processes whose store is in `folder`: a fork server outlives the program that it served a little."""
+    until = time.monotonic() + 20
+    while any(_has_in_its_environment(process, folder) for process in Path("/proc").glob("[0-9]*")):
+        assert time.monotonic() < until, "a process of the program goes on"
+        time.sleep(0.01)
+
+
+def _has_in_its_environment(process: Path, folder: Path) -> bool:
+    try:
+        return os.fsencode(folder) in (process / "environ").read_bytes()
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize(("name", "shown"), CASES)
 def test_every_call_hangs_where_it_was_made(tmp_path: Path, name: str, shown: bool) -> None:  # noqa: FBT001
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("REENACT_", "OTEL_"))}
@@ -48,6 +64,7 @@ def test_every_call_hangs_where_it_was_made(tmp_path: Path, name: str, shown: bo
     assert (done.returncode, done.stdout.replace("done\n", "")) == (0, ""), done.stderr
     for wrong in ("detach context", "reenact:", "Failed", "Traceback"):
         assert wrong not in done.stderr, done.stderr
+    _wait_for_all_that_write_to(tmp_path)
     runs = recover(DirectoryStore(tmp_path / "store")).runs
     expected = sorted((_spelled(mark), _spelled(above)) for mark, above in HANGS[name].items())
     anywhere = {mark for mark, above in expected if above == "*"}

@@ -126,7 +126,7 @@ def test_every_exchange_replays_under_a_policy(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("test_seam", 12), ("test_anthropic_seam", 12), ("test_failures", 8), ("test_foreign_streams", 1)],
+    [("test_seam", 12), ("test_anthropic_seam", 12), ("test_failures", 8)],
     ids=str,
 )
 def test_every_program_of_the_seam_replays_under_a_policy(

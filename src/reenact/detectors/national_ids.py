@@ -119,7 +119,8 @@ def _br_cpf(value: str) -> bool:
 def _br_cnpj(value: str) -> bool:
     digits = digits_of(value)
     first = mod_11_digit(digits[:12], (5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2))
-    return (first, mod_11_digit(digits[:13], (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2))) == (digits[12], digits[13])
+    checks = (first, mod_11_digit(digits[:13], (6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)))
+    return checks == (digits[12], digits[13]) and len(set(digits)) > 1
 
 
 def _au_tfn(value: str) -> bool:
