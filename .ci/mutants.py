@@ -144,7 +144,7 @@ MUTANTS = (
         "dialects/genai.py",
         "if asked is None or not asked.messages:",
         "if asked is None:",
-        "laws/test_dialects.py encodings laws/test_foreign_dialects.py foreign",
+        "dialects/test_genai_prompt.py laws/test_dialects.py encodings laws/test_foreign_dialects.py foreign",
     ),
     Mutant(
         "stores/directory.py",
@@ -156,7 +156,7 @@ MUTANTS = (
         "errors.py",
         "    exit_code = 125",
         "    exit_code = 3",
-        "cli integrations/test_celery.py journeys/test_input.py",
+        "test_errors.py cli integrations/test_celery.py journeys/test_input.py",
     ),
 )
 

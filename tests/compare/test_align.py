@@ -309,3 +309,11 @@ def test_twice_as_many_calls_are_twice_the_work() -> None:
         return lambda: compare(a, b)
 
     assert growth(work, 100) < 3
+
+
+def test_the_call_that_stands_for_the_whole_run_is_not_compared_as_a_call() -> None:
+    plain, named = Made(1), Made(2)
+    for made in (plain, named):
+        made.llm(ASK, "Done.")
+    named.tool("main", {"at": 1}, "whatever", more={"reenact.run.root": True})
+    assert compare(plain.run(), named.run()).divergences == ()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from made import Made, user
 from reenact.graph.verdict import judge
+from reenact.values.call import CallKind, Chunk, FunctionCall, Streamed, StreamEnd
 from reenact.values.found import CHANGED, FOUND, STATE, TOUCHED
 from reenact.values.run import Grade, Reason
 
@@ -68,3 +71,22 @@ def test_tool_schemas_that_were_sent_are_counted_where_no_tool_was_called() -> N
     made.llm([user("Tidy up again.")], "Nothing to do.", body={"tools": schemas})
     (item,) = [each for each in judge(made.run()).kit if each.name == "tool schemas"]
     assert (item.state, item.detail) == ("present", "2 sent")
+
+
+@pytest.mark.parametrize(
+    ("end", "lost"),
+    [
+        (StreamEnd.FINISHED, []),
+        (StreamEnd.ABANDONED, []),
+        (StreamEnd.UNFINISHED, ["the process ended in the middle of the stream"]),
+    ],
+)
+def test_a_stream_that_a_process_left_is_a_loss_and_one_that_the_agent_closed_is_none(
+    end: StreamEnd, lost: list[str]
+) -> None:
+    made = Made()
+    pieces = (Chunk(offset_us=1, order=2, data=None, value="one"),)
+    made.add(
+        CallKind.TOOL, "count", FunctionCall(function="agent:count", arguments={}), Streamed(chunks=pieces, end=end)
+    )
+    assert [reason.lost for reason in reasons(made)] == lost

@@ -119,3 +119,10 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert engine.text(text) == text
     assert engine.text(f"Look: {text}.") == f"Look: {text}."
     assert not engine.replaced
+
+
+def test_a_secret_that_goes_on_past_its_pattern_is_replaced_to_its_end() -> None:
+    key = "AIza" + drawn(ALPHANUMERIC, 35)
+    engine = Engine(salt=SALT)
+    longer = key + drawn(ALPHANUMERIC, 20, seed=2)
+    assert engine.text(f"key {longer}, kept") == f"key {engine.token('google_api_key', longer)}, kept"

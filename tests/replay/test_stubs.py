@@ -291,3 +291,13 @@ def test_what_the_agent_itself_gave_up_is_not_awaited(name: str) -> None:
     error = asyncio.CancelledError() if name == "CancelledError" else GeneratorExit()
     made.tool("fetch", raised=error)
     assert Stubs([made.run()]).expected() == {}
+
+
+def test_who_asked_is_no_part_of_what_was_asked() -> None:
+    made = Made()
+    one, other, elsewhere = (
+        made.llm([user("go")], "done", body=body) for body in ({"user": "a"}, {"user": "b"}, {"temperature": 1})
+    )
+    run = made.run()
+    keys = [next(question(node.call).key for node in run.nodes if node.id == each) for each in (one, other, elsewhere)]
+    assert keys[0] == keys[1] != keys[2]
