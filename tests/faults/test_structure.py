@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from reenact.pipeline.recovering import recover
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import FunctionCall
 from reenact.values.run import Node, Run
+from waiting import until
 
 PROGRAM = Path(__file__).parent / "structured.py"
 
@@ -42,10 +42,11 @@ CASES = [
 
 def _wait_for_all_that_write_to(folder: Path) -> None:
     """Wait for the processes whose store is in `folder`: a fork server outlives the program that it served a little."""
-    until = time.monotonic() + 20
-    while any(_has_in_its_environment(process, folder) for process in Path("/proc").glob("[0-9]*")):
-        assert time.monotonic() < until, "a process of the program goes on"
-        time.sleep(0.01)
+
+    def gone() -> bool:
+        return not any(_has_in_its_environment(process, folder) for process in Path("/proc").glob("[0-9]*"))
+
+    until(gone, 20, lambda: "a process of the program goes on", every_s=0.01)
 
 
 def _has_in_its_environment(process: Path, folder: Path) -> bool:
