@@ -177,7 +177,7 @@ def in_processor_time(part: str | None, rounds: int) -> dict[str, Any]:
         text, document["redaction"] = redaction.laid_out(redaction.measured((rounds + 1) // 2, child))
         say(f"\nRedaction, processor time\n\n{text}")
     if part in {None, "start"}:
-        document["start"] = starting.measured(2 * rounds + 1, lambda: serving("provider"))
+        document["start"] = starting.measured(2 * rounds + 1, serving)
         say(f"\nStarting\n\n{starting.laid_out(document['start'])}")
     return document
 
