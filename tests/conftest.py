@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -17,16 +18,30 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="session", autouse=True)
-def configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The user's configuration folder of the tests: nobody's own key is touched, and all tests have the same one."""
-    folder = tmp_path_factory.mktemp("configuration")
+def configuration() -> Iterator[Path]:
+    """The user's configuration folder of the tests: nobody's own key is touched, and all tests have the same one.
+
+    It is none of pytest's own temporary folders, which another pytest may sweep.
+    """
     before = os.environ.get("XDG_CONFIG_HOME")
-    os.environ["XDG_CONFIG_HOME"] = str(folder)
-    yield folder
+    with tempfile.TemporaryDirectory(prefix="reenact-tests-") as folder:
+        os.environ["XDG_CONFIG_HOME"] = folder
+        yield Path(folder)
     if before is None:
         del os.environ["XDG_CONFIG_HOME"]
     else:
         os.environ["XDG_CONFIG_HOME"] = before
+
+
+@pytest.fixture(autouse=True)
+def _own_key() -> Iterator[None]:
+    """Forget after a test what REENACT_KEY said in it: the next test has the key of the configuration folder."""
+    from reenact.values import user_key
+
+    before = user_key.told()
+    yield
+    os.environ.pop(user_key.VARIABLE, None)
+    user_key.hear(before)
 
 
 @pytest.fixture(scope="session")

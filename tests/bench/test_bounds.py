@@ -25,12 +25,13 @@ from reenact.contracts.detector import Detector
 from reenact.encodings import python_repr
 from reenact.redact.engine import Engine
 from reenact.redact.patterns import PatternRefused, linear
-from reenact.redact.plan import DEFAULT, discovered
+from reenact.redact.plan import discovered
 from reenact.redact.scan import Scanner, TooHard
 from reenact.redact.tables import cells
 from reenact.values import typed
 from reenact.values.json import Json, compact
 from reenact.values.masks import masks_in, may_be
+from strategies_anchors import ANCHORS, FILLERS, SHAPES
 from strategies_pattern import HOSTILE, PATTERNS
 
 pytestmark = pytest.mark.bench
@@ -42,30 +43,6 @@ EXAMPLES = {
     for path in sorted((GOLDEN / "detectors").glob("*.json"))
     for name, held in json.loads(path.read_text(encoding="utf-8")).items()
 }
-ANCHORS = sorted({anchor for each in DEFAULT.detectors if not each.run for anchor in each.anchors})
-SHAPES = sorted(
-    {anchor.translate({48: "7", 65: "B"}) for each in DEFAULT.detectors if each.run for anchor in each.anchors}
-)
-FILLERS = (
-    "",
-    "a",
-    "A1",
-    "1",
-    " ",
-    "=",
-    ":",
-    "-",
-    ".",
-    '"',
-    "\\",
-    "@",
-    "%41",
-    "\\u0041",
-    "&#65;",
-    "\u200b",
-    "\u0430",
-    "0 ",
-)
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -21,6 +21,7 @@ from collect.running import Running, collecting, start
 from reenact.pipeline.retention import Flags
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore
+from waiting import until
 
 DAYS_2 = 2 * 24 * 3600 * 10**9
 OPTIONS = ("--idle", "0.3", "--keep-days", "1", "--prune-every", "0.3")
@@ -81,12 +82,6 @@ def kept(store: Path) -> dict[str, set[str]]:
     return {trace_id: {record.span_id for record in found.records(trace_id)} for trace_id in found.trace_ids()}
 
 
-def until(holds: object, within: float = 30) -> None:
-    end = time.monotonic() + within
-    while not holds() and time.monotonic() < end:  # type: ignore[operator]
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 def test_old_runs_go_while_others_come_and_nothing_of_what_stays_is_lost(tmp_path: Path) -> None:
     store = tmp_path / "store"
@@ -111,7 +106,7 @@ def test_old_runs_go_while_others_come_and_nothing_of_what_stays_is_lost(tmp_pat
         over.set()
         thread.join()
         assert program.provider.force_flush()
-        until(lambda: not go & set(DirectoryStore(store).trace_ids()))
+        until(lambda: not go & set(DirectoryStore(store).trace_ids()), 120, lambda: "".join(running.said))
         program.provider.shutdown()
         said = "".join(running.said)
     assert set(program.answered.spans) == stay | go, "everything was answered"
@@ -132,20 +127,26 @@ def test_old_runs_go_while_others_come_and_nothing_of_what_stays_is_lost(tmp_pat
 def test_what_was_deleted_gives_its_room_back_and_its_marks_do_not_pile_up(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with collecting(store, *OPTIONS, "--max-size", "0.02") as running:
-        program = Program(running)
+        program, left = Program(running), DirectoryStore(store)
+        packs = lambda: sum(path.stat().st_size for path in (store / "frames").glob("pack-*"))  # noqa: E731 - said twice
+
+        def is_settled() -> bool:
+            further = left.further()
+            packed = sum(each.packed_bytes() for each in further)
+            return 0 < packed <= 0.02 * (1 << 20) and not any(each.unnoted(1_000_000) for each in further)
+
         for _ in range(8):
             for _ in range(30):
                 program.run()
             program.provider.force_flush()
-            time.sleep(0.8)
-        left = DirectoryStore(store)
-        packs = lambda: sum(path.stat().st_size for path in (store / "frames").glob("pack-*"))  # noqa: E731 - said twice
-        until(lambda: sum(each.packed_bytes() for each in left.further()) <= 0.02 * (1 << 20) and packs() < 60 << 10)
+            until(is_settled, 60, lambda: "".join(running.said))
+        until(lambda: packs() < 60 << 10, 60, lambda: f"packs of {packs()} bytes")
         program.provider.shutdown()
-        assert 0 < sum(each.packed_bytes() for each in left.further()) <= 0.02 * (1 << 20)
-        assert packs() < 60 << 10
-    newest = [trace_id for trace_id in program.answered.spans if trace_id in set(left.trace_ids())]
-    assert newest == list(program.answered.spans)[-len(newest) :], "the newest stay"
+    kept_ones = set(left.trace_ids())
+    stays = [trace_id in kept_ones for trace_id in program.answered.spans]
+    counts = [sum(stays[at : at + 30]) for at in range(0, 240, 30)]
+    oldest = next(place for place, count in enumerate(counts) if count)
+    assert counts[oldest + 1 :] == [30] * (7 - oldest), "the newest stay"
 
 
 @pytest.mark.parametrize(
@@ -170,10 +171,11 @@ def test_an_error_does_not_end_the_keeping(tmp_path: Path) -> None:
         program = Program(running)
         old = program.run(DAYS_2)
         program.provider.force_flush()
-        until(lambda: any("was not deleted for now" in line for line in running.said))
+        said = lambda: "".join(running.said)  # noqa: E731 - said twice
+        until(lambda: "was not deleted for now" in said(), 60, said)
         assert old in DirectoryStore(store).trace_ids()
         (store / "flags" / "damaged").unlink()
-        until(lambda: old not in DirectoryStore(store).trace_ids())
+        until(lambda: old not in DirectoryStore(store).trace_ids(), 60, said)
         program.provider.shutdown()
         assert old not in DirectoryStore(store).trace_ids()
         assert not any("it is started again" in line for line in running.said)
@@ -197,7 +199,7 @@ def test_killed_while_it_deletes_it_loses_nothing_of_what_stays(tmp_path: Path) 
         running.kill()
         program.provider.shutdown()
     with collecting(store, *OPTIONS) as running:
-        until(lambda: not go & set(DirectoryStore(store).trace_ids()), 120)
+        until(lambda: not go & set(DirectoryStore(store).trace_ids()), 120, lambda: "".join(running.said))
         assert not any("Traceback" in line for line in running.said)
     assert len(go) > 50
     for again in range(2):

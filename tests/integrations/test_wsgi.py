@@ -82,6 +82,7 @@ def served(app: Any, kind: str = "werkzeug") -> Iterator[str]:
     """Serve an application on a thread; gives its address, for clients whose own requests are not recorded."""
     if kind == "werkzeug":
         server: Any = make_werkzeug("127.0.0.1", 0, app, threaded=True)
+        server.daemon_threads = False  # its end waits for requests, which go on when the client has its answer
     else:
         server = make_server("127.0.0.1", 0, app, handler_class=Quiet)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -15,35 +15,12 @@ from counting import growth
 from reenact.contracts.detector import Detector
 from reenact.redact.engine import Engine
 from reenact.redact.fields import TOKEN_MARK
-from reenact.redact.plan import DEFAULT, UNSCANNED, Plan, compiled
+from reenact.redact.plan import UNSCANNED, Plan, compiled
 from reenact.redact.scan import Budget, Scanner, TooHard
+from strategies_anchors import ANCHORS, FILLERS, SHAPES
 
 SECRET = "ghp_" + "aB3dE5gH7j" * 3 + "aB3dE5"
 MAIL = "jane.doe@corp-example.org"
-ANCHORS = sorted({anchor for each in DEFAULT.detectors if not each.run for anchor in each.anchors})
-SHAPES = sorted(
-    {anchor.translate({48: "7", 65: "B"}) for each in DEFAULT.detectors if each.run for anchor in each.anchors}
-)
-FILLERS = (
-    "",
-    "a",
-    "A1",
-    "1",
-    " ",
-    "=",
-    ":",
-    "-",
-    ".",
-    '"',
-    "\\",
-    "@",
-    "%41",
-    "\\u0041",
-    "&#65;",
-    "\u200b",
-    "\u0430",
-    "0 ",
-)
 ENGINE = Engine(salt="00" * 16, key=b"the store's own key", shared=False)
 
 

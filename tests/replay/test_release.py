@@ -25,6 +25,12 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "PATIENCE_S", 3600.0)
 
 
+@pytest.fixture
+def graceful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a lane be at work longer than any test may take: where every lane settles, nobody waits for it."""
+    monkeypatch.setattr(release, "GRACE_S", 3600.0)
+
+
 def expected(numbers: Iterable[int], *, apart_s: float = 0.001) -> list[Expected]:
     return [Expected(number, 0.0, number * apart_s) for number in numbers]
 
@@ -39,7 +45,7 @@ class Skips:
         self.told.append((passed, granted))
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("patient", "graceful")
 def test_threads_are_let_through_in_recorded_order() -> None:
     skips, out = Skips(), list[int]()
     gate = Gate(expected(range(1, 31)), skips)
@@ -56,7 +62,7 @@ def test_threads_are_let_through_in_recorded_order() -> None:
     assert skips.told == []
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("patient", "graceful")
 def test_tasks_are_let_through_in_recorded_order() -> None:
     skips, out = Skips(), list[int]()
     gate = Gate(expected(range(1, 201)), skips)
@@ -75,7 +81,7 @@ def test_tasks_are_let_through_in_recorded_order() -> None:
     assert skips.told == []
 
 
-@pytest.mark.usefixtures("patient")
+@pytest.mark.usefixtures("patient", "graceful")
 def test_threads_and_tasks_of_several_loops_wait_for_one_another() -> None:
     out: list[int] = []
     gate = Gate(expected(range(1, 31)))
