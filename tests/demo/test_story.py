@@ -8,7 +8,9 @@ from desk import Desk
 
 
 @pytest.mark.slow
-def test_the_demo_leaves_a_page_that_says_what_happened(desk: Desk) -> None:
+@pytest.mark.parametrize("environ", [{}, {"REENACT_KEY": "of a container"}], ids=["key file", "REENACT_KEY"])
+def test_the_demo_leaves_a_page_that_says_what_happened(desk: Desk, environ: dict[str, str]) -> None:
+    desk.environ.update(environ)
     done = desk.reenact("demo", "--keep", "kept", "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

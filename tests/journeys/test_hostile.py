@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import resource
 import socket
 import subprocess
 import sys
+import tty
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -218,6 +221,39 @@ DOORS = {
     "demo/script.py": "as that",
     "report/paint.py": "prints to a text, which a command prints",
 }
+
+
+@pytest.mark.parametrize("words", [("export", "h.jsonl"), ("redact", "h.jsonl")], ids=["export", "redact"])
+def test_spans_that_are_written_to_a_terminal_say_the_same_in_escapes(tmp_path: Path, words: tuple[str, str]) -> None:
+    (tmp_path / "h.jsonl").write_text(hostile())
+    command = [sys.executable, "-m", "reenact", *words, "-o", "-", "--store", "s"]
+    piped = subprocess.run(command, capture_output=True, cwd=tmp_path, check=True).stdout
+    screen, terminal = pty.openpty()
+    tty.setraw(terminal)
+    with subprocess.Popen(command, stdout=terminal, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        os.close(terminal)
+        shown = b""
+        with suppress(OSError):  # EIO: the other end is closed
+            while data := os.read(screen, 1 << 16):
+                shown += data
+        said = process.stderr.read() if process.stderr else b""
+    os.close(screen)
+    assert process.returncode == 0, said
+    assert not RAW.search(shown.decode())
+    documents = [[json.loads(each) for each in data.splitlines()] for data in (shown, piped)]
+    assert len(documents[0]) == len(documents[1]) > 0
+    assert documents[0] == documents[1] or words[0] == "redact", "two redactions draw two salts"
+
+
+def test_spans_that_are_no_text_are_not_written_to_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "h.jsonl").write_text(hostile())
+    command = [sys.executable, "-m", "reenact", "export", "h.jsonl", "-o", "-", "--format", "otlp-proto"]
+    screen, terminal = pty.openpty()
+    done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    os.close(terminal)
+    os.close(screen)
+    assert done.returncode == 2
+    assert b"`-o FILE`" in done.stderr
 
 
 def test_whoever_prints_goes_through_a_door(root: Path) -> None:

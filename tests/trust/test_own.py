@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -81,6 +82,27 @@ def test_an_own_run_asks_nothing(
     assert not (desk.folder.parent / "no-home").exists()
     how = "REENACT_KEY in an empty environment" if "REENACT_KEY" in environ else "a key file"
     record_property("figure", f"own runs with {how}: replay, --all, fork, fuzz, promote, pytest ask nothing")
+
+
+UNKNOWN = ["unshare", "--user", "--map-user=54321", "--map-group=54321"]
+"""Starts a program as a user whom the system has no name and no home for, as containers do."""
+
+
+@pytest.mark.skipif(
+    subprocess.run([*UNKNOWN, "true"], capture_output=True, check=False).returncode != 0 if which("unshare") else True,
+    reason="unshare cannot make a user namespace here",
+)
+def test_a_user_without_a_name_and_a_home_is_asked_nothing(desk: Desk) -> None:
+    environ = {"REENACT_KEY": SECRET, "PATH": os.environ["PATH"]}
+    reenact = [*UNKNOWN, sys.executable, "-m", "reenact"]
+    quietly(desk.run([*reenact, "run", "-q", "--", "python", "agent.py"], environ))
+    quietly(desk.run([*reenact, "replay", "last"], environ))
+    quietly(desk.run([*reenact, "promote", "last"], environ))
+    said = desk.run(
+        [*reenact, "run", "--", "python", "agent.py"], {**environ, "REENACT_REDACTION_POLICY": "~/none.toml"}
+    )
+    assert "Traceback" not in said.stderr
+    assert said.stdout == "sum 3\n", "the program runs, whatever becomes of the policy"
 
 
 def test_an_own_run_with_a_collector_beside_it_asks_nothing(desk: Desk, environ: dict[str, str]) -> None:

@@ -22,6 +22,7 @@ from reenact.demo.provider import StandIn
 from reenact.errors import InputError
 from reenact.pipeline.parentage import bound_to_us
 from reenact.report.safe import fitted
+from reenact.values import user_key
 
 SLIP = 0.35
 """How often the stand-in names production. Steeper than in the example, so that the demo is short."""
@@ -146,7 +147,10 @@ class Story:
         done = self._reenact(incident, "replay", "last")
         self._say(_indented(done.stdout + done.stderr))
         self.told.exit_codes["replay"] = done.returncode
-        document = json.loads(self._reenact(incident, "replay", "last", "--json").stdout)
+        again = self._reenact(incident, "replay", "last", "--json")
+        if done.returncode or again.returncode:
+            raise InputError("the demo", f"the replay failed: {(done.stderr or again.stderr).strip()}")
+        document = json.loads(again.stdout)
         self.told.answered, self.told.live = document["answered"], document["live"]
 
     def _many(self, incident: Path) -> None:
@@ -214,6 +218,8 @@ class Story:
         settings = {**os.environ, **(environ or {}), "REENACT_STORE": str(folder / ".reenact")}
         settings["CLEANUP_DATA"] = str(folder / "accounts")
         settings.pop("VIRTUAL_ENV", None)
+        if key := user_key.told():  # it was taken out of this process's environment
+            settings[user_key.VARIABLE] = key
         return subprocess.run(
             [sys.executable, "-m", "reenact", *words],
             cwd=folder,

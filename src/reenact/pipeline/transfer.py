@@ -24,6 +24,7 @@ from reenact.values.blob import cut
 from reenact.values.json import Json
 from reenact.values.run import Run, spans_of
 from reenact.values.span import SpanRecord
+from reenact.values.terminal import escaped
 from reenact.values.whole_file import write_whole
 
 _AT_ONCE = 100
@@ -74,9 +75,17 @@ def write(spans: Sequence[SpanRecord], target: Path, name: str) -> None:
     """Write spans to a file, whole or not at all; `-` is stdout, `.gz` and `.zst` are packed. Raises `InputError`."""
     data = _packed(encoder(name)(spans), target)
     if str(target) == "-":
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(_for_a_terminal(data, name) if sys.stdout.isatty() else data)
         return
     write_whole(target, data)
+
+
+def _for_a_terminal(data: bytes, name: str) -> bytes:
+    """Spell by JSON's escapes what a terminal would act on. Raises `UsageError` where the format is no text."""
+    try:
+        return escaped(data.decode("utf-8")).encode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise UsageError(f"{name} is no text, and stdout is a terminal", hint="name a file: `-o FILE`") from None
 
 
 def _packed(data: bytes, target: Path) -> bytes:

@@ -191,7 +191,7 @@ def policy_file(
     if named == DEFAULT.name:
         return None
     if named:
-        return here / Path(named).expanduser()
+        return here / os.path.expanduser(named)  # noqa: PTH111 - `Path.expanduser` raises where there is no home
     if (found := _of_project(here)) is not None:
         return found
     own = store / FILE

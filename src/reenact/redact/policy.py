@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -169,7 +170,7 @@ def _extended(top: Table, beside: Path | None, above: tuple[Path, ...]) -> Polic
 
 
 def _path(name: str, beside: Path | None) -> Path:
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - `Path.expanduser` raises where there is no home
     return path if path.is_absolute() or beside is None else beside / path
 
 

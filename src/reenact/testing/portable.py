@@ -288,7 +288,7 @@ def _redacted(span: SpanRecord, engine: Engine) -> SpanRecord:
 
 def _folders(root: Path) -> Iterator[str]:
     """Name the folders that mean this machine and no other."""
-    home = str(Path.home())
+    home = os.path.expanduser("~")  # noqa: PTH111 - a container may know of no home, where `Path.home` raises
     for folder in {str(root), str(root.resolve()), home, sys.prefix, sys.base_prefix, tempfile.gettempdir()}:
         if len(PurePath(folder).parts) > 1:
             yield f"{folder}{os.sep}"
