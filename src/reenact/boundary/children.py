@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from reenact.boundary import lanes
 from reenact.boundary.lanes import Lane
+from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import MARK
 
@@ -173,6 +174,7 @@ def _before() -> None:
         try:
             _state.forking = found.descent("fork")
         except Exception:  # the host program forks, whatever becomes of us
+            alarms.pass_on()
             _state.forking = None
 
 
@@ -189,7 +191,8 @@ def _in_child() -> None:
             each.forked()
             if descent is not None and each is _hosts[-1] and not starts:
                 each.take_in(descent, eager=False)
-        except Exception:  # noqa: S112 - as above
+        except Exception:
+            alarms.pass_on()
             continue
 
 

@@ -23,7 +23,7 @@ from reenact.boundary.foreign import LOST, REBUILT, Loss
 from reenact.boundary.question import PLAIN_HTTP, shape_named
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
-from reenact.values import records
+from reenact.values import alarms, records
 from reenact.values.call import (
     Body,
     CallKind,
@@ -293,6 +293,7 @@ def unpacked(data: bytes, coding: str) -> bytes | None:
     try:
         plain = _unpacked(data, last)
     except Exception:
+        alarms.pass_on()
         return None
     return plain if plain is not None and len(plain) <= _LARGEST_DECODED else None
 

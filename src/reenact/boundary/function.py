@@ -12,7 +12,7 @@ from typing import Any, cast
 from reenact.boundary import door, lanes, state
 from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
-from reenact.values import typed
+from reenact.values import alarms, typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
 from reenact.values.found import CHANGED, HELD, STATE
 from reenact.values.json import Json, compact
@@ -140,6 +140,7 @@ class _Watched:
         try:
             return state.reached(self._known.fn, self._arguments)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
+            alarms.pass_on()
             _log.debug("reenact could not look at the state of %s", self._known.spelling, exc_info=True)
             return None
 

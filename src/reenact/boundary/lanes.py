@@ -28,6 +28,7 @@ from reenact.boundary import place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import own_line
 from reenact.boundary.patching import Patches
+from reenact.values import alarms
 
 _LONGEST_PATH = 1000
 """Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
@@ -272,6 +273,7 @@ def _runs_in_context(function: object) -> bool:
     try:
         return isinstance(getattr(function, "__self__", None), contextvars.Context)
     except Exception:  # a proxy's own attribute access
+        alarms.pass_on()
         return False
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import ahocorasick_rs
 
+from reenact.values import alarms
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 
@@ -63,6 +64,7 @@ def hear(body: bytes) -> None:
         if (spoken := _KEYS.find_matches_as_indexes(body)) and (names := _offered(body, spoken[0][1])):
             listener(names)
     except Exception:
+        alarms.pass_on()
         _log.warning("reenact: looking for the tools of a request failed; the program goes on", exc_info=True)
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 from reenact.boundary import door, offers, place, telemetry
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.contracts.doorman import Doorman, Passage
-from reenact.values import typed
+from reenact.values import alarms, typed
 from reenact.values.call import Body, Call, CallKind, ExceptionRecord, HttpReply, HttpRequest, Returned, StreamEnd
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
@@ -97,6 +97,7 @@ def _file_bytes(file: Any) -> bytes | None:
         data = file.read()
         file.seek(at)
     except Exception:  # a file of the agent's own making
+        alarms.pass_on()
         return None
     return data.encode() if isinstance(data, str) else bytes(data)
 

@@ -17,6 +17,7 @@ from types import FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
 from reenact.boundary.own_code import is_own_class, is_own_code, is_own_function
+from reenact.values import alarms
 
 _MOST = 200_000
 """Objects that one search looks at."""
@@ -152,6 +153,7 @@ class Search:
                 named = [(key, value) for key, value in list(table.items()) if type(key) is str and key in self._names]
                 values = list(table.values())
             except Exception:  # a key's own comparison, or a table that changes meanwhile
+                alarms.pass_on()
                 return
         for key, value in named:
             self._named(key, value, table if replaceable else None, in_module=in_module)
@@ -165,6 +167,7 @@ class Search:
         try:
             return list(values)
         except Exception:  # it changes meanwhile
+            alarms.pass_on()
             return []
 
     def _record(self, values: Collection[Any]) -> None:
@@ -239,6 +242,7 @@ def _attributes(value: Any) -> dict[str, Any]:
     try:
         held = object.__getattribute__(value, "__dict__")
     except Exception:
+        alarms.pass_on()
         held = None
     if isinstance(held, dict):
         return cast("dict[str, Any]", held)

@@ -16,6 +16,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, cast
 
 from reenact.boundary.own_code import is_own_class, is_own_function, is_own_globals
+from reenact.values import alarms
 
 _MOST_FUNCTIONS = 200
 _MOST_NAMESPACES = 50
@@ -210,6 +211,7 @@ def _instance_dict(value: Any) -> dict[str, Any]:
     try:
         held = object.__getattribute__(value, "__dict__")
     except Exception:  # it has none
+        alarms.pass_on()
         return {}
     return dict(cast("dict[str, Any]", held)) if isinstance(held, dict) else {}
 
@@ -223,6 +225,7 @@ def _slot(value: Any, name: str) -> Any:
     try:
         return object.__getattribute__(value, name)
     except Exception:  # it is empty
+        alarms.pass_on()
         return None
 
 
@@ -285,6 +288,7 @@ class _Walk:
             if kind is _CACHE:
                 return list(value.cache_info())
         except Exception:  # it changes meanwhile
+            alarms.pass_on()
             return None
         if is_own_class(kind):
             held = _instance_dict(value) | {slot: _slot(value, slot) for each in kind.__mro__ for slot in _slots(each)}
@@ -310,6 +314,7 @@ def _is_standard(value: Any) -> bool:
     try:
         return value.fileno() in {0, 1, 2}
     except Exception:  # a test's own capture of the standard streams
+        alarms.pass_on()
         return False
 
 

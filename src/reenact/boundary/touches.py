@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from reenact.values import alarms
+
 Kind: TypeAlias = Literal["network", "child", "write", "read", "database"]
 
 
@@ -61,6 +63,7 @@ def described(event: str, args: tuple[Any, ...]) -> Touch | None:
     try:
         return reader(args)
     except Exception:  # a later Python spells the arguments otherwise: better told in general than missed
+        alarms.pass_on()
         return Touch(kind=_KINDS[event], what=event)
 
 

@@ -16,6 +16,7 @@ from reenact.boundary import plain_http
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.plain_http import Telling
 from reenact.contracts.doorman import Passage
+from reenact.values import alarms
 from reenact.values.call import HttpReply, Raised, Returned, Streamed, StreamEnd
 
 RECEIVING: Final = "_receive_response"
@@ -190,6 +191,7 @@ class Tee:
         try:
             self._telling.piece(self._decoder.decode(data))
         except Exception:  # a broken coding is the agent's to meet, and cannot be kept decoded
+            alarms.pass_on()
             self._telling.end(StreamEnd.UNFINISHED)
 
     def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:

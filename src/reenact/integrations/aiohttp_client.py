@@ -17,6 +17,7 @@ from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.plain_http import Telling
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 from reenact.values.call import Call, Chunk, HttpReply, Outcome, Raised, Returned, Streamed, StreamEnd
 
 _log = logging.getLogger("reenact")
@@ -53,6 +54,7 @@ async def _enter(request: Any) -> Passage | None:
     try:
         call = await _call(request)
     except Exception:  # our failure is never the agent's
+        alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
     return None if call is None else doorman.open(call)

@@ -15,7 +15,7 @@ from typing import Any
 from reenact.boundary import children, door, inbound, jobs, origins
 from reenact.boundary.origins import Origin
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.values import typed
+from reenact.values import alarms, typed
 from reenact.values.json import Json
 
 INTERFACE = "celery"
@@ -31,6 +31,7 @@ def _build_tracer(patches: PatchSet, original: Callable[..., Any]) -> Callable[.
             if not getattr(task.run, _CUT, False):
                 patches.replace(task, "run", partial(_run, task))
         except Exception:  # a task class of the host's own making
+            alarms.pass_on()
             return original(name, task, *args, **kwargs)
         return original(name, task, *args, **kwargs)
 

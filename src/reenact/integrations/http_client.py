@@ -13,6 +13,7 @@ from typing import Any
 from reenact.boundary import door, lanes, plain_http, wire
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 from reenact.values.call import Raised
 
 _log = logging.getLogger("reenact")
@@ -29,6 +30,7 @@ def _enter(connection: Any, method: str, target: str, body: Any) -> Passage | No
             return None
         call = plain_http.call(method, url, data)
     except Exception:  # our failure is never the agent's
+        alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
     return doorman.open(call)

@@ -25,7 +25,7 @@ from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.contracts.shape import Shape
 from reenact.discover import members
-from reenact.values import typed
+from reenact.values import alarms, typed
 from reenact.values.call import (
     Body,
     Call,
@@ -87,6 +87,7 @@ def _read_call(request: Any) -> Call | None:
     try:
         content = request.content
     except Exception:
+        alarms.pass_on()
         return None
     for held in shape.needs:
         if held not in content:
@@ -154,6 +155,7 @@ def _called(request: Any) -> Call | None:
     try:
         return _read_call(request)
     except Exception:  # our failure is never the agent's
+        alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
 

@@ -19,6 +19,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.plain_http import Telling
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 from reenact.values.call import Call, HttpReply, Raised, Returned, Streamed, StreamEnd
 
 _log = logging.getLogger("reenact")
@@ -45,6 +46,7 @@ def _called(library: ByteStreams, request: Any) -> Call | None:
             return None
         return plain_http.call(request.method, str(request.url), body)
     except Exception:  # our failure is never the agent's
+        alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
 
@@ -170,6 +172,7 @@ class _Decoded:
         try:
             self._telling.piece(self._decoder.decode(raw))
         except Exception:  # a broken coding is the agent's to meet, and cannot be kept decoded
+            alarms.pass_on()
             self._telling.end(StreamEnd.UNFINISHED)
 
     def end(self, end: StreamEnd, error: BaseException | None = None) -> None:

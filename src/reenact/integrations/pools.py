@@ -17,6 +17,7 @@ from reenact.boundary import children, lanes, place
 from reenact.boundary.children import Descent, Job
 from reenact.boundary.lanes import Lane
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 from reenact.values.lane import MARK
 
 _ENDS = "_reenact_ends"
@@ -105,6 +106,7 @@ def _jobs(pool: Any, function: Any) -> Jobs | None:
         descent = host.descent(label, lanes.current().spawn(f"pool {label}").path)
         return Jobs(descent, threads=isinstance(pool, ThreadPool)) if descent is not None else None
     except Exception:
+        alarms.pass_on()
         return None
 
 

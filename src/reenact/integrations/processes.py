@@ -19,6 +19,7 @@ from typing import Any, cast
 from reenact.boundary import children, lanes, place
 from reenact.boundary.children import Descent, Host, Job
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 
 _PYTHON = re.compile(r"python[0-9.]*")
 _TAKES_ONE_MORE = {"-W", "-X", "--check-hash-based-pycs"}
@@ -35,6 +36,7 @@ def _described(name: str) -> tuple[Host, Descent] | None:
         host = children.host()
         descent = host.descent(name) if host is not None else None
     except Exception:
+        alarms.pass_on()
         return None
     return (host, descent) if host is not None and descent is not None else None
 
@@ -84,6 +86,7 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             shell = rest[7] if len(rest) > 7 else kwargs.get("shell")
             child = None if shell else _of_program(_words(args), given)
         except Exception:  # arguments that are none: it will say so
+            alarms.pass_on()
             child = None
         if child is not None:
             if len(rest) > _ENV:
@@ -103,6 +106,7 @@ def _spawn(original: Callable[..., int]) -> Callable[..., int]:
         try:
             child = _of_program([os.fsdecode(path), *_words(argv)[1:]], env)
         except Exception:  # as above
+            alarms.pass_on()
             child = None
         return original(path, argv, env if child is None else child[1], **kwargs)
 
@@ -117,6 +121,7 @@ def _left(child: Any, exit_code: int | None) -> None:
         if descent is not None and host is not None:
             host.left(descent, exit_code or 0, sent=_SENT in vars(child))
     except Exception:
+        alarms.pass_on()
         return
 
 
@@ -205,6 +210,7 @@ def _bootstrap(original: Callable[..., int]) -> Callable[..., int]:
             try:
                 host.take_in(descent, eager=eager)
             except Exception:  # the child runs, whatever becomes of us
+                alarms.pass_on()
                 return original(self, *args, **kwargs)
             self.run = partial(_run_told, self.run, host)
         return original(self, *args, **kwargs)
@@ -243,6 +249,7 @@ def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
             if host is not None:
                 host.close()
         except Exception:
+            alarms.pass_on()
             return original(status)
         return original(status)
 

@@ -14,6 +14,7 @@ from typing import Any
 from reenact.boundary import door, lanes, plain_http, wire
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 from reenact.values.call import Raised
 
 _log = logging.getLogger("reenact")
@@ -31,6 +32,7 @@ def _enter(pool: Any, connection: Any, method: str, target: str, body: Any) -> P
             return None
         call = plain_http.call(method, url, data)
     except Exception:  # our failure is never the agent's
+        alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
     return doorman.open(call)

@@ -27,7 +27,7 @@ from reenact.record.runs import Runs, from_context
 from reenact.record.shield import shielded, swallow
 from reenact.record.span import CallSpan, CallSpans
 from reenact.record.unwritten import Unwritten
-from reenact.values import typed
+from reenact.values import alarms, typed
 from reenact.values.call import (
     Body,
     Call,
@@ -199,6 +199,7 @@ def _note_error(span: CallSpan, error: BaseException) -> str:
     try:
         message = str(error)
     except Exception:  # a __str__ of the agent's
+        alarms.pass_on()
         message = "<no message: its __str__ raised>"
     record = typed.encode_exception(error)
     attributes = {

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from reenact.boundary import audit, place
 from reenact.boundary.touches import EVENTS, described
+from reenact.values import alarms
 
 _MOST = 100
 """Different touches of one call that are listed; one more line says that there were more."""
@@ -83,6 +84,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if touch is not None:
             touches.add(touch.what)
     except Exception as failure:  # what is not known is taken for touched
+        alarms.pass_on()
         touches.add(f"{event} ({type(failure).__name__})")
     finally:
         _busy.now = False

@@ -13,6 +13,7 @@ from typing import Any, Final
 from reenact.boundary import audit, inbound, place, side_effects, telemetry
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.source_line import where
+from reenact.values import alarms
 
 _MOST: Final = 50
 """Different acts of one unit of work that are listed; one more line says that there were more."""
@@ -76,6 +77,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if touch is not None and not (touch.kind == "network" and telemetry.is_sending()):
             listener.note(inbound.current(), f"{touch.what} at {where()}")
     except Exception as failure:  # our failure is never the agent's; what is not known is taken for done
+        alarms.pass_on()
         listener.note(None, f"{event} ({type(failure).__name__})")
     finally:
         _HOOK.busy.now = False

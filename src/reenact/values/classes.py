@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, TypeAlias, cast
 
 from reenact.errors import ReenactError
+from reenact.values import alarms
 from reenact.values.json import Json
 
 Resolve: TypeAlias = Callable[[str], object]
@@ -114,6 +115,7 @@ def unstable(value: object) -> dict[str, Json]:
     try:
         text = _ADDRESS.sub("0x", repr(value)[:LONGEST_REPR])
     except Exception as failure:  # noqa: BLE001 -- the value's own code; a recording goes on without its repr
+        alarms.pass_on()
         text = f"<repr raised {type(failure).__name__}>"
     return {UNSTABLE: f"{cls.__module__}.{cls.__qualname__}", "repr": text.encode("utf-8", "replace").decode()}
 

@@ -13,6 +13,7 @@ from enum import Enum, Flag
 from typing import Any, cast
 from uuid import UUID
 
+from reenact.values import alarms
 from reenact.values.call import ExceptionRecord
 from reenact.values.classes import BUILTIN_BASES, RECORD, TAGS, UNSTABLE, Resolve, Unhydratable, json_text, loaded
 from reenact.values.json import Json
@@ -84,6 +85,7 @@ def _stand_in(module: str, qualname: str, base: type[BaseException]) -> type[Bas
             namespace = {"__module__": module, "__qualname__": qualname}
             _stand_ins[key] = type(qualname.rpartition(".")[2], (_StandIn, base), namespace)
         except Exception:  # noqa: BLE001 -- the base's own metaclass or __init_subclass__
+            alarms.pass_on()
             return type("Exception", (_StandIn, Exception), {})
     return _stand_ins[key]
 
@@ -117,6 +119,7 @@ def _built(cls: type[BaseException], args: tuple[object, ...], state: dict[str, 
     try:
         error = _made(cls, args)
     except Exception:  # noqa: BLE001 -- whatever a class objects to: the caller has another way
+        alarms.pass_on()
         return None
     for name, value in state.items():
         with contextlib.suppress(AttributeError, TypeError):  # a property of the class
@@ -138,6 +141,7 @@ def _said(error: BaseException) -> str | None:
     try:
         return str(error)
     except Exception:  # noqa: BLE001 -- the exception's own code
+        alarms.pass_on()
         return None
 
 

@@ -133,7 +133,8 @@ def _state(error: BaseException) -> dict[str, object]:
         for name in _SLOTS:
             try:
                 value = getattr(error, name, None)
-            except Exception:  # noqa: BLE001, S112 -- a property of a subclass
+            except Exception:  # noqa: BLE001 -- a property of a subclass
+                alarms.pass_on()
                 continue
             if value is not None:
                 state.setdefault(name, value)
@@ -144,6 +145,7 @@ def _attempt(say: Callable[[], str]) -> str:
     try:
         return str.__str__(say())
     except Exception as failure:  # noqa: BLE001 -- the exception's own code
+        alarms.pass_on()
         return f"<raised {type(failure).__name__}>"
 
 
