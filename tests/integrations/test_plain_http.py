@@ -61,7 +61,7 @@ AS_IT_COMES = ("half", "pieces", "cut/pieces", "no/end", "slow/body")
 """What a client that takes a body in pieces, or in an event loop, may see otherwise than its library's plainest one."""
 PLAINEST = ("requests", "urllib3", "urllib", "http.client", "httpx", "httpx2", "aiohttp")
 """One client of each library."""
-IN_ITS_OWN_WAY = ("requests-pieces", "httpx-pieces", "httpx-async", "httpx2-async")
+IN_ITS_OWN_WAY = ("requests-pieces", "httpx-async")
 """Of the other clients those that take a body as no client of another library here does."""
 
 

@@ -59,16 +59,17 @@ class Share:
         return (pytest.mark.slow,) if self.slow else ()
 
 
-def shares(exchanges: Sequence[Exchange]) -> list[Share]:
+def shares(exchanges: Sequence[Exchange], one_in: int = 1) -> list[Share]:
     """Divide a list, so that every exchange goes one way, and of each kind of exchange every other goes the other way.
 
-    In the two ways each choice of a way is made once. What else exchange and way can be put together to is slow.
+    In the two ways each choice of a way is made once. What else exchange and way can be put together to is slow; and so
+    are all but one in `one_in` exchanges of a kind.
     """
     kinds = sorted(exchanges, key=lambda each: (each.api, each.streamed, each.status >= 400))
-    halves = tuple(kinds[::2]), tuple(kinds[1::2])
-    first = [Share(WAYS[0], halves[0], slow=False), Share(WAYS[3], halves[1], slow=False)]
-    others = [Share(WAYS[0], halves[1], slow=True), Share(WAYS[3], halves[0], slow=True)]
-    return [*first, *others, *(Share(way, tuple(exchanges), slow=True) for way in WAYS[1:3])]
+    some = kinds[::one_in]
+    quick = {WAYS[0]: tuple(some[::2]), WAYS[3]: tuple(some[1::2])}
+    others = {way: tuple(each for each in kinds if each not in quick.get(way, ())) for way in WAYS}
+    return [Share(*each, slow=False) for each in quick.items()] + [Share(*each, slow=True) for each in others.items()]
 
 
 def each_share(divided: Sequence[Share]) -> pytest.MarkDecorator:
