@@ -34,6 +34,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from reenact.seal import launch
+
 HASH_SEED = "0"
 """The seed of the warm interpreters. A program that has to have another one is started from nothing."""
 LIMIT_S = 110.0
@@ -281,6 +283,8 @@ class _Spare:
                 bind()
             if asked[0]["session"]:
                 os.setsid()
+            if asked[0].get("order") is not None:
+                launch.carry_out(asked[0]["order"], lambda answer: _be_sealed(answer, programs, *asked))
             _lend([_Spare(0) for _ in range(programs)])
             _be(*asked)
         theirs.close()
@@ -310,24 +314,45 @@ def _lend(spares: list[_Spare]) -> None:
         args, cwd, environ = how["args"], str(Path(how["cwd"] or ".").absolute()), how["env"] or os.environ
         before = how["preexec_fn"]
         bound = getattr(before, "__module__", "") == "reenact.pipeline.parentage"  # a spare can do that by itself
+        order = launch.ordered_by(args) if isinstance(args, list) else None
+        if order is not None:
+            args = order["argv"]
         plain = not (how["shell"] or (before and not bound) or how["executable"] or how["process_group"] != -1)
         plain = plain and isinstance(args, list) and Path(cwd).is_dir()
-        if not (spares and plain and _fits(args, environ) and _settled(environ) == _settled(_STARTED)):
+        fits = plain and _fits(args, environ) and _settled(environ) == _settled(_STARTED)
+        spare = _taken(spares) if fits else None
+        if spare is None:
             original(process, *given)
             return
         ends = [how["p2cread"], how["c2pwrite"], how["errwrite"]]
         files = [number if end == -1 else end for number, end in enumerate(ends)]
         passed = [*how["pass_fds"]]
         request = {"argv": args, "cwd": cwd, "environ": dict(environ), "files": [0, 1, 2, *passed], "bound": bound}
-        process.pid = spares.pop().become({**request, "session": how["start_new_session"]}, [*files, *passed])
+        request["order"] = order
+        process.pid = spare.become({**request, "session": how["start_new_session"]}, [*files, *passed])
         process._child_created = True
         process._close_pipe_fds(*(how[name] for name in _PIPES))
 
     subprocess.Popen._execute_child = execute_child  # type: ignore[attr-defined]
 
 
+def _taken(spares: list[_Spare]) -> _Spare | None:
+    """Take the next spare; None where none is left. Several threads may ask at once."""
+    try:
+        return spares.pop()
+    except IndexError:
+        return None
+
+
 _PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 _STARTED = dict(os.environ)
+
+
+def _be_sealed(answer: int, programs: int, request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
+    """Be a program in a sealed world; the spares of its children are made in it."""
+    os.close(answer)
+    _lend([_Spare(0) for _ in range(programs)])
+    _be({**request, "environ": {**request["environ"], launch.GUARDED: launch.HOW}}, files)
 
 
 def _be(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:

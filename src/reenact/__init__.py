@@ -14,14 +14,18 @@
 Importing this module imports nothing else: each name brings its module when it is first asked for.
 """
 
+from __future__ import annotations
+
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
 from reenact.version import VERSION
 
+TYPE_CHECKING = False  # importing `typing` would take longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from reenact.facade import check, compare, load, record, replay, run
     from reenact.integrations.functions import agent, chain, llm, retriever, tool
     from reenact.integrations.units import unit

@@ -7,11 +7,14 @@ import pytest
 from made import Made, user
 from reenact.compare.judge import judge_replay, one_line
 from reenact.values.call import CallKind
+from reenact.values.effects import Seal, seals
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Node, Run
 
+SEALED = seals(Seal.COPIED, Seal.ENFORCED, Seal.ENFORCED)
+EMPTY_NETWORK = seals(Seal.WATCHED, Seal.ENFORCED, Seal.WATCHED)
 JOINED: list[dict[str, Any]] = [
-    {"t": "guard", "enforced": True, "how": "network namespace"},
+    {"t": "guard", "world": SEALED},
     {"t": "joined", "pid": 1},
 ]
 
@@ -66,7 +69,7 @@ def test_a_replay_that_asked_for_everything_is_the_same() -> None:
     run = worker()
     found = judged(run, *answered(*calls(run)), replay=worker())
     assert (found.result, found.answered, found.divergences) == ("same", {"llm": 2, "tool": 3}, [])
-    assert (found.enforced, found.replay) == ("enforced (network namespace)", run.id)
+    assert (found.world, found.replay) == (SEALED, run.id)
 
 
 def test_a_recorded_crash_that_happens_again_is_the_same() -> None:
@@ -293,11 +296,22 @@ def test_siblings_are_owed_by_a_whole_program_and_not_by_a_block_of_code() -> No
     assert judged(run, *entries, siblings=(sibling,), code=None).result == "same"
 
 
-@pytest.mark.parametrize(("entries", "said"), [((True, True), "enforced (x)"), ((True, False), "not enforced (x)")])
-def test_the_guard_is_as_strong_as_that_of_its_weakest_process(entries: tuple[bool, ...], said: str) -> None:
-    ledger = [*({"t": "guard", "enforced": each, "how": "x"} for each in entries), {"t": "joined", "pid": 1}]
+@pytest.mark.parametrize(
+    ("worlds", "said"),
+    [
+        ([SEALED, SEALED], SEALED),
+        ([SEALED, EMPTY_NETWORK], EMPTY_NETWORK),
+        ([EMPTY_NETWORK, {**SEALED, "network": "open"}], {**EMPTY_NETWORK, "network": "open"}),
+        ([SEALED, {**SEALED, "files": "of no known word"}], {**SEALED, "files": "of no known word"}),
+        ([], {}),
+    ],
+)
+def test_the_guard_is_as_strong_as_that_of_its_weakest_process(
+    worlds: list[dict[str, str]], said: dict[str, str]
+) -> None:
+    ledger = [*({"t": "guard", "world": each} for each in worlds), {"t": "joined", "pid": 1}]
     found = judge_replay(worker(), (), None, ledger, exit_code=0, recorded_exit=0)
-    assert found.enforced == said
+    assert found.world == said
 
 
 def test_what_else_the_ledger_says_is_passed_on() -> None:

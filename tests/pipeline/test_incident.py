@@ -140,7 +140,7 @@ def test_what_a_replay_quotes_of_a_recording_is_redacted_too() -> None:
         "kind": "changed",
     }
     outcome = Replayed(
-        result=ReplayResult(result="diverged", divergences=[quoted], replay=replay.id, enforced="enforced (x)"),
+        result=ReplayResult(result="diverged", divergences=[quoted], replay=replay.id, world={"files": "copied"}),
         run=replay,
         recorded_commit=None,
         current_commit=None,
@@ -154,7 +154,7 @@ def test_what_a_replay_quotes_of_a_recording_is_redacted_too() -> None:
     assert KEY not in str(told(incident))
     assert incident.second is not None
     assert incident.second.word == "diverged"
-    assert incident.second.enforced == "enforced (x)"
+    assert incident.second.world == {"files": "copied"}
     assert incident.fix is not None
 
 

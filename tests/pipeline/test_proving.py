@@ -37,7 +37,7 @@ def maker() -> tuple[subprocess.Popen[str], Path]:
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     assert process.stdout is not None
     made = Path(process.stdout.readline().strip())
-    os.utime(made, (1, 1))
+    os.utime(made.parent, (1, 1))
     return process, made
 
 

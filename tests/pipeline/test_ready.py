@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reenact.pipeline.ready import ReadyPython, fits, modules_told, telling
+from reenact.pipeline.ready import Order, ReadyPython, fits, modules_told, telling
 
 PROGRAMS = {
     "prints": ("import sys\nprint(__name__, __file__, sys.argv, sys.orig_argv, sys.path[0])", 0),
@@ -52,7 +52,7 @@ def test_a_copy_does_what_a_new_process_does(ready: ReadyPython, tmp_path: Path,
     streams = (tmp_path / "out", tmp_path / "err")
     for path in streams:
         path.touch()
-    assert ready.run(argv, tmp_path, environ, streams, 30) == (fresh.returncode, False)
+    assert ready.run(Order(argv, tmp_path, environ, streams, None), 30) == (fresh.returncode, False)
     assert (streams[0].read_text(), streams[1].read_text()) == (fresh.stdout, fresh.stderr)
     assert fresh.returncode == code
 
@@ -62,7 +62,7 @@ def test_a_module_runs_as_with_dash_m(ready: ReadyPython, tmp_path: Path) -> Non
     streams = (tmp_path / "out", tmp_path / "err")
     for path in streams:
         path.touch()
-    ready.run([sys.executable, "-m", "mine", "x"], tmp_path, dict(os.environ), streams, 30)
+    ready.run(Order([sys.executable, "-m", "mine", "x"], tmp_path, dict(os.environ), streams, None), 30)
     assert (streams[0].read_text(), streams[1].read_text()) == ("__main__ mine ['x']\n", "")
 
 
@@ -72,11 +72,15 @@ def test_a_program_that_takes_too_long_is_ended_and_the_next_one_runs(ready: Rea
     streams = (tmp_path / "out", tmp_path / "err")
     for path in streams:
         path.touch()
-    assert ready.run([sys.executable, str(tmp_path / "sleeps.py")], tmp_path, dict(os.environ), streams, 0.5) == (
+    assert ready.run(
+        Order([sys.executable, str(tmp_path / "sleeps.py")], tmp_path, dict(os.environ), streams, None), 0.5
+    ) == (
         -9,
         True,
     )
-    assert ready.run([sys.executable, str(tmp_path / "prints.py")], tmp_path, dict(os.environ), streams, 30) == (
+    assert ready.run(
+        Order([sys.executable, str(tmp_path / "prints.py")], tmp_path, dict(os.environ), streams, None), 30
+    ) == (
         0,
         False,
     )
@@ -90,7 +94,7 @@ def test_a_program_tells_which_library_modules_it_imported(ready: ReadyPython, t
     for path in streams:
         path.touch()
     environ = {**os.environ, **telling(tmp_path / "told")}
-    ready.run([sys.executable, str(tmp_path / "program.py")], tmp_path, environ, streams, 30)
+    ready.run(Order([sys.executable, str(tmp_path / "program.py")], tmp_path, environ, streams, None), 30)
     told = modules_told(tmp_path / "told")
     assert "colorsys" in told
     assert not {"own", "__main__"} & set(told)

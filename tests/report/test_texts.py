@@ -9,6 +9,7 @@ from reenact.graph.verdict import judge
 from reenact.report import diff as diffs
 from reenact.report import replay as replays
 from reenact.report.doctor import doctor
+from reenact.values.effects import Seal, seals
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Grade, KitItem, Reason, Run, Verdict
 
@@ -22,7 +23,7 @@ def deleting(seed: int, target: str = "staging", says: str = "Done.") -> Run:
 
 
 def replayed(run: Run, *entries: dict[str, Any], code: int = 0) -> ReplayResult:
-    ledger = [{"t": "guard", "enforced": False, "how": "audit hook only"}, {"t": "joined"}, *entries]
+    ledger = [{"t": "guard", "world": seals(Seal.WATCHED, Seal.ENFORCED, Seal.WATCHED)}, {"t": "joined"}, *entries]
     return judge_replay(run, (), None, ledger, exit_code=code, recorded_exit=0)
 
 
@@ -77,7 +78,7 @@ def test_a_replay_that_is_the_same_says_what_was_answered() -> None:
     found = replays.replayed(replayed(run, *answers(run)), recorded=run.id, commits=("a" * 40, "b" * 40))
     assert found == [
         "same: 2 llm, 1 tool calls answered from the recording, 0 live",
-        "  outside world: not enforced (audit hook only)",
+        "  outside world: enforced: network; watched: files, unix sockets, processes, shared memory, signals",
         "  commit recorded aaaaaaaaaaaa, now bbbbbbbbbbbb",
     ]
 
@@ -97,7 +98,7 @@ def test_a_replay_that_diverged_says_so_first_then_what_else_and_what_next() -> 
         "  also tool delete #3: arguments.force: recorded null, replay true",
         "  1 recorded calls lie behind the place where the replay stopped",
         "  refused: connect to x at a.py:1; declare it with @reenact.tool",
-        "  outside world: not enforced (audit hook only)",
+        "  outside world: enforced: network; watched: files, unix sockets, processes, shared memory, signals",
         f"  next: reenact show {run.id[:12]}",
     ]
 

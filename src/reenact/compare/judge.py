@@ -19,6 +19,7 @@ from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
+from reenact.values.effects import weakest
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_list, as_object, as_text
@@ -139,7 +140,7 @@ def _told(ledger: Sequence[Entry]) -> ReplayResult:
         released_out_of_order=_plain(ledger, "released_out_of_order"),
         left=len(_all(ledger, "left")),
         killed=_plain(ledger, "killed"),
-        enforced=_enforced(_all(ledger, "guard")),
+        world=weakest(as_object(each.get("world")) for each in _all(ledger, "guard")),
     )
 
 
@@ -167,13 +168,6 @@ def _was_stopped(ledger: Sequence[Entry]) -> bool:
 
 def _plain(ledger: Sequence[Entry], what: str) -> list[dict[str, Json]]:
     return [{key: value for key, value in entry.items() if key != "t"} for entry in _all(ledger, what)]
-
-
-def _enforced(guards: Sequence[Entry]) -> str:
-    if not guards:
-        return ""
-    weakest = min(guards, key=lambda entry: bool(entry.get("enforced")))
-    return f"{'' if weakest.get('enforced') else 'not '}enforced ({as_text(weakest.get('how'))})"
 
 
 def _place(at: int, ledger: Sequence[Entry], of: Recorded) -> float:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -28,7 +26,9 @@ from reenact.pipeline.owning import owning
 from reenact.pipeline.posting import undelivered
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replaying import own_store
+from reenact.pipeline.scratch import Scratch
 from reenact.pipeline.sources import Found
+from reenact.replay import guard
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
@@ -171,13 +171,13 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
 
     `policies` holds values of the fields of `Policy` by their names.
     """
-    scratch = tempfile.mkdtemp(prefix="reenact-")
-    kept = Path(scratch) / "ledger.jsonl"  # on disk, since forked children write to it too
+    scratch = Scratch("reenact-replay-")
+    kept = scratch.path / "ledger.jsonl"  # on disk, since forked children write to it too
     outcome, ledger = Outcome(), Ledger(kept)
     ledger.note("joined", pid=os.getpid())
-    ledger.note("guard", enforced=False, how="audit hook only")
     policy = Policy.named(policies)
-    recorded, branch = found.altered.run(found.run), found.altered.branch_in(Path(scratch))
+    ledger.note("guard", world=guard.world(policy))
+    recorded, branch = found.altered.run(found.run), found.altered.branch_in(scratch.path)
     place = own_store(DirectoryStore(store)).folder
     within = InProcess((recorded, *found.siblings), recorded, ledger, policy, place, branch=branch)
     try:
@@ -196,7 +196,7 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
             recorded, found.siblings, own, read_ledger(kept), exit_code=None, recorded_exit=None
         )
         ledger.close()
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.close()
 
 
 def judged(found: Found, outcome: Outcome, assertions: Sequence[Placed]) -> FixJudgement | None:

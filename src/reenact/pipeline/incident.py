@@ -89,7 +89,7 @@ def of_replay(judged: Judged, wanted: Wanted) -> Incident:
     result, comparison = outcome.result, compare(run, outcome.run) if outcome.run is not None else None
     if replaced and outcome.run is not None and result.result in {"same", "diverged"}:
         told_again, comparison = retold(run, outcome.run)
-        result = replace(told_again, enforced=result.enforced)
+        result = replace(told_again, world=result.world)
         judgement = judge_fix(run, outcome.run, result, wanted.assertions) if wanted.assertions else None
     return _of_replay(incident, outcome.run, result, comparison, judgement)
 
@@ -138,7 +138,7 @@ def _of_replay(
         more=_more(comparison) if comparison is not None else {},
         status=status(against) if against is not None else "",
         why=result.why,
-        enforced=result.enforced,
+        world=result.world,
         not_reached=result.not_reached,
         stopped=bool(result.misses or result.refused),
         findings=judgement.replay if judgement is not None else (),

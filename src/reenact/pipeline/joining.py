@@ -111,11 +111,10 @@ def join(path: str) -> None:
     policy = Policy(
         models=Source(plan.models), tools=Source(plan.tools), writes=Writes(plan.writes), after=After(plan.after)
     )
-    if policy.closed:
-        how = guard.enter_empty_network() if not os.environ.get("REENACT_GUARDED") else os.environ["REENACT_GUARDED"]
-        if how:
-            os.environ["REENACT_GUARDED"] = how  # children inherit the namespace
-        ledger.note("guard", enforced=how is not None, how=how or "audit hook only")
+    how = os.environ.get(guard.VARIABLE, "")
+    if policy.closed and not how and (how := guard.enter_empty_network()):
+        os.environ[guard.VARIABLE] = how  # children inherit the namespace
+    ledger.note("guard", world=guard.world(policy, how))
     runs = plan.runs()
     recorded = next(run for run in runs if run.id == plan.run)
     altered = Altered.read(plan.changes, plan.branch)

@@ -8,11 +8,7 @@ process carries the proof too. None of them is told the user's key.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
-import tempfile
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -29,7 +25,6 @@ _RECORDING: Final = "REENACT_RECORDING"
 _ID: Final = "reenact.recording.id"
 _PREFIX: Final = "reenact-origin-"
 _FILE: Final = "origin"
-_NEW_S: Final = 60.0
 
 Prove = Callable[[str, str, Mapping[str, Any]], str]
 """Gives the proof of a root: of its trace id, its span id and its attributes."""
@@ -44,7 +39,6 @@ def handed_on(recording: str, say: Callable[[str], None]) -> Generator[dict[str,
     """
     folder = None
     try:
-        _sweep()
         key = user_key.found(make=True)
         folder = _Folder(origin.recording_key(key, recording)) if key is not None else None
     except (InputError, OSError) as error:
@@ -57,40 +51,18 @@ def handed_on(recording: str, say: Callable[[str], None]) -> Generator[dict[str,
 
 
 class _Folder:
-    """A folder of its own for the key of a recording, locked while its maker lives. Raises `OSError`."""
+    """A folder of its own for the key of a recording. Raises `OSError`."""
 
     def __init__(self, key: bytes) -> None:
-        self._path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self.told = _left_in(self._path, key)
+        from reenact.pipeline.scratch import Scratch  # whoever only reads makes none
+
+        self._scratch = Scratch(_PREFIX)
+        self.told = _left_in(self._scratch.path, key)
         """The variable that names the file in it."""
-        self._process = os.getpid()
-        self._lock = os.open(self._path / _FILE, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
         """Take it away; a forked copy of its maker leaves it alone."""
-        os.close(self._lock)
-        if self._process == os.getpid():
-            shutil.rmtree(self._path, ignore_errors=True)
-
-
-def _sweep() -> None:
-    """Take away the folders whose makers were killed. Never raises."""
-    with suppress(OSError):
-        for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_FILE}"):
-            with suppress(OSError):
-                _remove_unlocked(path)
-
-
-def _remove_unlocked(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        seen = os.fstat(handle)
-        if seen.st_uid == os.geteuid() and seen.st_mtime < time.time() - _NEW_S:  # a new one may be about to be locked
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path.parent)
-    finally:
-        os.close(handle)
+        self._scratch.close()
 
 
 def replaying(recording: str, scratch: Path) -> dict[str, str]:

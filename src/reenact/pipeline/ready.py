@@ -26,12 +26,14 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from reenact.pipeline.parentage import bound_to_us, status_of
+from reenact.seal import launch
 
 _SERVE = "from reenact.pipeline.ready import serve; serve()"
 _START_S = 60.0
@@ -44,6 +46,30 @@ def fits(argv: Sequence[str]) -> bool:
     if not sys.platform.startswith("linux") or len(argv) < 2 or not Path(argv[0]).name.startswith("python"):
         return False
     return len(argv) > 2 if argv[1] == "-m" else not argv[1].startswith("-") and Path(argv[1]).is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A run of a program."""
+
+    argv: Sequence[str]
+    cwd: Path
+    environ: Mapping[str, str]
+    streams: tuple[Path, Path]
+    """Where its output and its errors go."""
+    world: Mapping[str, Any] | None
+    """The order of a sealed world to run it in (`seal.launch`)."""
+
+    def spelled(self) -> dict[str, Any]:
+        """Spell it as JSON."""
+        streams = [str(each) for each in self.streams]
+        return {
+            "argv": [*self.argv],
+            "cwd": str(self.cwd),
+            "environ": {**self.environ},
+            "streams": streams,
+            "world": self.world,
+        }
 
 
 class ReadyPython:
@@ -69,15 +95,12 @@ class ReadyPython:
             self.close()
             raise OSError("it did not get ready")
 
-    def run(
-        self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], streams: tuple[Path, Path], limit_s: float
-    ) -> tuple[int, bool]:
+    def run(self, order: Order, limit_s: float) -> tuple[int, bool]:
         """Run a program; give its exit code, and whether it was ended since its time was over.
 
-        `streams` are where its output and its errors go. Raises `OSError` where the process is gone.
+        Raises `OSError` where the process is gone.
         """
-        order = {"argv": [*argv], "cwd": str(cwd), "environ": dict(environ), "streams": [str(each) for each in streams]}
-        self._say(order)
+        self._say(order.spelled())
         begun = self._hear(_START_S)
         if begun is None:
             raise OSError("it does not answer")
@@ -169,7 +192,7 @@ def _is_alone() -> bool:
 
 
 def _become(order: Mapping[str, Any]) -> int:
-    """Make this copy the program, and run it to its end; gives its exit code."""
+    """Make this copy, or a copy of it in a sealed world, the program, and run it to its end; gives its exit code."""
     os.setsid()
     for number, path, flags in zip(
         (0, 1, 2), (os.devnull, *order["streams"]), (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY), strict=True
@@ -177,6 +200,25 @@ def _become(order: Mapping[str, Any]) -> int:
         opened = os.open(path, flags)
         os.dup2(opened, number)
         os.close(opened)
+    told = -1
+    if path := order["environ"].pop(_TOLD, ""):
+        told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # its folder is a copy in a sealed world
+    if order["world"] is not None:
+        launch.carry_out(order["world"], lambda answer: _sealed(answer, order, told))
+    return _run_program(order, told)
+
+
+def _sealed(answer: int, order: Mapping[str, Any], told: int) -> NoReturn:
+    code = 70
+    try:
+        os.close(answer)
+        order["environ"][launch.GUARDED] = launch.HOW
+        code = _run_program(order, told)
+    finally:
+        os._exit(code)
+
+
+def _run_program(order: Mapping[str, Any], told: int) -> int:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["environ"])
@@ -186,8 +228,8 @@ def _become(order: Mapping[str, Any]) -> int:
     named = argv[1] == "-m"
     sys.argv[:] = argv[2:] if named else argv[1:]
     sys.path[0] = order["cwd"] if named else str(Path(argv[1]).resolve().parent)
-    if told := os.environ.pop(_TOLD, ""):
-        atexit.register(_tell, Path(told))
+    if told >= 0:
+        atexit.register(_tell, told)
     importlib.import_module("reenact.bootstrap.start").start()
     code = 0
     try:
@@ -226,7 +268,7 @@ def _run(script: str) -> None:
     exec(code, vars(main))  # noqa: S102 - the user's own program
 
 
-def _tell(path: Path) -> None:
+def _tell(told: int) -> None:
     """Leave the names of the library modules that are imported by now, in their order."""
     libraries = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
     names = [
@@ -235,4 +277,4 @@ def _tell(path: Path) -> None:
         if name != "__main__" and str(getattr(module, "__file__", None) or "").startswith(libraries)
     ]
     with suppress(OSError):
-        path.write_text("\n".join(names))
+        os.write(told, "\n".join(names).encode())

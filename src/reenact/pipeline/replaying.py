@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 from reenact.boundary.settled import settled
 from reenact.compare.judge import ReplayResult, judge_replay
@@ -28,11 +27,14 @@ from reenact.pipeline.leftovers import say
 from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
+from reenact.pipeline.scratch import Scratch
+from reenact.pipeline.sealed import can_be as can_be_sealed
+from reenact.pipeline.sealed import sealed
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
 from reenact.replay import ledger
-from reenact.replay.policy import Policy, Source
+from reenact.replay.policy import Policy, Source, Writes
 from reenact.stores.blobs import FolderBlobs
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
@@ -44,6 +46,7 @@ from reenact.values.run import Grade, Run
 
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 """Runs a program: its words, folder and whole environment. Gives its exit code, negative for a signal."""
+_LEDGER: Final = "ledger.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +97,8 @@ def replay(
     `UsageError` where a change fits no call.
     """
     store = own_store(store)
-    scratch = Path(tempfile.mkdtemp(prefix="reenact-"))
-    try:
-        return _replay(found, argv, cwd, policy, store, scratch, start or printing())
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with closing(Scratch("reenact-replay-")) as scratch:
+        return _replay(found, argv, cwd, policy, store, scratch.path, start or printing())
 
 
 def own_store(store: DirectoryStore) -> DirectoryStore:
@@ -134,7 +134,7 @@ def _replay(
     environ.pop("REENACT_RECORD", None)
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
     with owning(store, recording):
-        code = start(argv, cwd, environ)
+        code = _started(argv, cwd, environ, policy, store, scratch, start)
         runs = Drain(store, recording=recording).finish(exit_codes={})
     entries = _entries(Path(plan.ledger))
     own = counterpart(runs, found)
@@ -155,6 +155,31 @@ def _replay(
         appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
         entries=tuple(entries),
     )
+
+
+def _started(
+    argv: Sequence[str],
+    cwd: Path,
+    environ: Mapping[str, str],
+    policy: Policy,
+    store: DirectoryStore,
+    scratch: Path,
+    start: Start,
+) -> int:
+    """Run the program in a world of its own where there can be one, else with the audit hook alone."""
+    if policy.closed and policy.writes is Writes.REFUSE and can_be_sealed(os.environ):
+        with sealed(argv, cwd, store, scratch) as world:
+            code = start(world.words, cwd, environ)
+            world.take_out(store)
+            refused = world.refused()
+            if refused is None:
+                return code
+            if (scratch / _LEDGER).exists():  # it has run: a second run would be judged together with the first
+                raise CannotJudge(
+                    f"the program ran in a sealed world that left no word of itself: {refused}",
+                    hint="replay it again, or without the seal: REENACT_ENFORCE=off",
+                )
+    return start(argv, cwd, environ)
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
@@ -181,7 +206,7 @@ def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) ->
     plan = Plan(
         run=found.run.id,
         spans=str(scratch / "recording.jsonl"),
-        ledger=str(scratch / "ledger.jsonl"),
+        ledger=str(scratch / _LEDGER),
         models=policy.models.value,
         tools=policy.tools.value,
         writes=policy.writes.value,

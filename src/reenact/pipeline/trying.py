@@ -26,10 +26,12 @@ from reenact.assess.evidence import evidence
 from reenact.errors import CannotJudge
 from reenact.pipeline import settings
 from reenact.pipeline.parentage import bound_to_us
-from reenact.pipeline.ready import ReadyPython, fits, modules_told, telling
+from reenact.pipeline.ready import Order, ReadyPython, fits, modules_told, telling
 from reenact.pipeline.replaying import replay
+from reenact.pipeline.scratch import Scratch
 from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy
+from reenact.seal import launch
 from reenact.stores.directory import DirectoryStore
 from reenact.values.assertion import Finding, Placed
 from reenact.values.variation import Variation
@@ -76,11 +78,13 @@ class _Watch:
         return code
 
     def _run(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], streams: tuple[Path, Path]) -> int:
-        place = self.place
-        if place is not None and place.ready is not None and fits(argv):
+        place, world = self.place, launch.ordered_by(argv)
+        words = argv if world is None else world["argv"]
+        if place is not None and place.ready is not None and fits(words):
             further = telling(self.told) if self.told is not None else {}
+            order = Order(words, cwd, {**environ, **further}, streams, world)
             try:
-                code, self.out_of_time = place.ready.run(argv, cwd, {**environ, **further}, streams, self.limit_s)
+                code, self.out_of_time = place.ready.run(order, self.limit_s)
             except (OSError, ValueError):
                 place.ready.close()
                 place.ready = None
@@ -144,7 +148,8 @@ class Bench:
         self._ran: list[None] = []
         self.ready = False
         """Cases run in copies of a Python that is ready."""
-        self._folder = Path(tempfile.mkdtemp(prefix="reenact-fuzz-"))
+        self._scratch = Scratch("reenact-fuzz-")
+        self._folder = self._scratch.path
         self._places = [_Place(DirectoryStore(self._folder / f"store-{number}")) for number in range(jobs)]
         self._free: queue.SimpleQueue[_Place] = queue.SimpleQueue()
         for place in self._places:
@@ -159,7 +164,7 @@ class Bench:
         for place in self._places:
             if place.ready is not None:
                 place.ready.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
     @property
     def runs(self) -> int:

@@ -1,9 +1,10 @@
 """The guard: in a replay no socket is connected, no foreign child process is started, nothing is written by policy.
 
 An audit hook (PEP 578) names the line that tried; it sees Python's own sockets, processes and files, not those of C
-extensions. Where the platform can enforce it (Linux), the replaying process also enters a network namespace without
-interfaces before the agent starts; the ledger says `enforced` or `not enforced`. The application's own telemetry does
-not leave either, but that is no act of the agent's and is not told.
+extensions. Whoever started the process may have sealed its world (`reenact.seal`), and says so in REENACT_GUARDED;
+where it is not sealed and the platform can do it (Linux), the process enters a network namespace without interfaces
+before the agent starts. The ledger says what each kind of effect got. The application's own telemetry does not leave
+either, but that is no act of the agent's and is not told.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from reenact.boundary import audit, lanes, side_effects, telemetry
 from reenact.boundary.source_line import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
 from reenact.replay.ledger import Ledger
-from reenact.replay.policy import Writes
+from reenact.replay.policy import Policy, Writes
+from reenact.values.effects import Seal, seals
 
 _DECLARE = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
 _OR_ALLOW = f"{_DECLARE}; or let it be written with --writes allow"
@@ -120,26 +122,41 @@ def _is_open(args: tuple[Any, ...]) -> bool:
     return isinstance(host, str | bytes) and is_open(os.fsdecode(host))
 
 
-def enter_empty_network() -> str | None:
-    """Leave every network interface behind, children included, and say how; None where that cannot be had.
+VARIABLE: Final = "REENACT_GUARDED"
+"""Says how the kernel keeps the outside world of this process and its children shut."""
+SEALED: Final = "sealed"
+_NETWORK: Final = "network namespace"
+
+
+def world(policy: Policy, how: str = "", *, is_open: bool = False) -> dict[str, str]:
+    """Say what each kind of effect gets under a policy; `how` is what VARIABLE says, `is_open` lets hosts through."""
+    files = Seal.WATCHED if policy.writes is Writes.REFUSE else Seal.OPEN
+    if how == SEALED:
+        return seals(Seal.COPIED, Seal.ENFORCED, Seal.ENFORCED)
+    network = Seal.ENFORCED if how else Seal.WATCHED
+    return seals(files, Seal.OPEN if is_open or not policy.closed else network, Seal.WATCHED)
+
+
+def enter_empty_network() -> str:
+    """Leave every network interface behind, children included, and say how; nothing where that cannot be had.
 
     Linux only: unshare(2) with CLONE_NEWNET; without the privilege, inside a user namespace that maps only this user.
     Must be called while the process has one thread.
     """
     if not sys.platform.startswith("linux") or os.environ.get("REENACT_ENFORCE") == "off":
-        return None
+        return ""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) == 0:
-        return "network namespace"
+        return _NETWORK
     uid, gid = os.getuid(), os.getgid()
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
-        return None
+        return ""
     try:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     except OSError:
         pass  # the network is empty all the same; only names of users are missing
-    return "network namespace of a user namespace"
+    return _NETWORK

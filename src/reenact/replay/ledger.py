@@ -14,6 +14,7 @@ import orjson
 
 from reenact.contracts.redactor import Redactor
 from reenact.errors import InputError
+from reenact.values.lenient import as_object
 
 _OF_TODAY = frozenset(("refused", "miss", "ignored", "live", "killed", "undelivered", "volatile"))
 """Entries that say something that no recording has passed through redaction."""
@@ -57,7 +58,10 @@ def read(path: Path) -> list[dict[str, Any]]:
         return entries
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            entries.append(orjson.loads(line))
+            entry: Any = orjson.loads(line)
         except ValueError as error:
             raise InputError(f"{path}:{number}", f"the ledger is damaged: {error}") from error
+        if not isinstance(as_object(entry).get("t"), str):
+            raise InputError(f"{path}:{number}", "the ledger is damaged: the line is no entry")
+        entries.append(entry)
     return entries

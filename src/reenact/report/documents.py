@@ -224,7 +224,7 @@ def replay_document(
         "released_out_of_order": [*result.released_out_of_order],
         "killed": [*result.killed],
         "left": result.left,
-        "enforced": result.enforced,
+        "world": {**result.world},
         "ended_with": result.ended_with,
         "exit_code": {"recorded": result.recorded_exit, "replay": result.exit_code},
         "commit": {"recorded": commits[0], "current": commits[1]},

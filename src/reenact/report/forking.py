@@ -10,6 +10,7 @@ from reenact.report.checked import findings_document
 from reenact.report.documents import replay_document
 from reenact.values.assertion import Standing
 from reenact.values.difference import divergence_to_json, one_line, shown
+from reenact.values.effects import sentence
 from reenact.values.forked import Forked, Repeated
 from reenact.values.json import Json
 from reenact.values.judgement import Basis
@@ -101,8 +102,8 @@ def _how(fork: Forked) -> Iterator[str]:
         model = fork.stopped.startswith(("llm ", "embedding "))
         live = "--after live-models or --models live" if model else "or --tools live, which calls it for real"
         yield f"to go on there: --after nearest, {live}; or say what it answers, in a fork of this fork"
-    if fork.replay.enforced:
-        yield f"outside world: {fork.replay.enforced}"
+    if fork.replay.world:
+        yield f"outside world: {sentence(fork.replay.world)}"
 
 
 _BASES = {Basis.NEAREST: "; on answers that are no evidence", Basis.LIVE: "; on live answers"}

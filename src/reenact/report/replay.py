@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from reenact.report import safe
 from reenact.values.difference import one_line, shown
+from reenact.values.effects import sentence
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_count, as_list, as_object, as_text
@@ -122,8 +123,8 @@ def _world(result: ReplayResult) -> Iterator[str]:
     for entry in result.refused[:_MOST]:
         hint = as_text(entry.get("hint"))
         yield f"refused: {as_text(entry.get('what'))} at {as_text(entry.get('where'))}{f'; {hint}' if hint else ''}"
-    if result.enforced:
-        yield f"outside world: {result.enforced}"
+    if result.world:
+        yield f"outside world: {sentence(result.world)}"
     if result.volatile:
         sites = dict.fromkeys(as_text(entry.get("site")) for entry in result.volatile)
         more = f" and {len(sites) - 3} more" if len(sites) > 3 else ""

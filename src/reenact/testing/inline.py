@@ -18,6 +18,7 @@ from reenact.pipeline.joining import InProcess
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.sources import Found
 from reenact.pipeline.tails import Tail, journals
+from reenact.replay import guard
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
@@ -51,7 +52,7 @@ class Answered:
         self._kept = Path(self._folder) / "ledger.jsonl"  # on disk, since forked children write to it too
         self._ledger = Ledger(self._kept)
         self._ledger.note("joined", pid=os.getpid())
-        self._ledger.note("guard", enforced=False, how="audit hook only")
+        self._ledger.note("guard", world=guard.world(policy, is_open=bool(hosts)))
         self._let_through = let_through(hosts)
         self._let_through.__enter__()
         try:

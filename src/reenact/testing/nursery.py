@@ -31,6 +31,7 @@ from types import TracebackType
 from typing import Any, NoReturn, cast
 
 from reenact.pipeline.parentage import bound_to_us, status_of
+from reenact.seal import launch
 
 _MOST = 8 << 20
 _OURS = ("reenact.pipeline.joining", "reenact.bootstrap.start")
@@ -137,15 +138,37 @@ def _become(request: dict[str, Any], files: Sequence[int], connection: socket.so
         os.environ.clear()
         os.environ.update(coerced | request["environ"])
         time.tzset()
+        if request["order"] is not None:
+            launch.carry_out(request["order"], lambda answer: _sealed(answer, request, learnt, before))
         os.chdir(request["cwd"])
         random.seed()
         code = _main(request["argv"])
     except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
+        _finish(code, learnt, before)
+
+
+def _sealed(answer: int, request: dict[str, Any], learnt: int, before: set[str]) -> NoReturn:
+    """Be the program in a sealed world."""
+    code = 70
+    try:
+        os.close(answer)
+        os.environ[launch.GUARDED] = launch.HOW
+        random.seed()
+        code = _main(request["argv"])
+    except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above
+        sys.excepthook(type(error), error, error.__traceback__)
+    finally:
+        _finish(code, learnt, before)
+
+
+def _finish(code: int, learnt: int, before: set[str]) -> NoReturn:
+    """Tell which libraries the program loaded, and end."""
+    with suppress(OSError):
         new = [name for name in {*sys.modules} - before if name.partition(".")[0] in _SDKS]
         os.write(learnt, "\n".join(new).encode())
-        _end(code)
+    _end(code)
 
 
 def _main(argv: Sequence[str]) -> int:

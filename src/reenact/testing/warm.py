@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from reenact.errors import CannotJudge
 from reenact.pipeline.replaying import Start
+from reenact.seal import launch
 from reenact.testing.starting import new_process
 
 _MOST = 3
@@ -51,10 +52,12 @@ def forked(stdout: IO[bytes], stderr: IO[bytes], libraries: Iterable[str] = ()) 
     cold, wanted = new_process(stdout, stderr), sorted(set(libraries))
 
     def start(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
-        nursery = _nursery(environ) if _can(argv) else None
+        order = launch.ordered_by(argv)
+        words = argv if order is None else order["argv"]
+        nursery = _nursery(environ) if _can(words) else None
         if nursery is None:
             return cold(argv, cwd, environ)
-        request = {"argv": list(argv), "cwd": str(cwd), "environ": dict(environ), "libraries": wanted}
+        request = {"argv": list(words), "cwd": str(cwd), "environ": dict(environ), "libraries": wanted, "order": order}
         try:
             code = _asked(nursery, request, (stdout.fileno(), stderr.fileno()))
         except BaseException:  # a time limit, or a key: the program ends with its interpreter

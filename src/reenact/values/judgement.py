@@ -69,8 +69,8 @@ class ReplayResult:
     """Where the recorded order of releases had to be given up: `granted`, `passed`, `count`."""
     left: int = 0
     """Streams that the program read to the end when recorded and left early now."""
-    enforced: str = ""
-    """How the outside world was kept shut: `enforced (…)`, `not enforced (…)`; empty where nothing is known."""
+    world: dict[str, str] = field(default_factory=dict[str, str])
+    """What was done about each kind of effect on the world around (`values.effects`); empty where nothing is known."""
     replay: str | None = None
     """The id of the replay's own run."""
     ended_with: str | None = None

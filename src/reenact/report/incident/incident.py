@@ -32,8 +32,8 @@ class Second:
     """It was stopped where it asked for something that nobody recorded; what it would have done then is not known."""
     not_reached: int = 0
     """How many recorded calls lie behind that place."""
-    enforced: str = ""
-    """How the outside world was kept shut, where that is known."""
+    world: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was done about each kind of effect on the world around, where that is known."""
     findings: tuple[Finding, ...] = ()
     """What the assertions come to on it."""
 

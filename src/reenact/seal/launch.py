@@ -1,0 +1,105 @@
+"""Start a program in a sealed world: `python -I -S -c … FOLDER ORDER`, a process of one thread and no user code.
+
+The order is a JSON file: `argv`, `cwd`, `world` (the arguments of `world.enter`), and `answer`, a file to tell in what
+became of it: `{"copied": [folders]}`, or `{"refused": why}` before anything of the program ran, and `{"start": errno}`
+where the program itself could not be started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any, Final, NoReturn
+
+    Order = Mapping[str, Any]
+
+_BOOT: Final = "import sys; sys.path.append(sys.argv[1]); from reenact.seal.launch import main; main(sys.argv[2])"
+_SOURCE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GUARDED: Final = "REENACT_GUARDED"
+"""Tells the program's processes that the kernel keeps the outside world shut, and how."""
+HOW: Final = "sealed"
+_FLAGS: Final = ("-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT)
+
+
+def command(order: Path) -> list[str]:
+    """Give the command that carries out an order."""
+    return [sys.executable, *_FLAGS, _SOURCE, str(order)]
+
+
+def ordered_by(argv: Sequence[str]) -> Order | None:
+    """Read the order that a command of ours carries out; None where it is another command."""
+    if tuple(argv[1:-2]) != _FLAGS or argv[0] != sys.executable:
+        return None
+    return _read(argv[-1])
+
+
+def _read(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as stream:
+        order: dict[str, Any] = json.load(stream)
+    return order
+
+
+def main(path: str) -> NoReturn:
+    """Carry out an order by a program that is started anew."""
+    order = _read(path)
+    argv, environ = [os.fsencode(word) for word in order["argv"]], _environ()
+
+    def start(answer: int) -> NoReturn:
+        try:
+            os.execvpe(argv[0], argv, environ)  # noqa: S606 - it becomes the program
+        except OSError as error:
+            _tell(answer, start=error.errno)
+        os._exit(127)
+
+    carry_out(order, start)
+
+
+def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
+    """Enter the world of an order, have `program` live in it, and end as it ended. This process has one thread.
+
+    `program` is called with the descriptor of the answer, which no user code may have.
+    """
+    from reenact.seal import kernel, world  # whoever only gives the order needs neither
+
+    answer = os.open(order["answer"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        kernel.end_with_parent(signal.SIGKILL)
+        copied = world.enter(**order["world"])
+        kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
+    except OSError as error:
+        _tell(answer, refused=f"{error.filename}: {error.strerror}")
+        os._exit(0)
+
+    def inside() -> NoReturn:
+        try:
+            os.chdir(order["cwd"])
+        except OSError as error:  # it lies where nothing is copied, as in /run
+            _tell(answer, refused=f"{error.filename}: {error.strerror}")
+            os._exit(0)
+        _tell(answer, copied=copied)
+        program(answer)
+
+    try:
+        status = world.live(inside)
+    except OSError as error:
+        _tell(answer, refused=str(error))
+        os._exit(0)
+    world.end_as(status)
+
+
+def _tell(answer: int, **said: Any) -> None:
+    os.write(answer, json.dumps(said).encode() + b"\n")
+
+
+def _environ() -> dict[bytes, bytes]:
+    """Give the environment as this process was handed it, without what an interpreter adds at its start (PEP 538)."""
+    with open("/proc/self/environ", "rb") as stream:
+        pairs = [each.partition(b"=") for each in stream.read().split(b"\0")]
+    return {name: value for name, sign, value in pairs if sign} | {GUARDED.encode(): HOW.encode()}

@@ -1,0 +1,280 @@
+"""A world of its own for one program and its children, made without root (namespaces(7), overlayfs).
+
+Theory of operation. A process of one thread leaves every namespace but that of the host's name. Each folder of the file
+tree becomes an overlay: its lower layer is what was there, its upper layer a folder of ours on disk, where every write
+of whoever lives in this world ends. The inode of a socket below an overlay is another one, so no server of the host can
+be reached by it. Everything else is read only; `/run` and `/dev/shm` are empty, `/dev` holds the harmless devices. Then
+it forks: the copy is process 1 of the new process namespace, mounts its `/proc`, gives up its capabilities and forks
+again; that copy is the program. Process 1 waits for it and tells how it ended; when it goes, the kernel ends the rest.
+
+What is opened beforehand is used by its descriptor (`/proc/self/fd/N`): a path may be covered by then, and need not
+be quoted in the options of a mount.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+from contextlib import suppress
+
+from reenact.seal import kernel
+from reenact.seal.mounts import layout, mount_points
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Final, NoReturn
+
+_DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS: Final = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+_OF_ROOT: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 10})
+"""What root keeps (capabilities(7)): CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE.
+
+Each acts on the copy, and on processes of this world.
+"""
+_READ_ONLY: Final = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
+_COVERED: Final = ("/proc/sysrq-trigger", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats")
+_EMPTY: Final = ("/run", "/var/run")
+_FOLLOWED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that are sent on to the program. What a terminal sends, it sends to the program as well."""
+
+
+class _Places:
+    """Places that are used by their descriptors."""
+
+    def __init__(self) -> None:
+        self._handles: list[int] = []
+
+    def open(self, path: str, flags: int = 0) -> int:
+        """Open a place, to be named and no more (`O_PATH`)."""
+        self._handles.append(os.open(path, os.O_PATH | os.O_CLOEXEC | flags))
+        return self._handles[-1]
+
+    def link(self, path: str, flags: int = 0) -> str:
+        """Give a path to a place that holds whatever is mounted above it."""
+        return f"/proc/self/fd/{self.open(path, flags)}"
+
+    def close(self) -> None:
+        """Let all of them go: no program may have them."""
+        while self._handles:
+            os.close(self._handles.pop())
+
+
+def enter(
+    upper: str, doors: Sequence[str] = (), instead: Mapping[str, str] | None = None, hidden: Sequence[str] = ()
+) -> list[str]:
+    """Make the world around this process, but for `/proc`; give the folders that are copies. All are paths.
+
+    `upper` is a folder on disk for what is written: `0/upper`, `1/upper`, … in the order of what is given back. `doors`
+    are the real folders, to be written to; each of `instead` has another real one in its place; those of `hidden` are
+    empty. Raises `OSError`.
+    """
+    points = mount_points(_text("/proc/self/mountinfo"))
+    copied, sockets = layout(points)
+    _make_layers(upper, copied)
+    _leave_namespaces()
+    kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
+    places = _Places()
+    try:
+        mounts = [(point, places.open(point)) for point in points if os.path.lexists(point)]
+        real = {**{path: path for path in doors}, **(instead or {})}
+        real = {path: places.link(other, os.O_DIRECTORY) for path, other in real.items()}
+        devices = {name: places.link(f"/dev/{name}") for name in _DEVICES if os.path.exists(f"/dev/{name}")}
+        lowers = {path: places.link(path, os.O_DIRECTORY) for path in copied}
+        _copy(lowers, places.link(upper, os.O_DIRECTORY))
+        for path, link in real.items():
+            kernel.mount(link, path, flags=kernel.BIND)
+        for point, handle in mounts:
+            kernel.make_read_only(handle, point)
+        _make_devices(devices)
+        for path in sockets:
+            kernel.mount(devices["null"], path, flags=kernel.BIND)
+        _empty(path for path in _EMPTY if not os.path.islink(path))
+        _check(real)
+    finally:
+        places.close()
+    _empty(hidden, read_only=True)
+    kernel.raise_loopback()
+    return copied
+
+
+def _check(doors: Mapping[str, str]) -> None:
+    """Raise `OSError` where a folder that is to be open lies in one that was made anew, as in `/dev/shm`."""
+    for path, link in doors.items():
+        if not os.path.samestat(os.stat(path), os.stat(link)):
+            raise OSError(2, os.strerror(2), path)
+
+
+def _make_layers(upper: str, copied: Sequence[str]) -> None:
+    for number, path in enumerate(copied):
+        for name in ("upper", "work"):
+            os.makedirs(f"{upper}/{number}/{name}")
+        os.chmod(f"{upper}/{number}/upper", stat.S_IMODE(os.stat(path).st_mode))
+
+
+def _copy(lowers: Mapping[str, str], upper: str) -> None:
+    for number, (path, lower) in enumerate(lowers.items()):
+        layers = f"lowerdir={lower},upperdir={upper}/{number}/upper,workdir={upper}/{number}/work"
+        kernel.mount(
+            "overlay", path, "overlay", options=f"{layers},userxattr,volatile"
+        )  # it is thrown away: nothing of it is forced to the disk
+
+
+def _empty(paths: Iterable[str], *, read_only: bool = False) -> None:
+    for path in paths:
+        if os.path.isdir(path):
+            flags = kernel.NOSUID | kernel.NODEV | (kernel.RDONLY if read_only else 0)
+            kernel.mount("tmpfs", path, "tmpfs", flags, "mode=700,size=4k" if read_only else "mode=755")
+
+
+def _leave_namespaces() -> None:
+    """Leave the namespaces; the ids of users stay what they are: all of them for root, else this user's."""
+    uid, gid, me = os.geteuid(), os.getegid(), os.getpid()
+    flags = kernel.NEWUSER | kernel.NEWNS | kernel.NEWPID | kernel.NEWNET | kernel.NEWIPC
+    if uid != 0:
+        kernel.unshare(flags)
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{uid} {uid} 1")
+        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+        return
+    ready, go = os.pipe()
+    helper = os.fork()
+    if helper == 0:  # only a process outside may map the ids of others
+        code = 1
+        with suppress(OSError):
+            os.close(go)
+            if os.read(ready, 1):
+                for name in ("uid_map", "gid_map"):
+                    _write(f"/proc/{me}/{name}", _all_ids(_text(f"/proc/self/{name}")))
+                code = 0
+        os._exit(code)
+    os.close(ready)
+    kernel.unshare(flags)
+    os.write(go, b".")
+    os.close(go)
+    if os.waitpid(helper, 0)[1] != 0:
+        raise OSError(1, os.strerror(1), "uid_map")
+
+
+def _all_ids(mapped: str) -> str:
+    """Map every id that exists here to itself (user_namespaces(7): `inside outside count`)."""
+    rows = (line.split() for line in mapped.splitlines())
+    return "".join(f"{inside} {inside} {count}\n" for inside, _, count in rows)
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.read()
+
+
+def _write(path: str, text: str) -> None:
+    """Write a whole text at once, as the kernel's own files want it; a plain file is made."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        os.write(handle, text.encode())
+    finally:
+        os.close(handle)
+
+
+def _make_devices(found: Mapping[str, str]) -> None:
+    kernel.mount("tmpfs", "/dev", "tmpfs", kernel.NOSUID, "mode=755")
+    for name, link in found.items():
+        _write(f"/dev/{name}", "")
+        kernel.mount(link, f"/dev/{name}", flags=kernel.BIND)
+    for name, target in _LINKS.items():
+        os.symlink(target, f"/dev/{name}")
+    safe = kernel.NOSUID | kernel.NOEXEC
+    for name, kind, flags, options in (
+        ("shm", "tmpfs", safe | kernel.NODEV, "mode=1777"),
+        ("pts", "devpts", safe, "newinstance,ptmxmode=0666,mode=620"),
+        ("mqueue", "mqueue", safe | kernel.NODEV, ""),
+    ):
+        os.mkdir(f"/dev/{name}")
+        kernel.mount(kind, f"/dev/{name}", kind, flags, options)
+
+
+def live(program: Callable[[], NoReturn]) -> int:
+    """Have `program` live in the world that `enter` made; give its status, as `waitpid` does. Raises `OSError`."""
+    reading, writing = os.pipe()
+    first = os.fork()
+    if first == 0:
+        with suppress(BaseException):
+            os.close(reading)
+            _be_first(program, writing)
+        os._exit(70)
+    os.close(writing)
+    _follow(first)
+    with os.fdopen(reading, "rb") as told:
+        said = told.read()
+    os.waitpid(first, 0)
+    if not said:  # it was killed, and with it all others
+        return signal.SIGKILL
+    if not said.isdigit():
+        raise OSError(5, said.decode(errors="replace"), "process 1")
+    return int(said)
+
+
+def _follow(child: int) -> None:
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    for number in _FOLLOWED:
+        signal.signal(number, lambda got, _: os.kill(child, got))
+
+
+def _be_first(program: Callable[[], NoReturn], told: int) -> None:
+    """Be process 1: make `/proc`, start the program, take in orphans, and tell how the program ended."""
+    kernel.end_with_parent(signal.SIGKILL)
+    handlers = {number: signal.getsignal(number) for number in (*_FOLLOWED, signal.SIGINT, signal.SIGQUIT)}
+    try:
+        _mount_proc()
+        kernel.keep_capabilities(_OF_ROOT if os.geteuid() == 0 else frozenset())
+        kernel.refuse_other_sockets()
+        kernel.allow_tracing(allow=False)
+    except OSError as error:
+        os.write(told, f"{error.filename}: {error.strerror}".encode())
+        return
+    child = os.fork()
+    if child == 0:
+        os.close(told)
+        kernel.allow_tracing(allow=True)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        try:
+            program()
+        finally:
+            os._exit(127)
+    _follow(child)
+    os.chdir("/")
+    while True:
+        gone, status = os.wait()
+        if gone == child:
+            os.write(told, str(status).encode())
+            return
+
+
+def _mount_proc() -> None:
+    kernel.mount("proc", "/proc", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
+    places = _Places()
+    try:
+        for path in _READ_ONLY:
+            if os.path.isdir(path):
+                kernel.mount(path, path, flags=kernel.BIND | kernel.REC)
+                kernel.make_read_only(places.open(path), path)
+    finally:
+        places.close()
+    for path in _COVERED:
+        if os.path.exists(path):
+            kernel.mount("/dev/null", path, flags=kernel.BIND)
+
+
+def end_as(status: int) -> NoReturn:
+    """End this process as another ended, by the same signal or with the same code."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it has written its own
+        with suppress(OSError):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)

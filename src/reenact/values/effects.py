@@ -1,0 +1,46 @@
+"""Kinds of effect that a program has on the world around it, and what was done about each of them in a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Seal(StrEnum):
+    """What was done about a kind of effect, the strongest word first."""
+
+    COPIED = "copied"
+    """It went to a copy, which the program saw as its own."""
+    ENFORCED = "enforced"
+    """The kernel refused it."""
+    WATCHED = "watched"
+    """An audit hook refused what Python does; native code is not seen."""
+    OPEN = "open"
+    """The policy lets it out."""
+
+
+EFFECTS: Final = ("files", "network", "unix sockets", "processes", "shared memory", "signals")
+
+
+def seals(files: Seal, network: Seal, others: Seal) -> dict[str, str]:
+    """Say what is done about each kind of effect."""
+    return {kind: {"files": files, "network": network}.get(kind, others).value for kind in EFFECTS}
+
+
+def weakest(worlds: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """Give the weakest word for each kind of effect in the worlds of several processes; empty where there is none."""
+    given = list(worlds)
+    words = [each.value for each in Seal]
+    said = {kind: [str(world.get(kind)) for world in given] for kind in EFFECTS}
+    return {
+        kind: max(found, key=lambda word: words.index(word) if word in words else len(words))
+        for kind, found in said.items()
+        if found
+    }
+
+
+def sentence(world: Mapping[str, str]) -> str:
+    """Say it in a line: `copied: files; enforced: network, unix sockets`."""
+    parts = ((word.value, [kind for kind in EFFECTS if world.get(kind) == word.value]) for word in Seal)
+    return "; ".join(f"{word}: {', '.join(kinds)}" for word, kinds in parts if kinds)

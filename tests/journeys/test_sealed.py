@@ -1,0 +1,129 @@
+"""A replay whose world the kernel seals: what Python does not see lands in a copy, and the result says what holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from desk import Desk
+from reenact.values.effects import EFFECTS, Seal, seals
+
+NATIVE = """
+import ctypes, os, sys
+import reenact
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+@reenact.tool
+def look_up(item):
+    return f"{item} is there"
+
+print(look_up("tea"))
+file = libc.open(b"report.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+libc.write(file, b"a line\\n", 7)
+libc.close(file)
+print(open("report.txt").read().count("a line"))
+address = (1).to_bytes(2, "little") + sys.argv[1].encode() + b"\\0"
+libc.connect(libc.socket(1, 1, 0), address, len(address))
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, list[None]]]:
+    """A server on a unix socket, and an entry for each connection."""
+    path, heard = str(tmp_path / "s"), list[None]()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    listening.accept()[0].close()
+                    heard.append(None)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield path, heard
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_native_code_writes_to_a_copy_and_meets_no_server(desk: Desk, server: tuple[str, list[None]]) -> None:
+    path, heard = server
+    report = desk.folder / "report.txt"
+    report.write_text("a line\n")
+    done = desk.reenact("run", "-q", "--", "python", desk.write("agent.py", NATIVE), path)
+    assert (done.returncode, done.stdout) == (0, "tea is there\n2\n"), done.stderr
+    assert len(heard) == 1
+    report.write_text("a line\n")
+    said = json.loads(desk.reenact("replay", "last", "--json").stdout)
+    if said["world"]["files"] != Seal.COPIED:
+        pytest.skip("no sealed world can be made here: tests/seal says why")
+    assert said["result"] == "same"
+    assert said["world"] == seals(Seal.COPIED, Seal.ENFORCED, Seal.ENFORCED)
+    assert report.read_text() == "a line\n", "the copy was written to"
+    assert len(heard) == 1, "nobody was met"
+    told = desk.reenact("replay", "last").stderr
+    assert f"outside world: copied: files; enforced: {', '.join(EFFECTS[1:])}\n" in told
+
+
+@pytest.mark.parametrize("why", ["it is switched off", "the temporary folder is none that can be copied"])
+def test_where_there_is_no_sealed_world_no_stronger_word_is_said(desk: Desk, why: str) -> None:
+    desk.reenact("run", "-q", "--", "python", desk.write("agent.py", NATIVE), "/nowhere")
+    environ = {"REENACT_ENFORCE": "off"} if "off" in why else {"TMPDIR": "/dev/shm"}
+    said = json.loads(desk.reenact("replay", "last", "--json", environ={**os.environ, **environ}, cold=True).stdout)
+    assert said["result"] == "same"
+    assert (said["world"]["files"], said["world"]["unix sockets"]) == (Seal.WATCHED, Seal.WATCHED)
+
+
+@pytest.mark.parametrize(
+    ("option", "files", "network"),
+    [(("--models", "live"), Seal.WATCHED, Seal.OPEN), (("--writes", "allow"), Seal.OPEN, None)],
+)
+def test_what_the_policy_lets_out_is_said_to_be_open(
+    desk: Desk, option: tuple[str, str], files: Seal, network: Seal | None
+) -> None:
+    desk.reenact("run", "-q", "--", "python", desk.write("agent.py", NATIVE), "/nowhere")
+    said = json.loads(desk.reenact("replay", "last", "--json", *option).stdout)
+    assert said["world"]["files"] == files
+    assert network is None or said["world"]["network"] == network
+
+
+def test_a_program_cannot_have_itself_run_outside(desk: Desk) -> None:
+    program, temporary = desk.write("agent.py", SEEKS), desk.folder / "tmp"
+    temporary.mkdir()
+    apart = {**desk.bare(), "TMPDIR": str(temporary)}  # what it spoils is its own: other tests replay meanwhile
+    desk.reenact("run", "-q", "--", "python", program, environ=apart, cold=True)
+    (desk.folder / "times").unlink()
+    done = desk.reenact("replay", "last", environ=apart, cold=True)
+    assert done.returncode == 0, done.stderr
+    assert not (desk.folder / "times").exists() or "copied: files" not in done.stderr
+
+
+SEEKS = """
+import ctypes, glob, os
+import reenact
+
+TEMPORARY = os.environ["TMPDIR"]
+libc = ctypes.CDLL(None)
+
+def write(path, text, flags):
+    file = libc.open(path.encode(), flags, 0o600)
+    libc.write(file, text, len(text))
+    libc.close(file)
+
+@reenact.tool
+def look_up(item):
+    return item
+
+look_up("tea")
+write("times", b".", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+for answer in [each for name in ("answer.jsonl", "order.json") for each in glob.glob(f"{TEMPORARY}/reenact-*/{name}")]:
+    write(answer, b'{"refused": "so that it is run again, outside"}', os.O_WRONLY | os.O_TRUNC)
+"""

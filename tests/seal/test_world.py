@@ -1,0 +1,198 @@
+"""The sealed world, looked at from outside: whatever a program tries in it, nothing outside of it has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reenact.seal import launch
+from reenact.seal.mounts import layout, mount_points
+from seal.outside import Outside, outside
+from seal.probes import EFFECTS, ESCAPES, HEAD
+
+LIMIT_S = 60
+Sealed = Callable[..., "tuple[subprocess.CompletedProcess[str], dict[str, Any]]"]
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Iterator[Sealed]:
+    """Run a program in a world of its own; gives how it ended, and what is told of the world."""
+    upper = tmp_path / "upper"
+    upper.mkdir()
+
+    def run(
+        argv: list[str], environ: dict[str, str] | None = None, **more: Any
+    ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+        order, answer = tmp_path / "order.json", tmp_path / "answer.jsonl"
+        world = {"upper": str(upper), **more}
+        order.write_text(json.dumps({"argv": argv, "cwd": "/", "world": world, "answer": str(answer)}))
+        done = subprocess.run(
+            launch.command(order),
+            env={**os.environ, **(environ or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
+        told: dict[str, Any] = {}
+        for line in answer.read_text().splitlines():
+            told |= json.loads(line)
+        if "refused" in told:
+            pytest.skip(f"no sealed world can be made here: {told['refused']}")
+        return done, told
+
+    yield run
+    subprocess.run(["chmod", "-R", "u+rwx", str(upper)], check=False)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    with outside(tmp_path_factory.mktemp("world") / "outside") as made:
+        yield made
+
+
+def probe(code: str) -> list[str]:
+    return [sys.executable, "-I", "-c", f"{HEAD}\n{code}"]
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_the_probe_does_what_it_says_where_nothing_keeps_it_from_that(tmp_path: Path, name: str) -> None:
+    with outside(tmp_path / "outside") as here:
+        before = here.seen()
+        subprocess.run(
+            probe(EFFECTS[name]),
+            env={**os.environ, **here.environ()},
+            capture_output=True,
+            check=False,
+            timeout=LIMIT_S,
+        )
+        subprocess.run(["sleep", "0.05"], check=True)  # for what a server hears on a thread
+        assert here.seen() != before
+    (Path("/dev/shm") / f"reenact-{here.victim}").unlink(missing_ok=True)
+    subprocess.run(["ipcrm", "-M", str(here.victim)], capture_output=True, check=False)
+    Path(f"/tmp/l-{here.victim}").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("name", [*EFFECTS, *ESCAPES])
+def test_nothing_outside_has_changed(
+    world: Outside, sealed: Sealed, name: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    code = {**EFFECTS, **ESCAPES}[name]
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("k")
+    before = world.seen()
+    top = max((path for path in layout(points())[0] if world.folder.is_relative_to(path)), key=len)
+    environ = {**world.environ(), "TOP": top, "SECRET": str(secret)}
+    done, told = sealed(probe(code), environ, hidden=[str(secret)])
+    assert world.seen() == before, done.stderr
+    assert top in told["copied"]
+    assert "AssertionError" not in done.stderr
+    assert not Path("/new").exists()
+    record_property("counted", "probes in a sealed world that changed nothing outside")
+
+
+def points() -> list[str]:
+    return mount_points(Path("/proc/self/mountinfo").read_text())
+
+
+def test_a_program_reads_back_what_it_wrote_and_its_children_do(sealed: Sealed, tmp_path: Path) -> None:
+    kept = tmp_path / "report.txt"
+    kept.write_text("old\n")
+    code = f"p = {str(kept)!r}; open(p, 'a').write('new\\n'); import subprocess; subprocess.run(['cat', p])"
+    done, _ = sealed([sys.executable, "-c", code])
+    assert done.stdout == "old\nnew\n", done.stderr
+    assert kept.read_text() == "old\n"
+
+
+def test_what_is_open_is_the_real_one_and_what_stands_instead_is_too(sealed: Sealed, tmp_path: Path) -> None:
+    door, shown, stand_in = tmp_path / "door", tmp_path / "shown", tmp_path / "stand-in"
+    for folder in (door, shown, stand_in):
+        folder.mkdir()
+    (shown / "before").write_text("x")
+    code = f"echo 1 > {door}/a; ls {shown}; echo 2 > {shown}/b"
+    done, _ = sealed(["/bin/sh", "-c", code], doors=[str(door)], instead={str(shown): str(stand_in)})
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (door / "a").read_text() == "1\n"
+    assert [path.name for path in shown.iterdir()] == ["before"]
+    assert (stand_in / "b").read_text() == "2\n"
+
+
+def test_the_network_is_a_loopback_that_is_up(sealed: Sealed) -> None:
+    code = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); "
+        "c = socket.create_connection(s.getsockname()); print('met', socket.if_nameindex())"
+    )
+    done, _ = sealed([sys.executable, "-c", code])
+    assert done.stdout == "met [(1, 'lo')]\n", done.stderr
+
+
+@pytest.mark.parametrize(("code", "ends"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), 15)", -signal.SIGTERM)])
+def test_it_ends_as_the_program_ended(sealed: Sealed, code: str, ends: int) -> None:
+    done, _ = sealed([sys.executable, "-c", f"import os, sys; {code}"])
+    assert done.returncode == ends
+
+
+def test_a_program_that_is_not_there_is_told(sealed: Sealed) -> None:
+    done, told = sealed(["no-such-program"])
+    assert (done.returncode, told["start"]) == (127, 2)
+
+
+def test_the_environment_is_the_callers_and_one_variable(sealed: Sealed) -> None:
+    done, _ = sealed(["/usr/bin/env"], {"EMPTY": "", "LINES": "a\nb"})
+    assert f"{launch.GUARDED}={launch.HOW}\n" in done.stdout
+    assert "EMPTY=\n" in done.stdout
+    assert "LINES=a\nb\n" in done.stdout
+
+
+def test_no_descriptor_but_the_standard_ones_is_the_programs(sealed: Sealed) -> None:
+    done, _ = sealed(["/bin/sh", "-c", "ls /proc/self/fd"])
+    assert len(done.stdout.split()) == 4, "three, and that of the folder that is listed"
+
+
+def test_the_user_is_who_he_was(sealed: Sealed) -> None:
+    done, _ = sealed(["id", "-u"])
+    assert done.stdout == f"{os.getuid()}\n"
+
+
+def test_whatever_lives_in_the_world_ends_with_its_starter(tmp_path: Path) -> None:
+    upper, order, answer = tmp_path / "upper", tmp_path / "order.json", tmp_path / "answer.jsonl"
+    upper.mkdir()
+    argv = ["/bin/sh", "-c", "sleep 300 & echo started; sleep 300"]
+    order.write_text(json.dumps({"argv": argv, "cwd": "/", "world": {"upper": str(upper)}, "answer": str(answer)}))
+    with subprocess.Popen(launch.command(order), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "started\n":
+            pytest.skip(f"no sealed world can be made here: {answer.read_text()}")
+        process.kill()
+        assert process.stdout.read() == "", "nobody holds the pipe any more"
+    subprocess.run(["chmod", "-R", "u+rwx", str(upper)], check=False)
+
+
+MOUNTS = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+23 22 0:20 / /proc rw - proc proc rw
+24 22 0:21 / /a\040b rw - ext4 /dev/vdb rw
+24 22 0:21 / /a\040b rw - ext4 /dev/vdb rw
+"""
+
+
+def test_mount_points_are_read_as_the_manual_spells_them() -> None:
+    assert mount_points(MOUNTS) == ["/", "/proc", "/a b"]
+
+
+def test_a_folder_that_holds_a_mount_is_divided(tmp_path: Path) -> None:
+    for name in ("plain", "split/held", "split/beside/deep", "mounted"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "split" / "link").symlink_to("/")
+    points = [str(tmp_path / "split" / "held"), str(tmp_path / "mounted")]
+    copied, _ = layout(points, str(tmp_path))
+    names = [str(Path(path).relative_to(tmp_path)) for path in copied]
+    assert names == ["mounted", "plain", "split/beside", "split/held"]
