@@ -1,16 +1,23 @@
 """Errors that a signal handler of the program's raises while we are at work: an alarm that ends a call, for one.
 
 Where we forgive whatever fails, these are not ours to forgive.
+
+A search for tools forgives thousands of times, so this is quick: most errors come out of the very frame that forgives
+them, and the signals are looked at without `signal`, which makes an enum of every answer.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_SIGNALS: Final = tuple(int(number) for number in signal.valid_signals())
+_handler_of: Final = cast("Callable[[int], Any]", sys.modules["_signal"].getsignal)
+"""What `signal.getsignal` asks, before it makes an enum of the answer."""
 
 
 def pass_on() -> None:
@@ -21,7 +28,10 @@ def pass_on() -> None:
 
 
 def _of_a_handler(error: BaseException) -> bool:
-    trace, handlers = error.__traceback__, set(_handlers())
+    trace = error.__traceback__
+    if trace is None or trace.tb_next is None:  # a handler has a frame of its own, below the one that was interrupted
+        return False
+    handlers = set(_handlers())
     while trace is not None:
         if trace.tb_frame.f_code in handlers:
             return True
@@ -30,8 +40,10 @@ def _of_a_handler(error: BaseException) -> bool:
 
 
 def _handlers() -> Iterator[CodeType]:
-    for number in signal.valid_signals():
-        handler: Any = signal.getsignal(number)
+    for number in _SIGNALS:
+        handler = _handler_of(number)
+        if not callable(handler):  # it is the default, or ignored
+            continue
         while isinstance(handler, partial):
             handler = cast("partial[Any]", handler).func
         kind = cast("Any", type(handler))
