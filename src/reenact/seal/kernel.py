@@ -50,11 +50,18 @@ _SECCOMP_MODE_FILTER: Final = 2
 _CAPABILITY_VERSION: Final = 0x20080522
 _LAST_CAPABILITY: Final = 63
 
-_ARCHITECTURES: Final = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
-"""The number of an architecture for audit(7), and that of socket(2) on it."""
+_ARCHITECTURES: Final = {
+    "x86_64": (0xC000003E, 41, (248, 249, 250, 425)),
+    "aarch64": (0xC00000B7, 198, (217, 218, 219, 425)),
+}
+"""The number of an architecture for audit(7), that of socket(2) on it, and those of add_key(2), request_key(2),
+keyctl(2) and io_uring_setup(2): keyrings are held apart by no namespace, and no filter sees what io_uring does."""
+_X32: Final = 0x40000000
+"""The bit of the numbers of another ABI of x86_64, under which every call has a second number."""
 _FAMILIES: Final = (1, 2, 10, 16, 17)
 """What a network namespace holds apart: UNIX, INET, INET6, NETLINK, PACKET. Others, as VSOCK, reach past it."""
 _AF_UNIX: Final = 1
+_JOIN_SESSION_KEYRING: Final = 1
 _SOCK_DGRAM: Final = 2
 
 
@@ -127,24 +134,36 @@ def keep_capabilities(kept: frozenset[int]) -> None:
     _checked(_prctl(_PR_SET_NO_NEW_PRIVS, 1), "prctl")
 
 
-def refuse_other_sockets() -> None:
-    """Refuse sockets of families that no network namespace holds apart (seccomp(2), a filter of twelve steps)."""
+def leave_keyring() -> None:
+    """Leave the session keyring, which a process inherits, for an empty one (keyctl(2)). A kernel may have none."""
+    number = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)
+    if number is not None:
+        _libc().syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None)
+
+
+def refuse_what_is_not_apart() -> None:
+    """Refuse what no namespace holds apart: other families of sockets, keyrings, io_uring (seccomp(2))."""
     machine = os.uname().machine
     if machine not in _ARCHITECTURES:
         raise OSError(38, os.strerror(38), f"seccomp on {machine}")
-    architecture, number = _ARCHITECTURES[machine]
-    load, equal, answer = 0x20, 0x15, 0x06
-    allow, refuse = 0x7FFF0000, 0x00050000 | 97  # EAFNOSUPPORT
+    architecture, socket, others = _ARCHITECTURES[machine]
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    allow, error = 0x7FFF0000, 0x00050000
+    absent, unsupported = error | 38, error | 97  # ENOSYS, EAFNOSUPPORT
     count = len(_FAMILIES)
     steps = [
         (load, 0, 0, 4),  # the architecture
         (equal, 1, 0, architecture),
-        (answer, 0, 0, 0x00050000 | 38),  # ENOSYS: another one's numbers mean other calls
+        (answer, 0, 0, absent),  # another one's numbers mean other calls
         (load, 0, 0, 0),  # the number of the call
-        (equal, 0, count + 2, number),
+        (at_least, len(others) + 2, 0, _X32),
+        *((equal, len(others) + 1 - place, 0, number) for place, number in enumerate(others)),
+        (equal, 2, 0, socket),
+        (answer, 0, 0, allow),
+        (answer, 0, 0, absent),
         (load, 0, 0, 16),  # its first argument
         *((equal, count - place, 0, family) for place, family in enumerate(_FAMILIES)),
-        (answer, 0, 0, refuse),
+        (answer, 0, 0, unsupported),
         (answer, 0, 0, allow),
     ]
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))

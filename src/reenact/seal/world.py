@@ -230,7 +230,8 @@ def _be_first(program: Callable[[], NoReturn], told: int) -> None:
     try:
         _mount_proc()
         kernel.keep_capabilities(_OF_ROOT if os.geteuid() == 0 else frozenset())
-        kernel.refuse_other_sockets()
+        kernel.leave_keyring()
+        kernel.refuse_what_is_not_apart()
         kernel.allow_tracing(allow=False)
     except OSError as error:
         os.write(told, f"{error.filename}: {error.strerror}".encode())
