@@ -24,7 +24,13 @@ _MADE: Final = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
 _OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
 _INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
 _PYTHON_S: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")})
-_PASSING_ON: Final = ("boundary/audit.py", "boundary/lanes.py", "record/undeclared.py", "replay/guard.py")
+_PASSING_ON: Final = (
+    "boundary/audit.py",
+    "boundary/lanes.py",
+    "integrations/native_clients.py",
+    "record/undeclared.py",
+    "replay/guard.py",
+)
 _HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in _PASSING_ON)})
 """Where an audit hook of ours looks on, or the agent's work runs on a thread of its own: no writing of ours."""
 

@@ -1,6 +1,7 @@
 """What an audit event (PEP 578) does to the world outside the process, told from its name and arguments alone.
 
-Python raises these events for its own sockets, files and processes; what C extensions do past Python raises none. What
+Python raises these events for its own sockets, files and processes; what C extensions do past Python raises none, but
+for those known clients that an integration of ours cuts (`integrations.native_clients`), which raises one of ours. What
 every program does anyway and changes nothing is no touch: devices, `/proc`, open file descriptors, nameless temporary
 files, bytecode caches, the code and data of libraries, databases in memory.
 """
@@ -53,6 +54,8 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
 """What `platform` and `ctypes.util` ask."""
 _IMPORTS: Final = "<frozen importlib."
+NATIVE: Final = "reenact.native"
+"""The audit event of a client in native code: its library, what it reaches, and whether that is a file."""
 
 
 def described(event: str, args: tuple[Any, ...]) -> Touch | None:
@@ -209,6 +212,14 @@ def _database(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="database", what=f"open database {path}", path=name)
 
 
+def _native(args: tuple[Any, ...]) -> Touch:
+    library, target, is_file = args
+    if is_file:
+        return Touch(kind="database", what=f"open database {target}", path=target)
+    reached = f" to {target}" if target else ""
+    return Touch(kind="network", what=f"connect{reached} by {library}")
+
+
 _Reader: TypeAlias = Callable[[tuple[Any, ...]], Touch | None]
 _KINDS: Final[dict[str, Kind]] = {}
 _EVENTS: Final[dict[str, _Reader]] = {}
@@ -229,6 +240,7 @@ _declare(
         "socket.gethostbyname": _looked_up,
         "socket.gethostbyaddr": _looked_up,
         "socket.getnameinfo": _looked_up_address,
+        NATIVE: _native,
     },
 )
 _declare(

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, cast
 
-from reenact.boundary import audit, lanes, side_effects, telemetry
+from reenact.boundary import audit, lanes, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
@@ -99,7 +99,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     if touch.kind in side_effects.WRITES:
         if _state["writes"] is Writes.REFUSE:
             refuse(ledger, touch.what, event, _OR_ALLOW)
-    elif not (touch.kind == "network" and _is_open(args)):
+    elif not (touch.kind == "network" and _is_open(event, args)):
         if touch.kind == "network" and telemetry.is_sending():
             raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
         refuse(ledger, touch.what, event)
@@ -112,11 +112,19 @@ def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE) -> None:
     raise SideEffectRefused(f"{what} at {place} was refused in the replay; {hint}")
 
 
-def _is_open(args: tuple[Any, ...]) -> bool:
+def _host_of(target: str) -> str:
+    """Give the host of `host`, `host:port` or gRPC's `dns:///host:port`."""
+    host, sign, port = target.rpartition("/")[2].rpartition(":")
+    return host if sign and port.isdigit() else target
+
+
+def _is_open(event: str, args: tuple[Any, ...]) -> bool:
     """Tell whether a network event is about a host that may be talked to: looked up by name, or connected to."""
     is_open: Callable[[str], bool] | None = _state["open to"]
     if is_open is None:
         return False
+    if event == touches.NATIVE:
+        return is_open(_host_of(str(args[1])))
     target = args[0] if isinstance(args[0], str | bytes) else args[-1]
     host = cast("tuple[Any, ...]", target)[0] if isinstance(target, tuple) else target
     return isinstance(host, str | bytes) and is_open(os.fsdecode(host))

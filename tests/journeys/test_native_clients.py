@@ -1,0 +1,127 @@
+"""Clients in native code, which no audit event of Python's shows: a recording names them, a replay refuses them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from desk import Desk
+
+CLIENTS = {
+    "psycopg": "import psycopg; psycopg.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
+    "psycopg's class": "import psycopg; psycopg.Connection.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
+    "psycopg, asynchronous": (
+        "import asyncio, psycopg\n"
+        "asyncio.run(psycopg.AsyncConnection.connect(f'host=127.0.0.1 port={port} connect_timeout=2'))"
+    ),
+    "psycopg2": "import psycopg2; psycopg2.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
+    "grpc": "import grpc; grpc.insecure_channel(f'127.0.0.1:{port}').unary_unary('/a/b')(b'', timeout=2)",
+    "grpc, streamed": (
+        "import grpc; next(grpc.insecure_channel(f'127.0.0.1:{port}').unary_stream('/a/b')(b'', timeout=2))"
+    ),
+    "grpc, asynchronous": (
+        "import asyncio, grpc.aio\n"
+        "async def main():\n"
+        "    async with grpc.aio.insecure_channel(f'127.0.0.1:{port}') as channel:\n"
+        "        await channel.unary_unary('/a/b')(b'', timeout=2)\n"
+        "asyncio.run(main())"
+    ),
+    "pycurl": "import pycurl; c = pycurl.Curl(); c.setopt(c.URL, f'http://127.0.0.1:{port}/'); c.perform()",
+    "curl_cffi": "from curl_cffi import requests; requests.get(f'http://127.0.0.1:{port}/')",
+    "uvloop": "import asyncio, uvloop; uvloop.run(asyncio.wait_for(asyncio.open_connection('127.0.0.1', port), 2))",
+    "zmq": (
+        "import time, zmq\n"
+        "s = zmq.Context().socket(zmq.PUSH); s.connect(f'tcp://127.0.0.1:{port}'); time.sleep(0.2); s.close(0)"
+    ),
+}
+
+PROGRAM = """
+import sys
+import reenact
+
+@reenact.tool
+def look_up(item):
+    return item
+
+look_up("tea")
+for code, port in zip(CLIENTS, map(int, sys.argv[1:])):
+    try:
+        exec(code, {"port": port})
+    except BaseException:  # a refusal, too
+        pass
+"""
+
+
+@contextmanager
+def listener(heard: list[int]) -> Iterator[int]:
+    """Listen on a port, and hang up on whoever connects."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    server.accept()[0].close()
+                    heard.append(port)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield port
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_native_clients_are_named_in_the_verdict_and_refused_in_a_replay(desk: Desk) -> None:
+    heard = list[int]()
+    program = desk.write("agent.py", PROGRAM.replace("CLIENTS", repr([*CLIENTS.values()])))
+    with ExitStack() as stack:
+        ports = [stack.enter_context(listener(heard)) for _ in CLIENTS]
+        done = desk.reenact("run", "-q", "--", "python", program, *map(str, ports))
+        assert done.returncode == 0, done.stderr
+        assert {*heard} == {*ports}, "each client reached its server"
+        verdict = json.loads(desk.reenact("show", "last", "--json").stdout)["run"]["verdict"]
+        assert verdict["grade"] == "partial"
+        said = " ".join(reason["lost"] for reason in verdict["reasons"])
+        libraries = {name.split("'")[0].split(",")[0] for name in CLIENTS}
+        assert [name for name in libraries if f"by {name} at " not in said] == []
+        heard.clear()
+        watched = desk.reenact("replay", "last", "--json", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+        refused = " ".join(each["what"] for each in json.loads(watched.stdout)["refused"])
+        assert watched.returncode == 1
+        assert [name for name in libraries if f"by {name}" not in refused] == []
+        assert not heard, "the kernel kept nobody out, and nobody was reached"
+
+
+def test_a_database_in_memory_is_no_effect_and_one_in_a_file_is(desk: Desk) -> None:
+    code = (
+        "import duckdb, reenact, sys\n"
+        "look_up = reenact.tool(lambda item: item)\n"
+        "look_up('tea')\n"
+        "print(duckdb.connect(*sys.argv[1:]).execute('select 42').fetchall())\n"
+    )
+    program = desk.write("agent.py", code)
+    for words, grade in (((), "exact"), ((":memory:",), "exact")):
+        assert desk.reenact("run", "-q", "--", "python", program, *words).stdout == "[(42,)]\n"
+        assert json.loads(desk.reenact("show", "last", "--json").stdout)["run"]["verdict"]["grade"] == grade
+        assert desk.reenact("replay", "last").returncode == 0
+    desk.reenact("run", "-q", "--", "python", program, "kept.duckdb")
+    watched = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+    assert "open database kept.duckdb" in watched.stderr
+
+
+def test_what_a_declared_tool_reaches_is_the_tools(desk: Desk) -> None:
+    code = CLIENTS["psycopg2"].replace("\n", "; ")
+    program = desk.write(
+        "agent.py",
+        "import reenact, sys\nport = int(sys.argv[1])\n@reenact.tool\ndef query(sql):\n"
+        f"    try:\n        {code}\n    except Exception as error:\n        return type(error).__name__\n"
+        "print(query('select 1'))\n",
+    )
+    heard = list[int]()
+    with listener(heard) as port:
+        said = desk.reenact("run", "-q", "--", "python", program, str(port)).stdout
+        assert json.loads(desk.reenact("show", "last", "--json").stdout)["run"]["verdict"]["grade"] == "exact"
+        heard.clear()
+        again = desk.reenact("replay", "last")
+        assert (again.returncode, again.stdout, heard) == (0, said, [])
