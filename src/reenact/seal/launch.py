@@ -66,12 +66,15 @@ def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
 
     `program` is called with the descriptor of the answer, which no user code may have.
     """
-    from reenact.seal import kernel, world  # whoever only gives the order needs neither
+    from reenact.seal import kernel, world  # whoever only gives the order needs none of them
+    from reenact.seal.streams import Streams
 
     answer = os.open(order["answer"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         kernel.end_with_parent(signal.SIGKILL)
+        streams = Streams(order["world"].get("doors", ()))
         copied = world.enter(**order["world"])
+        streams.enter()
         kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
     except OSError as error:
         _tell(answer, refused=f"{error.filename}: {error.strerror}")
@@ -91,6 +94,7 @@ def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
     except OSError as error:
         _tell(answer, refused=str(error))
         os._exit(0)
+    streams.end()
     world.end_as(status)
 
 

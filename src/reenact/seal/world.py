@@ -38,7 +38,9 @@ _READ_ONLY: Final = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/a
 _COVERED: Final = ("/proc/sysrq-trigger", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats")
 _EMPTY: Final = ("/run", "/var/run")
 _FOLLOWED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Signals that are sent on to the program. What a terminal sends, it sends to the program as well."""
+"""Signals that are sent on to the program."""
+_OF_A_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
+"""Signals that are sent on to the program's whole group: it is in no session of the terminal's."""
 
 
 class _Places:
@@ -216,17 +218,23 @@ def live(program: Callable[[], NoReturn]) -> int:
     return int(said)
 
 
-def _follow(child: int) -> None:
-    for number in (signal.SIGINT, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
-    for number in _FOLLOWED:
-        signal.signal(number, lambda got, _: os.kill(child, got))
+def _follow(child: int, *, leads: bool = False) -> None:
+    """Send signals on to a child; to its group what a terminal sends, where it `leads` one."""
+    for number in (*_FOLLOWED, *_OF_A_TERMINAL):
+        send = os.killpg if leads and number in _OF_A_TERMINAL else os.kill
+        signal.signal(number, lambda got, _, send=send: _sent(send, child, got))
+
+
+def _sent(send: Callable[[int, int], None], child: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        send(child, number)
 
 
 def _be_first(program: Callable[[], NoReturn], told: int) -> None:
     """Be process 1: make `/proc`, start the program, take in orphans, and tell how the program ended."""
     kernel.end_with_parent(signal.SIGKILL)
-    handlers = {number: signal.getsignal(number) for number in (*_FOLLOWED, signal.SIGINT, signal.SIGQUIT)}
+    os.setsid()  # a process namespace holds no group apart: a signal to 0 would reach all of the one we came from
+    handlers = {number: signal.getsignal(number) for number in (*_FOLLOWED, *_OF_A_TERMINAL)}
     try:
         _mount_proc()
         kernel.keep_capabilities(_OF_ROOT if os.geteuid() == 0 else frozenset())
@@ -239,6 +247,7 @@ def _be_first(program: Callable[[], NoReturn], told: int) -> None:
     child = os.fork()
     if child == 0:
         os.close(told)
+        os.setpgid(0, 0)
         kernel.allow_tracing(allow=True)
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -246,7 +255,7 @@ def _be_first(program: Callable[[], NoReturn], told: int) -> None:
             program()
         finally:
             os._exit(127)
-    _follow(child)
+    _follow(child, leads=True)
     os.chdir("/")
     while True:
         gone, status = os.wait()

@@ -1,0 +1,130 @@
+"""The three standard streams of a sealed program: none of them is a way to a file outside.
+
+A descriptor holds the mount that it was opened on. One of a plain file could be opened again for writing by
+`/proc/self/fd`, truncated or have its mode changed, whatever the new world's mounts are. So a plain file that is read
+is opened again in the world, where it is a copy, or copied into memory. A plain file that is written stays outside: the
+program gets a pipe, and a process of ours carries what comes out of it into the file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Final
+
+_PIECE: Final = 1 << 16
+_MOST_IN_MEMORY: Final = 1 << 30
+_UNHEARD: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM)
+
+
+class Streams:
+    """The streams of this process, until its program has ended. Raises `OSError`."""
+
+    def __init__(self, ours: Sequence[str] = ()) -> None:
+        """Put pipes in front of the plain files that are written; those in the folders `ours` may stay."""
+        self._carriers: list[int] = []
+        self._ours = tuple(f"{each}/" for each in ours)
+        shared: dict[tuple[int, int], int] = {}
+        for number in (1, 2):
+            seen = _seen(number)
+            if seen is None or not stat.S_ISREG(seen.st_mode) or self._is_harmless(number, seen):
+                continue
+            file = (seen.st_dev, seen.st_ino)
+            if file in shared:  # one pipe for both keeps their order
+                os.dup2(shared[file], number)
+            else:
+                self._carry(number)
+                shared[file] = number
+
+    def _is_harmless(self, number: int, seen: os.stat_result) -> bool:
+        """Tell whether nobody else knows the file: it has no name, or lies in a folder of ours."""
+        return seen.st_nlink == 0 or _path(number).startswith(self._ours)
+
+    def _carry(self, number: int) -> None:
+        reading, writing = os.pipe()
+        carrier = os.fork()
+        if carrier == 0:
+            code = 1
+            with suppress(BaseException):
+                for each in _UNHEARD:  # what a terminal sends ends the program, and this one after it
+                    signal.signal(each, signal.SIG_IGN)
+                os.close(writing)
+                if reading != 0:
+                    os.dup2(reading, 0)
+                for other in {1, 2} - {number}:
+                    os.close(other)
+                os.closerange(3, 1 << 30)
+                _carry_over(number)
+                code = 0
+            os._exit(code)
+        os.close(reading)
+        os.dup2(writing, number)
+        os.close(writing)
+        self._carriers.append(carrier)
+
+    def enter(self) -> None:
+        """Open the file that is read again, or its content, in the world that this process has entered."""
+        seen = _seen(0)
+        if seen is not None and stat.S_ISREG(seen.st_mode) and not self._is_harmless(0, seen):
+            place = os.lseek(0, 0, os.SEEK_CUR)
+            again = _by_name(0, seen) or _in_memory(0, seen)
+            os.lseek(again, place, os.SEEK_SET)
+            os.dup2(again, 0)
+            os.close(again)
+
+    def end(self) -> None:
+        """Wait until all that the program said is where it belongs; every process of the world has ended."""
+        if self._carriers:
+            for number in (1, 2):
+                with suppress(OSError):
+                    os.close(number)
+        for carrier in self._carriers:
+            os.waitpid(carrier, 0)
+
+
+def _seen(number: int) -> os.stat_result | None:
+    try:
+        return os.fstat(number)
+    except OSError:  # it is closed
+        return None
+
+
+def _path(number: int) -> str:
+    return os.readlink(f"/proc/self/fd/{number}")
+
+
+def _carry_over(number: int) -> None:
+    while piece := os.read(0, _PIECE):
+        while piece:
+            piece = piece[os.write(number, piece) :]
+
+
+def _by_name(number: int, seen: os.stat_result) -> int | None:
+    """Open the file by its name in this world; None where another one stands there, or none."""
+    try:
+        again = os.open(_path(number), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    found = os.fstat(again)
+    what = [(each.st_mode, each.st_size, each.st_mtime_ns) for each in (seen, found)]
+    if what[0] == what[1] and (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino):
+        os.set_blocking(again, True)
+        return again
+    os.close(again)
+    return None
+
+
+def _in_memory(number: int, seen: os.stat_result) -> int:
+    if seen.st_size > _MOST_IN_MEMORY:
+        raise OSError(27, os.strerror(27), f"standard stream {number}")
+    copy = os.memfd_create("stream", os.MFD_CLOEXEC)
+    at = 0
+    while piece := os.pread(number, _PIECE, at):
+        at += os.write(copy, piece)
+    return copy

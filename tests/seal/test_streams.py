@@ -1,0 +1,122 @@
+"""The standard streams of a sealed program, and its group of processes: no way to what is outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reenact.seal import launch
+
+
+def order(tmp_path: Path, code: str) -> list[str]:
+    (tmp_path / "upper").mkdir()
+    told, answer = tmp_path / "order.json", tmp_path / "answer.jsonl"
+    argv = [sys.executable, "-I", "-c", code]
+    world = {"upper": str(tmp_path / "upper")}
+    told.write_text(json.dumps({"argv": argv, "cwd": "/", "world": world, "answer": str(answer)}))
+    return launch.command(told)
+
+
+def check_sealed(tmp_path: Path) -> None:
+    if "refused" in (said := (tmp_path / "answer.jsonl").read_text()):
+        pytest.skip(f"no sealed world can be made here: {said}")
+
+
+WRITES = """
+import os, sys
+print(sys.stdin.read(4), flush=True)
+def tried(act):
+    try:
+        act()
+    except OSError:
+        pass
+for number in map(int, NUMBERS):
+    for flags in (os.O_RDWR, os.O_WRONLY | os.O_TRUNC):
+        tried(lambda: os.write(os.open(f"/proc/self/fd/{number}", flags), b"SPOILT"))
+    tried(lambda: os.fchmod(number, 0o777))
+    tried(lambda: os.ftruncate(number, 0))
+    tried(lambda: os.utime(number, (1, 1)))
+    tried(lambda: os.pwrite(number, b"SPOILT", 0))
+print("end", flush=True)
+print(sys.stdin.read())
+"""
+
+
+def test_a_file_that_is_read_is_a_copy_and_one_that_is_written_is_behind_a_pipe(tmp_path: Path) -> None:
+    read, written = tmp_path / "in.txt", tmp_path / "out.txt"
+    read.write_text("data and more")
+    read.chmod(0o640)
+    written.write_text("before\n")
+    seen = read.stat()
+    with read.open("r+") as stdin, written.open("a") as out:
+        subprocess.run(
+            order(tmp_path, WRITES.replace("NUMBERS", "'0'")), stdin=stdin, stdout=out, stderr=out, check=True
+        )
+    check_sealed(tmp_path)
+    after = read.stat()
+    assert read.read_text() == "data and more"
+    assert (after.st_mode, after.st_mtime_ns, after.st_ino) == (seen.st_mode, seen.st_mtime_ns, seen.st_ino)
+    assert written.read_text().startswith("before\ndata\nend\n")
+
+
+def test_what_was_written_before_is_out_of_reach(tmp_path: Path) -> None:
+    written = tmp_path / "out.txt"
+    written.write_text("before\n")
+    seen = written.stat()
+    with written.open("a") as out:
+        subprocess.run(
+            order(tmp_path, WRITES.replace("NUMBERS", "'12'")), input="data", text=True, stdout=out, check=True
+        )
+    check_sealed(tmp_path)
+    after = written.stat()
+    assert written.read_text().startswith("before\ndata\n")
+    assert (after.st_mode, after.st_ino) == (seen.st_mode, seen.st_ino)
+    assert after.st_mtime != 1
+
+
+def test_both_streams_in_one_file_keep_their_order(tmp_path: Path) -> None:
+    code = "import os\nfor n in range(200):\n    os.write(1 + n % 2, b'%d\\n' % n)"
+    written = tmp_path / "out.txt"
+    with written.open("w") as out:
+        done = subprocess.run(order(tmp_path, code), stdout=out, stderr=out, check=False)
+    check_sealed(tmp_path)
+    assert done.returncode == 0
+    assert written.read_text() == "".join(f"{n}\n" for n in range(200))
+
+
+def test_a_signal_to_the_programs_own_group_reaches_nobody_outside(tmp_path: Path) -> None:
+    code = (
+        "import os, signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('heard', flush=True))\n"
+        "os.kill(0, signal.SIGUSR1); os.killpg(os.getpgrp(), signal.SIGUSR1); os.setpriority(os.PRIO_PGRP, 0, 5)"
+    )
+    with subprocess.Popen(["sleep", "60"], process_group=0) as victim:
+        try:
+            done = subprocess.run(
+                order(tmp_path, code), capture_output=True, text=True, process_group=victim.pid, check=False
+            )
+            check_sealed(tmp_path)
+            assert (done.returncode, done.stdout) == (0, "heard\nheard\n"), done.stderr
+            assert victim.poll() is None
+            assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+        finally:
+            victim.kill()
+
+
+def test_an_interrupt_reaches_the_program(tmp_path: Path) -> None:
+    code = (
+        "import time\nprint('ready', flush=True)\n"
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)"
+    )
+    with subprocess.Popen(order(tmp_path, code), stdout=subprocess.PIPE, text=True, process_group=0) as process:
+        assert process.stdout is not None
+        if process.stdout.readline() != "ready\n":
+            check_sealed(tmp_path)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+    assert process.returncode == 0
