@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final, cast
 
+from reenact.boundary import touches
+
 _DEEPEST: Final = 50
 """So many generations of processes are looked at."""
 _PYTHON: Final = re.compile(r"python[0-9.]*")
@@ -31,6 +33,8 @@ def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
             return _joins(args[0], args[1], args[2], mark)
         case "os.kill":
             return _is_child(args[0])
+        case touches.PROCESS:
+            return args[1] > 0 and _is_child(args[1])
         case "os.killpg":
             return args[0] == os.getpgrp() or _is_child(args[0])
         case _:

@@ -1,7 +1,8 @@
 """What an audit event (PEP 578) does to the world outside the process, told from its name and arguments alone.
 
 Python raises these events for its own sockets, files and processes; what C extensions do past Python raises none, but
-for those known clients that an integration of ours cuts (`integrations.native_clients`), which raises one of ours. What
+for those known clients that an integration of ours cuts (`integrations.native_clients`), which raises one of ours; so
+does one for what Python does to other processes without an event (`integrations.process_controls`). What
 every program does anyway and changes nothing is no touch: devices, `/proc`, open file descriptors, nameless temporary
 files, bytecode caches, the code and data of libraries, databases in memory.
 """
@@ -38,6 +39,7 @@ _CODE: Final = tuple(
 )
 """Folders of Python, of what is installed and of ourselves."""
 _DEVICES: Final = ("/dev/", "/proc/", "/sys/")
+_OWN_PROCESS: Final = ("/proc/self/", "/proc/thread-self/")
 _SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - told apart, not written to
 _FURNITURE: Final = (
     "/usr/share/",
@@ -54,6 +56,8 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
 """What `platform` and `ctypes.util` ask."""
 _IMPORTS: Final = "<frozen importlib."
+PROCESS: Final = "reenact.process"
+"""The audit event of an act on another process: the act in a few words, and the process."""
 NATIVE: Final = "reenact.native"
 """The audit event of a client in native code: its library, what it reaches, and whether that is a file."""
 
@@ -87,7 +91,19 @@ def _is_bytecode(path: str) -> bool:
 
 
 def _is_device(path: str) -> bool:
-    return path.startswith(_DEVICES) and not path.startswith(_SHARED_MEMORY)
+    """Tell whether a path that is written to is a device, or belongs to this process."""
+    return (path.startswith("/dev/") and not path.startswith(_SHARED_MEMORY)) or _is_own_process(path)
+
+
+def _is_own_process(path: str) -> bool:
+    return path.startswith((*_OWN_PROCESS, f"/proc/{os.getpid()}/"))
+
+
+def _written(what: str, path: str) -> Touch | None:
+    """Give the touch of a path that is changed; what lies in /proc and /sys is no file, but another's setting."""
+    if _is_device(path) or _is_bytecode(path):
+        return None
+    return Touch(kind="child" if path.startswith(("/proc/", "/sys/")) else "write", what=what, path=path)
 
 
 def opens_to_read(args: tuple[Any, ...]) -> bool:
@@ -97,11 +113,11 @@ def opens_to_read(args: tuple[Any, ...]) -> bool:
 
 def _opened(args: tuple[Any, ...]) -> Touch | None:
     path = _path(args[0])
-    if path is None or _is_device(path):
+    if path is None:
         return None
     if not opens_to_read(args):
         nameless = Path(path).is_dir()  # opened for writing it can only be O_TMPFILE, a file without a name
-        return None if nameless or _is_bytecode(path) else Touch(kind="write", what=f"write {path}", path=path)
+        return None if nameless else _written(f"write {path}", path)
     return _read(f"read {path}", path)
 
 
@@ -129,9 +145,7 @@ def _listed(args: tuple[Any, ...]) -> Touch | None:
 def _changed(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
     def read(args: tuple[Any, ...]) -> Touch | None:
         path = _path(args[0])
-        if path is None or _is_device(path) or _is_bytecode(path):
-            return None
-        return Touch(kind="write", what=f"{verb} {path}", path=path)
+        return None if path is None else _written(f"{verb} {path}", path)
 
     return read
 
@@ -201,6 +215,10 @@ def _killed(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="child", what=f"signal {signal} to process {process}")
 
 
+def _controlled(args: tuple[Any, ...]) -> Touch:
+    return Touch(kind="child", what=args[0])
+
+
 def _database(args: tuple[Any, ...]) -> Touch | None:
     path = _path(args[0]) or ""
     plain = path.removeprefix("file:")
@@ -256,6 +274,7 @@ _declare(
         "os.forkpty": _forked,
         "os.kill": _killed,
         "os.killpg": _killed,
+        PROCESS: _controlled,
     },
 )
 _declare(

@@ -1,0 +1,95 @@
+"""What the standard library does to other processes without an audit event: priority, scheduling, limits, signals.
+
+Each function says so by an audit event of ours, where it is about a process that is not this one. Whoever listens to
+Python's own events hears it as one of them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+from reenact.boundary.touches import PROCESS
+from reenact.contracts.integration import Integration, PatchSet
+
+_BY_PROCESS: Final = {
+    "os": (
+        ("sched_setaffinity", "set the affinity of"),
+        ("sched_setscheduler", "set the scheduling of"),
+        ("sched_setparam", "set the scheduling of"),
+        ("setpgid", "set the group of"),
+    ),
+    "resource": (("prlimit", "set the limits of"),),
+}
+"""Module to functions whose first argument is a process (0 is the one that calls), and what they do to it."""
+_PROCESS, _GROUP, _USER = getattr(os, "PRIO_PROCESS", 0), getattr(os, "PRIO_PGRP", 1), getattr(os, "PRIO_USER", 2)
+_READS_LIMITS: Final = 2
+
+
+def _by_process(what: str) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        @wraps(original)
+        def control(process: int, *args: Any, **kwargs: Any) -> Any:
+            only_reads = original.__name__ == "prlimit" and 1 + len(args) + len(kwargs) <= _READS_LIMITS
+            if process not in {0, os.getpid()} and not only_reads:
+                sys.audit(PROCESS, f"{what} process {process}", process)
+            return original(process, *args, **kwargs)
+
+        return control
+
+    return make
+
+
+def _priority(original: Any) -> Any:
+    @wraps(original)
+    def setpriority(which: int, who: int, priority: int) -> Any:
+        own = {_PROCESS: os.getpid(), _GROUP: None, _USER: None}.get(which)
+        if which != _PROCESS or who not in {0, own}:
+            whom = {_PROCESS: "process", _GROUP: "process group", _USER: "user"}.get(which, "process")
+            sys.audit(PROCESS, f"set the priority of {whom} {who}", who if which == _PROCESS else 0)
+        return original(which, who, priority)
+
+    return setpriority
+
+
+def _signal(original: Any) -> Any:
+    @wraps(original)
+    def pidfd_send_signal(pidfd: int, signalnum: int, *args: Any) -> Any:
+        if signalnum and (process := _of_handle(pidfd)) != os.getpid():
+            sys.audit(PROCESS, f"signal {int(signalnum)} to process {process}", process)
+        return original(pidfd, signalnum, *args)
+
+    return pidfd_send_signal
+
+
+def _of_handle(pidfd: int) -> int:
+    """Read which process a descriptor stands for (pidfd_open(2)); -1 where that cannot be told."""
+    try:
+        lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return -1
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
+
+
+def _install(patches: PatchSet) -> None:
+    def cut(module: Any) -> None:
+        for name, what in _BY_PROCESS.get(module.__name__, ()):
+            if hasattr(module, name):
+                patches.replace(module, name, _by_process(what))
+
+    def cut_signals(module: Any) -> None:
+        if hasattr(module, "pidfd_send_signal"):
+            patches.replace(module, "pidfd_send_signal", _signal)
+
+    cut(os)
+    if hasattr(os, "setpriority"):
+        patches.replace(os, "setpriority", _priority)
+    patches.when_imported("resource", cut)
+    patches.when_imported("signal", cut_signals)
+
+
+INTEGRATION = Integration(name="process_controls", libraries=("os", "resource", "signal"), install=_install)
