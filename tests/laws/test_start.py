@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 166),
+        ("nothing", "child", 167),
         ("nothing", "parent", 132),
-        ("recorded", "child", 167),
+        ("recorded", "child", 168),
         ("recorded", "parent", 138),
-        ("replayed", "child", 208),
+        ("replayed", "child", 210),
         ("replayed", "parent", 171),
     ],
 )
