@@ -177,7 +177,7 @@ def test_an_open_file_that_a_tool_can_reach_counts_as_used(held: Held, tmp_path:
     assert listed(node, HELD) == [f"_io.TextIOWrapper {__name__}:FILE"]
 
 
-def test_a_replay_runs_it_again_and_says_so(held: Held) -> None:
+def test_a_replay_that_is_not_sealed_answers_it_and_puts_its_state_back(held: Held) -> None:
     def work() -> tuple[int, dict[str, int]]:
         CART.clear()
         offer("add_item")
@@ -187,7 +187,7 @@ def test_a_replay_runs_it_again_and_says_so(held: Held) -> None:
     again = held.replay(did, work)
     assert again.value == did.value == (5, {"tea": 2, "milk": 1})
     assert again.result is not None
-    assert (again.result.result, again.result.answered, again.result.ran_again) == ("same", {}, {"tool": 2})
+    assert (again.result.result, again.result.answered, again.result.ran_again) == ("same", {"tool": 2}, {})
 
 
 def test_a_replay_that_runs_live_tools_runs_them_live(held: Held) -> None:

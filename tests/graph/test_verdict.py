@@ -10,7 +10,7 @@ import pytest
 from made import Made, user
 from reenact.graph.verdict import judge
 from reenact.values.call import CallKind, Chunk, FunctionCall, Streamed, StreamEnd
-from reenact.values.found import CHANGED, FOUND, STATE, TOUCHED
+from reenact.values.found import CHANGED, FOUND, REACHES, STATE, TOUCHED
 from reenact.values.run import Grade, Reason
 
 
@@ -24,7 +24,7 @@ def reasons(made: Made) -> list[Reason]:
 
 def lists(**said: list[str]) -> dict[str, Any]:
     names = {"touched": TOUCHED, "changed": CHANGED, "state": STATE}
-    return {FOUND: True, **{names[name]: json.dumps(each) for name, each in said.items()}}
+    return {FOUND: True, REACHES: "[]", **{names[name]: json.dumps(each) for name, each in said.items()}}
 
 
 def test_a_tool_that_touched_something_and_changed_nothing_loses_nothing() -> None:

@@ -8,13 +8,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 import pytest
 
+from asking import every_tool_once, listed, noted, recorded, tools
 from desk import EXAMPLES, ROOT, Desk
 from reenact.demo.provider import StandIn
-from reenact.demo.script import Question, Reply, Says, ToolUse
 
 PROGRAM = Path(__file__).with_name("found_tools_program.py")
 KINDS = {
@@ -40,38 +39,10 @@ KINDS = {
 Count = Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
 
 
-def every_tool_once(question: Question, chance: Random) -> Reply:
-    """Ask for each tool that the request offers, one after the other."""
-    offered = [str(tool["function"]["name"]) for tool in question.body["tools"]]  # type: ignore[index, union-attr]
-    done = len(question.results)
-    if done == len(offered):
-        return Says(text="that was all of them")
-    return Says(tools=(ToolUse(name=offered[done], arguments={"n": chance.randint(1, 99)}),))
-
-
 @pytest.fixture
 def asking() -> Iterator[StandIn]:
     with StandIn(scripts={"all-tools": every_tool_once}, max_delay_ms=1) as provider:
         yield provider
-
-
-def recorded(desk: Desk, provider: StandIn, program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    desk.environ.update(provider.environment)
-    done = desk.reenact("run", "--", "python", program, *words)
-    desk.environ.clear()
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-def tools(desk: Desk, run: str = "last") -> list[dict[str, object]]:
-    calls = json.loads(desk.reenact("show", run, "--json").stdout)["calls"]
-    return [call for call in calls if call["kind"] == "tool"]
-
-
-def listed(call: dict[str, object], what: str) -> list[str]:
-    attributes = call["attributes"]
-    assert isinstance(attributes, dict)
-    return json.loads(attributes.get(f"reenact.tool.{what}", "[]"))
 
 
 @dataclass
@@ -152,10 +123,6 @@ def test_the_support_table_is_what_the_documentation_says(
     with capsys.disabled():
         print("", *rows, sep="\n")
     assert "\n".join(rows) in (ROOT / "docs" / "tools.md").read_text()
-
-
-def noted(calls: list[dict[str, object]], name: str) -> list[object]:
-    return [each for call in calls if (each := call["attributes"].get(name))]  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from made import Made
-from reenact.values.found import CHANGED, FOUND, HELD, STATE, TOUCHED, acted, follow, run_again
+from reenact.values.found import CHANGED, FOUND, HELD, REACHES, STATE, TOUCHED, acted, follow, run_again
 from reenact.values.run import Run
 
 
 def found(**lists: list[str]) -> dict[str, Any]:
     names = {"touched": TOUCHED, "held": HELD, "changed": CHANGED, "state": STATE}
-    return {FOUND: True, **{names[name]: json.dumps(listed) for name, listed in lists.items()}}
+    return {FOUND: True, REACHES: "[]", **{names[name]: json.dumps(listed) for name, listed in lists.items()}}
 
 
 def again(run: Run) -> set[str]:
@@ -74,5 +74,5 @@ def test_what_was_given_up_from_outside_does_not_run_again(error: BaseException)
 
 def test_damaged_lists_are_read_as_far_as_they_go() -> None:
     made = Made()
-    made.tool("odd", more={FOUND: True, TOUCHED: "[", STATE: '{"a":1}', CHANGED: 7})
+    made.tool("odd", more={FOUND: True, REACHES: "[]", TOUCHED: "[", STATE: '{"a":1}', CHANGED: 7})
     assert again(made.run()) == {"odd"}

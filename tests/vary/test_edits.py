@@ -8,7 +8,7 @@ from made import Made, called, reported, user
 from reenact.graph.build import build
 from reenact.replay.stubs import Stubs
 from reenact.values.call import Raised, Returned, Value
-from reenact.values.found import FOUND, run_again
+from reenact.values.found import FOUND, REACHES, run_again
 from reenact.values.run import Run
 from reenact.values.typed import encode_exception
 from reenact.values.variation import Edit, Group, Variation
@@ -69,7 +69,7 @@ def test_a_call_that_fails_once_comes_to_what_was_recorded_when_it_is_tried_agai
 
 def test_a_found_tool_that_would_run_again_is_answered_when_it_is_varied() -> None:
     made = Made(1)
-    tool = made.tool("cart", {}, 1, more={FOUND: True})
+    tool = made.tool("cart", {}, 1, more={FOUND: True, REACHES: "[]"})
     run = made.run()
     assert run_again(run.nodes) == {tool}
     changed = applied(run, [varied(Edit(node=tool, outcome=Returned(payload=Value(json=None))))])

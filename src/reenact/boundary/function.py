@@ -7,16 +7,23 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from reenact.boundary import door, lanes, state
+from reenact.boundary import door, lanes
 from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
-from reenact.values import alarms, typed
+from reenact.values import typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.found import CHANGED, HELD, STATE
+from reenact.values.found import AFTER, CHANGED, HELD, REACHES, STATE
 from reenact.values.json import Json, compact
 
+if TYPE_CHECKING:
+    from reenact.boundary.answering import Aftermath
+    from reenact.boundary.reach import Reach
+    from reenact.boundary.state import Reached
+
+_SEARCHES = 50
+"""So often is it asked what a function can reach; one whose code changes more often is taken for unknown."""
 _log = logging.getLogger("reenact")
 
 
@@ -26,7 +33,7 @@ class Function:
     A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now.
     """
 
-    __slots__ = ("attributes", "fn", "kind", "name", "offered", "owner", "signature", "spelling")
+    __slots__ = ("_reach", "_searches", "attributes", "fn", "kind", "name", "offered", "owner", "signature", "spelling")
 
     def __init__(
         self,
@@ -37,6 +44,8 @@ class Function:
         offered: Callable[[str], bool] | None = None,
     ) -> None:
         self.fn, self.offered = fn, offered
+        self._reach: Reach | None = None
+        self._searches = 0
         named = _named(fn)
         qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
         self.kind = kind
@@ -94,6 +103,42 @@ class Function:
             forgive("Function.watched")
             return UNWATCHED
 
+    def state(self, arguments: Mapping[str, Any]) -> Reached:
+        """Look at the state that a call can reach. What its code can reach is found once, and again where that moved."""
+        from reenact.boundary.state import reached
+
+        found = self._reach
+        if found is None or not found.holds():
+            found = self._searched(arguments)
+        looked = reached(self.fn, arguments, found)
+        if not all(map(found.knows, looked.snapshot.strange)):
+            found = self._searched(arguments)
+            looked = reached(self.fn, arguments, found)
+            if not found.unknown and not all(map(found.knows, looked.snapshot.strange)):
+                found.unknown.append("what was not looked at")
+        return looked
+
+    def _searched(self, arguments: Mapping[str, Any]) -> Reach:
+        from reenact.boundary.reach import reach
+
+        self._reach = found = reach(self.fn, tuple(arguments.values()))
+        self._searches += 1
+        if self._searches > _SEARCHES and not found.unknown:
+            found.unknown.append("other code each time")
+        return found
+
+    def aftermath(self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Aftermath | None:
+        """Give what an answered call of a found tool does beside giving its answer; None where that is nothing."""
+        if self.offered is None:
+            return None
+        try:
+            from reenact.boundary.answering import Aftermath
+
+            return Aftermath(self.fn, self.bound(args, kwargs), passage)
+        except Exception:
+            forgive("Function.aftermath")
+            return None
+
     def lane(self) -> lanes.Lane:
         """Give the lane on which the body runs; what an answered body would have spawned must not shift the numbers."""
         try:
@@ -114,12 +159,12 @@ class _Watched:
     def __init__(self, known: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._known, self._passage = known, passage
         self._arguments = known.bound(args, kwargs)
-        self._before: state.Reached | None = None
+        self._before: Reached | None = None
 
     def __enter__(self) -> None:
         try:
-            self._before = self._reached()
-        except Exception:
+            self._before = self._known.state(self._arguments)
+        except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watched")
 
     def __exit__(self, *_: object) -> None:
@@ -127,22 +172,29 @@ class _Watched:
             self._tell()
         except Exception:
             forgive("Function.watched")
+            self._passage.annotate({HELD: compact([_UNSEEN])})
 
     def _tell(self) -> None:
-        before, after = self._before, self._reached()
-        if before is None or after is None:
-            self._passage.annotate({HELD: compact(["state that could not be looked at"])})
+        before = self._before
+        if before is None:
+            self._passage.annotate({HELD: compact([_UNSEEN])})
             return
-        said = {STATE: [*after.state], CHANGED: before.changed(after), HELD: [*after.held]}
-        self._passage.annotate({name: compact([*listed]) for name, listed in said.items() if listed})
+        from reenact.boundary.aftermath import Unspelled, spelled
+        from reenact.boundary.state import reached
 
-    def _reached(self) -> state.Reached | None:
-        try:
-            return state.reached(self._known.fn, self._arguments)
-        except Exception:  # our failure is never the agent's: what is not known is taken for the worst
-            alarms.pass_on()
-            _log.debug("reenact could not look at the state of %s", self._known.spelling, exc_info=True)
-            return None
+        after = reached(self._known.fn, self._arguments, earlier=before)
+        changed = before.changed(after)
+        said = {STATE: after.state, CHANGED: changed, HELD: [*dict.fromkeys((*before.held, *after.held))]}
+        told = {name: compact([*listed]) for name, listed in said.items() if listed}
+        if changed:
+            try:
+                told[AFTER] = compact(spelled(before, after))
+            except Unspelled as why:
+                _log.debug("reenact cannot put back what %s changed: %s", self._known.spelling, why)
+        self._passage.annotate({**told, REACHES: compact([*before.reach.told()])})
+
+
+_UNSEEN = "state that could not be looked at"
 
 
 def _named(fn: Callable[..., Any]) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.boundary import lanes
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
@@ -16,6 +16,10 @@ from reenact.boundary.handing import hydrate
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Streamed, StreamEnd
+
+
+if TYPE_CHECKING:
+    from reenact.boundary.answering import Aftermath
 
 
 class _Stepping:
@@ -64,7 +68,7 @@ def generator(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
             return (yield from body)
         lane = known.lane()
         if passage.answer is not None:
-            return (yield from _replayed(passage, _stream_of(passage)))
+            return (yield from _replayed(passage, _stream_of(passage), known.aftermath(passage, args, kwargs)))
         watched = known.watched(passage, args, kwargs)
         return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane, watched)))
 
@@ -104,12 +108,14 @@ def _recorded(body: Generator[Any, Any, Any], stepping: _Stepping) -> Generator[
         raise
 
 
-def _replayed(passage: Passage, answer: Streamed) -> Generator[Any, Any, Any]:
+def _replayed(passage: Passage, answer: Streamed, aftermath: Aftermath | None) -> Generator[Any, Any, Any]:
     """Yield what was recorded, and return it. What the agent sends or throws in, the recorded body had already."""
     thrown: BaseException | None = None
     try:
-        for chunk in answer.chunks:
+        for number, chunk in enumerate(answer.chunks):
             passage.wait(chunk.order)
+            if aftermath is not None:
+                aftermath.piece(number)
             item = hydrate(passage, chunk.value)
             passage.chunk(value=chunk.value)
             thrown = None
@@ -122,9 +128,16 @@ def _replayed(passage: Passage, answer: Streamed) -> Generator[Any, Any, Any]:
         if answer.end is not StreamEnd.ABANDONED:
             passage.wait(passage.end_order)
     except GeneratorExit:
+        _settle(aftermath)
         passage.ended(StreamEnd.ABANDONED)
         raise
+    _settle(aftermath)
     return _end_replayed(passage, answer, thrown)
+
+
+def _settle(aftermath: Aftermath | None) -> None:
+    if aftermath is not None:
+        aftermath.end()
 
 
 def _end_replayed(passage: Passage, answer: Streamed, thrown: BaseException | None) -> Any:
@@ -153,7 +166,8 @@ def async_generator(fn: Callable[..., Any], known: Function) -> Callable[..., An
         passage = known.open(args, kwargs)
         lane = known.lane() if passage is not None else None
         if passage is not None and passage.answer is not None:
-            steps: AsyncGenerator[Any, Any] = _replayed_async(passage, _stream_of(passage))
+            aftermath = known.aftermath(passage, args, kwargs)
+            steps: AsyncGenerator[Any, Any] = _replayed_async(passage, _stream_of(passage), aftermath)
             stepping = _Stepping(None, None, UNWATCHED)
         else:
             watched = UNWATCHED if passage is None else known.watched(passage, args, kwargs)
@@ -184,11 +198,15 @@ def async_generator(fn: Callable[..., Any], known: Function) -> Callable[..., An
     return wrapper
 
 
-async def _replayed_async(passage: Passage, answer: Streamed) -> AsyncGenerator[Any, Any]:
+async def _replayed_async(
+    passage: Passage, answer: Streamed, aftermath: Aftermath | None
+) -> AsyncGenerator[Any, Any]:
     thrown: BaseException | None = None
     try:
-        for chunk in answer.chunks:
+        for number, chunk in enumerate(answer.chunks):
             await passage.wait_async(chunk.order)
+            if aftermath is not None:
+                aftermath.piece(number)
             item = hydrate(passage, chunk.value)
             passage.chunk(value=chunk.value)
             thrown = None
@@ -203,9 +221,11 @@ async def _replayed_async(passage: Passage, answer: Streamed) -> AsyncGenerator[
         if answer.end is not StreamEnd.ABANDONED:
             await passage.wait_async(passage.end_order)
     except GeneratorExit:
+        _settle(aftermath)
         passage.ended(StreamEnd.ABANDONED)
         raise
     except asyncio.CancelledError as error:
         passage.ended(StreamEnd.RAISED, error)
         raise
+    _settle(aftermath)
     _end_replayed(passage, answer, thrown)

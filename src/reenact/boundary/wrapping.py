@@ -77,6 +77,8 @@ def _plain(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
         lane = known.lane()
         if passage.answer is not None:
             passage.wait(passage.end_order)
+            if (aftermath := known.aftermath(passage, args, kwargs)) is not None:
+                aftermath.end()
             return give(passage)
         try:
             passage.ready()
@@ -99,6 +101,8 @@ def _coroutine(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
         lane = known.lane()
         if passage.answer is not None:
             await until_released(passage, passage.answer)
+            if (aftermath := known.aftermath(passage, args, kwargs)) is not None:
+                aftermath.end()
             return give(passage)
         try:
             await passage.ready_async()

@@ -102,6 +102,8 @@ def judge_replay(
         found = [divergence_to_json(each) for each in ends if not renamings.are_one(each)]
     made = bool(answered or said.ran_again or misses or refused)
     result, why = _result(found, misses, nothing=unasked.nothing_owed and not made)
+    if result == "same" and said.unrestored:
+        result, why = "unjudged", _of_state(said.unrestored[0])
     return replace(
         said,
         result=result,
@@ -126,11 +128,20 @@ def _result(found: Sequence[object], misses: Sequence[_Miss], *, nothing: bool) 
     return "same", ""
 
 
+def _of_state(entry: Mapping[str, Json]) -> str:
+    """Say that a program went on with another state than the recorded one."""
+    names = ", ".join(as_text(each) for each in as_list(entry.get("changed"))[:5]) or "state"
+    why = as_text(entry.get("why"))
+    said = f"what {as_text(entry.get('call'))} changed in memory ({names}) could not be put back"
+    return f"{said}: {why}" if why else said
+
+
 def _told(ledger: Sequence[Entry]) -> ReplayResult:
     """Take over what the ledger says by itself."""
     return ReplayResult(
         result="unjudged",
         ran_again=dict(Counter(as_text(entry.get("kind")).lower() for entry in _all(ledger, "ran_again"))),
+        unrestored=[each for each in _plain(ledger, "unrestored") if each.pop("foretold", None) is not True],
         live=len(_all(ledger, "live")),
         beyond=sum(entry.get("beyond") is True for entry in _all(ledger, "answered")),
         misses=_plain(ledger, "miss"),

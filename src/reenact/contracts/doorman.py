@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -73,6 +73,20 @@ class Passage(Protocol):
 
     def raised(self, error: BaseException) -> None:
         """Tell that the call failed with `error`."""
+        ...
+
+    @property
+    def aftermath(self) -> Json:
+        """In a replay, what the recorded call changed in memory, as `boundary.aftermath` spells it; None for nothing."""
+        ...
+
+    @property
+    def printed(self) -> Sequence[tuple[str, str, int]]:
+        """In a replay, what the recorded call printed: the stream, the text, and how many pieces came before."""
+        ...
+
+    def unrestored(self, why: str) -> None:
+        """Tell that what the recorded call changed in memory could not be put back."""
         ...
 
     def miss(self, reason: str) -> BaseException:

@@ -18,7 +18,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.found import CHANGED, acted, is_found, listed, run_again
+from reenact.values.found import acted, is_found, is_mixed, run_again, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
@@ -102,11 +102,16 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
 
 def _state_reasons(node: Node) -> Iterator[Reason]:
     """Name the state that a found tool changed in memory, and that a replay which does not run it cannot restore."""
-    changed = listed(node, CHANGED) if is_found(node) else []
+    if not is_found(node):
+        return
+    if is_mixed(node):
+        lost = "what it printed, since other output came in between, or it was too much; an answer does not print it"
+        yield Reason(call=node.label, field="printed", lost=lost, fix=f"print apart from {node.call.name}")
+    changed = unrestored(node)
     if not changed:
         return
     why = ", ".join(acted(node)[:3]) or "use state that another call changed so"
-    lost = f"what it changed in memory ({', '.join(changed[:5])}); it is not run again, since it did {why}"
+    lost = f"what it changed in memory ({', '.join(changed[:5])}); it is not run again, since it did or may {why}"
     fix = f"keep the state apart from {node.call.name}, or declare with @reenact.tool the part that acts outside"
     yield Reason(call=node.label, field="state", lost=lost, fix=fix)
 

@@ -48,7 +48,7 @@ class InProcess:
         self.ledger, self._branch = ledger, branch
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
-        self.stubs = Stubs(runs)
+        self.stubs = Stubs(runs, sealed=guard.is_sealed())
         self._draws = Draws(runs, selected, ledger, lambda: self._process)
         self._stack = ExitStack()
         alone = unit.inbound(selected) is not None

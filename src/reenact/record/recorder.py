@@ -20,7 +20,7 @@ from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
 from reenact.contracts.redactor import Redactor
-from reenact.record import draws, touches, unwritten
+from reenact.record import draws, printed, touches, unwritten
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
@@ -41,7 +41,7 @@ from reenact.values.call import (
     Streamed,
     StreamEnd,
 )
-from reenact.values.found import FOUND, TOUCHED
+from reenact.values.found import FOUND, PRINTED, TOUCHED
 from reenact.values.json import Json, compact
 
 _FIRST_ERROR_STATUS = 400
@@ -126,7 +126,14 @@ class SpanPassage:
         self._chunks.append(chunk)
         if self._waiting is None:
             self._waiting = Unwritten()
+        printed.piece(self.place.span_id)
         self._recorder.write_chunk(self.place.span_id, chunk, self._waiting)
+
+    aftermath = None
+    printed = ()
+
+    def unrestored(self, why: str) -> None:
+        """Never called: nothing is answered."""
 
     def closed(self, outcome: Outcome) -> None:
         """Write down a whole outcome."""
@@ -185,6 +192,9 @@ class SpanPassage:
         attributes["reenact.order.end"] = self._recorder.next_order()
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
+        said = printed.end(span.span_id) if printed.is_open() else None
+        if said is not None and FOUND in self.call.attributes and said.texts:
+            attributes[PRINTED] = compact("mixed" if said.mixed else [*said.texts])
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)
@@ -289,8 +299,11 @@ class Recorder:
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
             touches.begin(span.span_id)
-        elif touches.open_calls and call.is_structure:
-            touches.inherit(span.span_id, parent.span_id)
+            printed.begin(span.span_id, parent.span_id)
+        elif touches.open_calls:
+            printed.inherit(span.span_id, parent.span_id)
+            if call.is_structure:
+                touches.inherit(span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage

@@ -136,6 +136,11 @@ SEALED: Final = "sealed"
 _NETWORK: Final = "network namespace"
 
 
+def is_sealed() -> bool:
+    """Tell whether the kernel keeps all that this process does to itself."""
+    return os.environ.get(VARIABLE, "").startswith(SEALED)
+
+
 def world(policy: Policy, how: str = "", *, is_open: bool = False) -> dict[str, str]:
     """Say what each kind of effect gets under a policy; `how` is what VARIABLE says, `is_open` lets hosts through."""
     files = Seal.WATCHED if policy.writes is Writes.REFUSE else Seal.OPEN

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -47,8 +47,8 @@ from reenact.values.call import (
     Unfinished,
 )
 from reenact.values.difference import ABSENT, Absent, shown
-from reenact.values.found import FOUND, OF_FOUND
-from reenact.values.json import Json
+from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
+from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node
 
@@ -166,6 +166,33 @@ class ReplayPassage:
         await self._owner.gate_of(self._stub).wait_async(order, self._lane)
         if self._killed is not None and isinstance(self.answer, Unfinished):
             self._owner.die(self._call, self._stub, *self._killed)
+
+    @property
+    def aftermath(self) -> Json:
+        """Give what the recorded call changed in memory, where it is answered."""
+        if self._stub is None or self.answer is None:
+            return None
+        told = self._stub.node.span.attributes.get(AFTER)
+        change = parsed_or_none(told) if isinstance(told, str) else None
+        if unrestored(self._stub.node):
+            self.unrestored("")
+        return change
+
+    @property
+    def printed(self) -> Sequence[tuple[str, str, int]]:
+        """Give what the recorded call printed, where it is answered."""
+        return () if self._stub is None or self.answer is None else printed(self._stub.node)
+
+    def unrestored(self, why: str) -> None:
+        """Note that what the recorded call changed in memory is not as it left it."""
+        if self._stub is None:
+            return
+        node = self._stub.node
+        foretold = bool(unrestored(node)) and node.id not in self._owner.stubs.harmless
+        changed: list[Json] = [*listed(node, CHANGED)]
+        self._owner.ledger.note(
+            "unrestored", id=node.id, call=node.label, changed=changed, why=why, foretold=foretold
+        )
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""

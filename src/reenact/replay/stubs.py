@@ -42,7 +42,8 @@ class Stub:
 class Stubs:
     """The recorded calls of one or more runs, each to be taken once. Not thread-safe: its owner holds a lock."""
 
-    def __init__(self, runs: Iterable[Run]) -> None:
+    def __init__(self, runs: Iterable[Run], *, sealed: bool = False) -> None:
+        """Take the calls of `runs`. Only where the world is sealed do calls of found tools run again."""
         self.runs = runs = tuple(runs)
         self.nodes: dict[str, Node] = {node.id: node for run in runs for node in run.nodes}
         self._children: dict[str, list[str]] = defaultdict(list)
@@ -54,7 +55,9 @@ class Stubs:
             for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
             if not node.span.attributes.get("reenact.run.root")
         }
-        self.again = run_again(self.nodes.values())
+        self.harmless = run_again(self.nodes.values())
+        """Calls of found tools that run again in a sealed world, by id."""
+        self.again = self.harmless if sealed else frozenset[str]()
         """Calls of found tools that run again, by id."""
         self.following = follow(self.nodes.values(), self.again)
         self.lane_ends = _lane_ends(self.nodes.values())

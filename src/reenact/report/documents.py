@@ -211,6 +211,7 @@ def replay_document(
         "why": result.why,
         "answered": dict[str, Json](result.answered),
         "ran_again": dict[str, Json](result.ran_again),
+        "unrestored": [*result.unrestored],
         "live": result.live,
         "beyond": result.beyond,
         "misses": [*result.misses],

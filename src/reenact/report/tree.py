@@ -13,7 +13,7 @@ from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
 from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
-from reenact.values.found import TOUCHED, listed
+from reenact.values.found import REACHES, TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import PROCESS_ROOT, STOPPED, Node, Run, Verdict
@@ -124,6 +124,8 @@ def _markers(node: Node) -> Iterator[str]:
         yield "killed"
     if touched := listed(node, TOUCHED):
         yield touched[0] if len(touched) == 1 else f"{touched[0]} and {len(touched) - 1} more"
+    elif reached := listed(node, REACHES):
+        yield f"can reach {reached[0]}"
     if by := attributes.get("reenact.replay.answered_by"):
         yield f"from recording {str(by)[:8]}"
     if again := attributes.get("reenact.replay.ran_again"):

@@ -1,8 +1,9 @@
 """Tools that were found and not declared: what their spans say of them, and which of them run again in a replay.
 
-A found tool that touched nothing outside the process runs again, since it may keep the agent's own state. One that
-touched anything is answered from the recording. Then what it changed in memory is not as it was recorded, and so every
-call that can reach the same state is answered too.
+A found tool runs again where the world of the replay is sealed and the tool is known to touch nothing outside the
+process. That nobody saw it touch anything is no knowledge: native code is seen by nobody. Every other one is answered
+from the recording, and what it changed in memory is put back. Where that could not be written down, every call that can
+reach the same state is answered too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from reenact.values.call import Raised, Streamed, StreamEnd, Unfinished
 from reenact.values.json import parsed_or_none
+from reenact.values.lenient import as_list
 from reenact.values.run import Node
 
 FOUND = "reenact.tool.found"
@@ -24,7 +26,15 @@ CHANGED = "reenact.tool.changed"
 """JSON list: names of in-process state that was not the same after it ran."""
 STATE = "reenact.tool.state"
 """JSON list: names of in-process state that it can reach."""
-OF_FOUND = (TOUCHED, HELD, CHANGED, STATE)
+REACHES = "reenact.tool.reaches"
+"""JSON list: what it can reach that may act outside, such as `psycopg.connect`; empty where its code is known to touch
+nothing, absent where nobody asked."""
+AFTER = "reenact.tool.after"
+"""JSON: what it changed in memory, spelled by `boundary.aftermath` so that an answer can put it back; absent where that
+could not be spelled."""
+PRINTED = "reenact.tool.printed"
+"""JSON list of `[stream, text, pieces before it]`: what it wrote to standard output and error."""
+OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, PRINTED)
 
 
 def is_found(node: Node) -> bool:
@@ -41,24 +51,64 @@ def listed(node: Node, name: str) -> list[str]:
 
 def acted(node: Node) -> list[str]:
     """Say why a found tool must not run again: what it touched or may have touched; empty where it may."""
-    return [*listed(node, TOUCHED), *(f"use {held}" for held in listed(node, HELD))]
+    return [
+        *listed(node, TOUCHED),
+        *(f"use {held}" for held in listed(node, HELD)),
+        *(f"reach {what}" for what in reaches(node)),
+    ]
+
+
+def reaches(node: Node) -> list[str]:
+    """Say what a found tool can reach that is not known to touch nothing."""
+    if REACHES not in node.span.attributes:
+        return ["anything: the recording does not say what its code can reach"]
+    return listed(node, REACHES)
+
+
+def unrestored(node: Node) -> list[str]:
+    """Name the state in memory that an answer to the call of a found tool cannot put back."""
+    changed = listed(node, CHANGED)
+    in_steps = isinstance(node.outcome, Streamed) and bool(node.outcome.chunks)
+    return changed if in_steps or AFTER not in node.span.attributes else []
+
+
+def printed(node: Node) -> list[tuple[str, str, int]]:
+    """Give what a found tool printed: the stream, the text, and how many pieces it had yielded before."""
+    text = node.span.attributes.get(PRINTED)
+    found: list[tuple[str, str, int]] = []
+    for each in as_list(parsed_or_none(text)) if isinstance(text, str) else ():
+        match each:
+            case [str(stream), str(said), int(pieces)]:
+                found.append((stream, said, pieces))
+            case _:
+                continue
+    return found
+
+
+def is_mixed(node: Node) -> bool:
+    """Tell whether what a found tool printed cannot be printed again as it was."""
+    text = node.span.attributes.get(PRINTED)
+    return isinstance(text, str) and not isinstance(parsed_or_none(text), list)
 
 
 def run_again(nodes: Iterable[Node]) -> frozenset[str]:
-    """Name by id the calls of found tools that run again in a replay of all these calls."""
+    """Name by id the calls of found tools that run again in a sealed replay of all these calls.
+
+    Those are known to touch nothing, and reach no state that another call left otherwise than recorded.
+    """
     again: dict[str, Node] = {}
     lost = set[str]()
     for node in nodes:
         if not is_found(node):
             continue
         if acted(node) or _has_no_end(node):
-            lost.update(listed(node, CHANGED))
+            lost.update(unrestored(node))
         else:
             again[node.id] = node
     while tainted := [node for node in again.values() if not lost.isdisjoint(listed(node, STATE))]:
         for node in tainted:
             del again[node.id]
-            lost.update(listed(node, CHANGED))
+            lost.update(unrestored(node))
     return frozenset(again)
 
 

@@ -42,11 +42,14 @@ class ReplayResult:
     result: str
     """`same`; `diverged`: the program left the recording; `failed`: the recording holds a call that was asked for but
     not what could answer it, so that nothing can be said of what follows; `unjudged`: the program never joined the
-    replay, or there was nothing to replay."""
+    replay, there was nothing to replay, or the state that an answered tool had left could not be put back."""
     answered: dict[str, int] = field(default_factory=dict[str, int])
     """Calls answered from the recording, by kind in lower case."""
     ran_again: dict[str, int] = field(default_factory=dict[str, int])
-    """Calls of found tools that ran again, since they had touched nothing outside the process, by kind."""
+    """Calls of found tools that ran again, since they are known to touch nothing outside the process, by kind."""
+    unrestored: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Answered calls whose change of the state in memory could not be put back, although the verdict did not say so:
+    `call`, `id`, `changed`, `why`. Then nothing can be said of what followed."""
     live: int = 0
     """Calls that the policy let go to the outside world."""
     beyond: int = 0

@@ -24,7 +24,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.found import CHANGED, HELD, TOUCHED, listed
+from reenact.values.found import CHANGED, HELD, REACHES, TOUCHED, listed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked, Usage
 from reenact.values.run import PROCESS_ROOT, STOPPED, Node, Run
@@ -32,6 +32,7 @@ from reenact.values.span import STATUS_ERROR, Attribute
 
 _SUMMARY = 140
 _PIECES = 200
+_OF_FOUND = (("Touched", TOUCHED), ("May have used", HELD), ("Can reach", REACHES), ("Changed in memory", CHANGED))
 """Pieces of a generator that are kept one by one."""
 
 
@@ -188,7 +189,7 @@ class Calls:
             yield ["Task or thread", self._pool.text(node.lane)]
         if isinstance(node.call.request, FunctionCall):
             yield ["Function", self._pool.text(node.call.request.function)]
-        for name, attribute in (("Touched", TOUCHED), ("May have used", HELD), ("Changed in memory", CHANGED)):
+        for name, attribute in _OF_FOUND:
             if found := listed(node, attribute):
                 yield [name, self._pool.text(", ".join(found))]
         if (by := node.span.attributes.get("reenact.replay.answered_by")) is not None:

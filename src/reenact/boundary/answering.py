@@ -1,0 +1,48 @@
+"""What the call of a found tool did beside giving its answer, done again where a replay answers it.
+
+It printed: that is printed again, between the pieces between which it was. It changed the state of the process: that is
+put back before the agent gets the answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from reenact.boundary.aftermath import Unspelled, put_back
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.state import reached
+from reenact.contracts.doorman import Passage
+from reenact.errors import ReplayStopped
+
+
+class Aftermath:
+    """What one answered call did."""
+
+    def __init__(self, fn: Any, arguments: Mapping[str, Any], passage: Passage) -> None:
+        self._fn, self._arguments, self._passage = fn, arguments, passage
+        self._printed = list(passage.printed)
+
+    def piece(self, number: int) -> None:
+        """Print what was printed before the piece with this number was yielded."""
+        while self._printed and self._printed[0][2] <= number:
+            stream, text, _ = self._printed.pop(0)
+            getattr(sys, stream).write(text)
+
+    def end(self) -> None:
+        """Print the rest, and put back what was changed."""
+        self.piece(sys.maxsize)
+        change = self._passage.aftermath
+        if change is None:
+            return
+        try:
+            looked = reached(self._fn, self._arguments)
+            put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
+        except Unspelled as why:
+            self._passage.unrestored(str(why))
+        except ReplayStopped:
+            raise
+        except Exception as error:
+            forgive("Aftermath.end")
+            self._passage.unrestored(f"{type(error).__name__}: {error}")

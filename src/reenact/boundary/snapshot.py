@@ -1,0 +1,354 @@
+"""A look at values and all that hangs from them, and another one later: what is not the same any more.
+
+Each object is numbered when it is first met, so that an object which hangs at two places is one. Of each the contents
+are noted: plain values themselves, other objects by their number. A second look gives objects of the first one the
+numbers that they had. No code of the agent's is run, and nothing is held that the agent may let go: of instances only
+a weak reference is kept.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import marshal
+import random
+import weakref
+from array import array
+from collections import deque
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import PurePath
+from types import GeneratorType, SimpleNamespace
+from typing import Any, Final, cast
+from uuid import UUID
+
+from reenact.boundary.own_code import is_own_class
+from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, dict_of, kind_of, slots_of
+from reenact.values import alarms
+
+MOST: Final = 20_000
+"""Values that one look takes in; larger state is told by a digest of what comes behind."""
+_LIBRARY: Final = 300
+"""Objects of libraries that one look goes into."""
+_LONGEST: Final = 1_000_000
+"""Bytes of a buffer that are looked at."""
+PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None), type(...)})
+ATOMS: Final = frozenset({Decimal, Fraction, date, datetime, time, timedelta, timezone, UUID, range})
+"""Kinds of values that never change and compare by what they say."""
+ITERATORS: Final = frozenset(map(type, (iter([]), iter(()), iter(range(0)), iter(""), iter(b""), reversed([]))))
+_VERBS: Final = (
+    "cursor",
+    "execute",
+    "commit",
+    "send",
+    "sendall",
+    "request",
+    "query",
+    "command",
+    "execute_command",
+    "publish",
+    "write",
+    "_make_api_call",
+    "list_databases",
+)
+"""What clients of databases, brokers and services can do; with `close` they tell one."""
+_RECORDED: Final = frozenset(
+    {"openai", "anthropic", "httpx", "httpx2", "asyncio", "logging", "tempfile", "reenact", "opentelemetry", "threading"}
+)
+"""Libraries whose clients ask through boundaries of their own, or hold no state that a program goes by."""
+
+
+class Ref(int):
+    """The number of an object."""
+
+    __slots__ = ()
+
+
+class Shape:
+    """The contents of one object: what to call their kind, a step to each, and each."""
+
+    __slots__ = ("items", "kind", "steps")
+
+    def __init__(self, kind: str, items: list[Any], steps: list[Any] | None = None) -> None:
+        self.kind, self.items, self.steps = kind, items, steps
+
+    def differs(self, other: Shape) -> bool:
+        """Tell whether these are other contents. `1`, `1.0` and `True` are three things."""
+        return not (
+            self.kind == other.kind
+            and self.items == other.items
+            and self.steps == other.steps
+            and list(map(type, self.items)) == list(map(type, other.items))
+        )
+
+
+class Snapshot:
+    """One look."""
+
+    def __init__(self, earlier: Snapshot | None = None) -> None:
+        self.shapes: dict[int, Shape] = {}
+        """The contents of each object, by its number."""
+        self.via: dict[int, tuple[int, Any]] = {}
+        """How each was met first: from which object (below 0: from which value looked at, -1 the first), by what step."""
+        self.glanced: dict[int, int] = {}
+        """Objects that were not looked into, with the value looked at that each of them is."""
+        self.held: list[str] = []
+        """Open connections, with the name of the value that they hang from."""
+        self.strange: list[Any] = []
+        """Code and instances of the agent's classes, for who wants to know them all."""
+        self.whole = True
+        """Everything was looked at."""
+        self._earlier = earlier
+        self._numbers: dict[int, int] = {} if earlier is None else earlier.numbers()
+        self._objects: dict[int, Any] = {}
+        self._fresh: dict[int, Any] = {}
+        """What is held while this look is taken, so that no number is given twice."""
+        self._next = 0 if earlier is None else earlier._next
+        self._left: deque[tuple[int, Any]] = deque()
+        self._looks = 0
+        self._budget, self._library = MOST, _LIBRARY
+        self._name = ""
+
+    def numbers(self) -> dict[int, int]:
+        """Give the number of each object that lives yet, by id."""
+        found: dict[int, int] = {}
+        for number, held in self._objects.items():
+            value = held() if type(held) is weakref.ref else held
+            if value is not None:
+                found[id(value)] = number
+        return found
+
+    def object(self, number: int) -> Any:
+        """Give the object of a number; None where it is gone."""
+        held = self._objects.get(number)
+        return held() if type(held) is weakref.ref else held
+
+    def glance(self, value: Any, name: str) -> Any:
+        """Look at which object a value is, and not into it, unless it is new; give it as contents have it."""
+        earlier = self._earlier
+        number = self._numbers.get(id(value))
+        if earlier is not None and (number is None or number >= earlier._next):  # noqa: SLF001 - another look
+            return self.look(value, name)
+        self._looks += 1
+        self.strange.append(value)
+        if number is None:
+            number = self._numbers[id(value)] = self._next
+            self._next += 1
+        if number not in self._objects:
+            self._objects[number] = _held(value, kind_of(value))
+            self._fresh[number] = value
+        self.glanced.setdefault(number, -self._looks)
+        return Ref(number)
+
+    def look(self, value: Any, name: str) -> Any:
+        """Look at a value and all that hangs from it; give it as contents have it."""
+        self._looks += 1
+        self._name = name
+        token = self._token(value, -self._looks, None)
+        while self._left:
+            number, each = self._left.popleft()
+            self.shapes[number] = shape = self._shape(each, number)
+            if shape.steps is None:
+                steps: Any = range(len(shape.items))
+            else:
+                steps = shape.steps
+            if not PLAIN.issuperset(map(type, shape.items)):
+                shape.items = [self._token(item, number, step) for item, step in zip(shape.items, steps, strict=False)]
+        return token
+
+    def done(self) -> Snapshot:
+        """Let go of what the agent may let go."""
+        self._fresh.clear()
+        return self
+
+    def _token(self, value: Any, above: int, step: Any) -> Any:
+        kind = kind_of(value)
+        if kind in PLAIN or kind in ATOMS:
+            return value
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = self._next
+            self._next += 1
+        if number not in self.via:
+            self.via[number] = above, step
+            self._objects[number] = _held(value, kind)
+            self._fresh[number] = value
+            self._left.append((number, value))
+        return Ref(number)
+
+    def _shape(self, value: Any, number: int) -> Shape:
+        kind = kind_of(value)
+        if issubclass(kind, CODE):
+            self.strange.append(value)
+            return Shape("code", [])
+        if issubclass(kind, Enum | PurePath):
+            return Shape("value", [])
+        own = is_own_class(kind)
+        if kind not in COLLECTIONS:
+            self.strange.append(value)
+        try:
+            if issubclass(kind, COLLECTIONS):
+                return self._collection(value, kind)
+            if (special := _special(value, kind)) is not None:
+                return special
+            if own or kind.__module__ in {"collections", "queue"} or kind is SimpleNamespace:
+                return _instance(value, kind)
+            if is_connection(value):
+                self.held.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
+                return Shape("connection", [_changes(value)])
+            return self._library_s(value, kind)
+        except Exception:  # it changes meanwhile
+            alarms.pass_on()
+            self.whole = False
+            return Shape("opaque", [])
+
+    def _collection(self, value: Any, kind: type) -> Shape:
+        self._budget -= len(value) + 1
+        if self._budget < 0:
+            return self._digest(value)
+        steps: list[Any] | None
+        if issubclass(kind, dict):
+            items = list(dict[Any, Any].items(value))
+            found = Shape("dict", [each for _, each in items], [key if type(key) in PLAIN else None for key, _ in items])
+            if None in (found.steps or ()) or not PLAIN.issuperset(type(key) for key, _ in items):
+                keys = [key for key, _ in items]
+                found = Shape("pairs", [*keys, *found.items], [*[None] * len(keys), *(found.steps or ())])
+        elif issubclass(kind, set | frozenset):
+            members = list(value)
+            plain = sorted((each for each in members if type(each) in PLAIN), key=lambda each: (type(each).__name__, repr(each)))
+            others = [each for each in members if type(each) not in PLAIN]
+            steps = [None] * len(members)
+            found = Shape("set" if issubclass(kind, set) else "frozenset", [*plain, *others], steps)
+        elif issubclass(kind, bytearray):
+            found = Shape("bytearray", [bytes(value)])
+        else:
+            word = "tuple" if issubclass(kind, tuple) else "deque" if issubclass(kind, deque) else "list"
+            found = Shape(word, list(kind_iter(value, kind)))
+        if is_own_class(kind) and (held := dict_of(value)):
+            steps = list(range(len(found.items))) if found.steps is None else found.steps
+            return Shape(found.kind, [*found.items, held], [*steps, ATTRIBUTES])
+        return found
+
+    def _digest(self, value: Any) -> Shape:
+        """Reduce what is too large to be looked at to a number, where it is plain data."""
+        try:
+            return Shape("large", [len(value), hash(marshal.dumps(value, 2))])
+        except ValueError:
+            self.whole = False
+            return Shape("large", [len(value)])
+
+    def _library_s(self, value: Any, kind: type) -> Shape:
+        """Look into an object of a library's, where it is none that only computes or waits."""
+        if kind.__module__.partition(".")[0] in _RECORDED or self._library <= 0:
+            return Shape("opaque", [])
+        self._library -= 1
+        if (buffer := _buffer(value)) is not None:
+            return Shape("buffer", [buffer])
+        if kind.__module__ in {"ctypes", "_ctypes"}:  # a library keeps each function that was asked of it
+            return Shape("opaque", [])
+        held = {name: each for name, each in dict_of(value).items() if "cache" not in name}
+        return Shape("library", list(held.values()), list(held))
+
+
+ATTRIBUTES: Final = ("attributes",)
+"""The step to the table of the attributes of a collection of the agent's own kind."""
+
+
+def kind_iter(value: Any, kind: type) -> Any:
+    """Iterate over a collection past what the agent's own kind of it does at that."""
+    base: Any = next(each for each in (list, tuple, deque) if issubclass(kind, each))
+    return base.__iter__(value)
+
+
+def _held(value: Any, kind: type) -> Any:
+    """Keep an object only as long as the agent does, where that can be had."""
+    if issubclass(kind, COLLECTIONS) and not is_own_class(kind):
+        return value
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return value
+
+
+def _instance(value: Any, kind: type) -> Shape:
+    held = dict(dict_of(value))
+    for name, slot in slots_of(kind).items():
+        try:
+            held[name] = slot.__get__(value)
+        except AttributeError:  # it is empty
+            continue
+    return Shape("object", list(held.values()), list(held))
+
+
+def _special(value: Any, kind: type) -> Shape | None:
+    """Give the contents of what keeps them where only it can say."""
+    if kind is CACHE:
+        return Shape("cache", [*value.cache_info()])
+    if kind is itertools.count:
+        return Shape("count", [repr(value)])
+    if kind is random.Random:
+        return Shape("random", [_numbers(value.getstate())])
+    if kind in ITERATORS:
+        made = value.__reduce__()
+        return Shape("iterator", [made[2] if len(made) > 2 else None, *made[1]], [None, *("over",) * len(made[1])])
+    if kind in {io.StringIO, io.BytesIO}:
+        return Shape("closed", []) if value.closed else Shape("text", [value.getvalue(), value.tell()])
+    if kind is array:
+        return Shape("buffer", [value.tobytes()])
+    if kind is GeneratorType:
+        frame = value.gi_frame
+        return Shape("generator", [-1 if frame is None else frame.f_lasti, {} if frame is None else dict(frame.f_locals)])
+    return None
+
+
+def _numbers(state: tuple[Any, ...]) -> bytes:
+    return marshal.dumps(state, 2)
+
+
+def _buffer(value: Any) -> bytes | None:
+    """Give the bytes of an array of a library's."""
+    try:
+        view = memoryview(value)
+    except TypeError:
+        return None
+    with view:
+        return bytes(view) if view.nbytes <= _LONGEST else hash(bytes(view)).to_bytes(8, "big", signed=True)
+
+
+def _changes(value: Any) -> Any:
+    """Tell how often a connection changed what it keeps, where it says so."""
+    kind = kind_of(value)
+    if kind.__module__ == "sqlite3" and kind.__qualname__ == "Connection":
+        try:
+            return value.total_changes
+        except Exception:  # it is closed, or another thread's
+            alarms.pass_on()
+    return None
+
+
+def is_connection(value: Any) -> bool:
+    """Tell an open file, socket, or client of a database, broker or service, whose use raises no audit event."""
+    kind = kind_of(value)
+    if issubclass(kind, io.StringIO | io.BytesIO):
+        return False
+    if issubclass(kind, io.IOBase):
+        return not cast("Any", value).closed and not _is_standard(value)
+    return _acts_outside(kind)
+
+
+def _is_standard(value: Any) -> bool:
+    try:
+        return value.fileno() in {0, 1, 2}
+    except Exception:  # a test's own capture of the standard streams
+        alarms.pass_on()
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _acts_outside(kind: type) -> bool:
+    if kind.__module__.partition(".")[0] in _RECORDED or not hasattr(kind, "close"):
+        return False
+    return any(hasattr(kind, verb) for verb in _VERBS)
