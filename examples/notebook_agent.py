@@ -8,8 +8,8 @@ tools are found by the names in the schemas that the model is sent.
     reenact show last                                                      # which tool touched what
     reenact replay last          # the same output; the file stays as it is, the cart is filled again
 
-In the replay the tools that touched nothing outside the process run again (cart, waiting, refusal), and those that did
-(the note, the price) are answered from the recording.
+In a sealed replay the tools whose code reaches nothing outside the process run again (cart, refusal). The others (the
+note, the price, the random time) are answered from the recording.
 """
 
 from __future__ import annotations

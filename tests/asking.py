@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 from random import Random
+from typing import Any
+
+import pytest
 
 from desk import Desk
 from reenact.demo.provider import StandIn
@@ -41,3 +44,14 @@ def listed(call: dict[str, object], what: str) -> list[str]:
 
 def noted(calls: list[dict[str, object]], name: str) -> list[object]:
     return [each for call in calls if (each := call["attributes"].get(name))]  # type: ignore[attr-defined]
+
+
+def is_sealed(told: dict[str, Any]) -> bool:
+    """Tell from a replay's document whether the kernel sealed its world: then tools may run again."""
+    return told["world"].get("processes") == "enforced"
+
+
+def needs_a_sealed_world(desk: Desk) -> None:
+    """Skip the test where no sealed world can be made."""
+    if not is_sealed(json.loads(desk.reenact("replay", "last", "--json", environ=desk.bare()).stdout)):
+        pytest.skip("no sealed world can be made here, so no tool runs again: tests/seal says why")

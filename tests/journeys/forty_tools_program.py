@@ -1,4 +1,4 @@
-"""Twenty tools that keep to memory, and more than twenty that reach a C library in sly ways, which no audit hook sees."""
+"""Twenty tools that keep to memory, and more that reach a C library in sly ways, which no audit hook sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import collections
 import contextlib
 import ctypes
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import functools
@@ -63,7 +63,7 @@ def h_cart(n: int) -> int:
 
 
 def h_total(n: int) -> int:
-    global TOTAL
+    global TOTAL  # noqa: PLW0603
     TOTAL += n
     return TOTAL
 
@@ -123,12 +123,12 @@ def h_money(n: int) -> str:
 
 
 def h_date(n: int) -> str:
-    return (datetime.date(2024, 2, 27) + datetime.timedelta(days=n)).isoformat()
+    return (dt.date(2024, 2, 27) + dt.timedelta(days=n)).isoformat()
 
 
 def h_text(n: int) -> str:
     said = string.Template("$what number $n").substitute(what="item", n=n)
-    return textwrap.shorten("{:>12}|{}".format(said, n), 40)
+    return textwrap.shorten("{:>12}|{}".format(said, n), 40)  # noqa: UP032
 
 
 @contextlib.contextmanager
@@ -297,7 +297,7 @@ def s_generator(n: int) -> Iterator[str]:
     yield strike(f"generator {n}")
 
 
-LAMBDAS = {"go": lambda text: strike(text)}
+LAMBDAS = {"go": lambda text: strike(text)}  # noqa: PLW0108
 
 
 def s_lambda(n: int) -> str:
@@ -333,7 +333,7 @@ FORMATTED = Formatted()
 
 
 def s_format(n: int) -> str:
-    return "{:10}".format(FORMATTED) + str(n)
+    return "{:10}".format(FORMATTED) + str(n)  # noqa: UP032
 
 
 class Keeper:
@@ -345,7 +345,7 @@ KEEPER = Keeper()
 
 
 def s_path_of_format(n: int) -> str:
-    return "{0.below.now} {1}".format(KEEPER, n)
+    return "{0.below.now} {1}".format(KEEPER, n)  # noqa: UP030, UP032
 
 
 class Handler(logging.Handler):
@@ -450,7 +450,7 @@ def table() -> dict[str, Any]:
 
 
 def main() -> None:
-    global RUNNER
+    global RUNNER  # noqa: PLW0603
     functions = table()
     parameters = {"type": "object", "properties": {"n": {"type": "integer"}}}
     tools: Any = [{"type": "function", "function": {"name": name, "parameters": parameters}} for name in functions]
@@ -459,7 +459,9 @@ def main() -> None:
     for turn in range(2):
         del messages[1:]
         while True:
-            message = client.chat.completions.create(model="all-tools", messages=messages, tools=tools).choices[0].message
+            message = (
+                client.chat.completions.create(model="all-tools", messages=messages, tools=tools).choices[0].message
+            )
             messages.append(message.to_dict())
             if not message.tool_calls:
                 break

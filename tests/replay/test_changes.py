@@ -130,7 +130,12 @@ def test_what_a_generator_yields_is_set() -> None:
 
 def test_a_found_tool_whose_result_is_set_does_not_run_again() -> None:
     made = Made()
-    found = {"reenact.tool.found": True, "reenact.tool.reaches": "[]", "reenact.tool.state": '["m:x"]', "reenact.tool.changed": '["m:x"]'}
+    found = {
+        "reenact.tool.found": True,
+        "reenact.tool.reaches": "[]",
+        "reenact.tool.state": '["m:x"]',
+        "reenact.tool.changed": '["m:x"]',
+    }
     first, second = (made.tool(name, {}, 1, more=found) for name in ("one", "two"))
     run = made.run()
     assert Stubs([run], sealed=True).again == {first, second}

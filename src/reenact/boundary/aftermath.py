@@ -1,14 +1,14 @@
 """What a call changed in the memory of the process, written down so that a replay which answers the call can do it.
 
 An answered tool does not run, but the agent goes by what the tool did: a cart it filled, a counter, a plan. The change
-is spelled between two looks at the state (`boundary.state`): new contents of objects that were there, which are named
-by the way to them (a variable, then keys, indexes, attributes), new objects, and variables that hold something else. In
-a replay the objects keep their identity, so whoever else holds them sees the change.
+is spelled between two looks at the state (`boundary.state`): new contents of objects that were there, which are
+named by the way to them (a variable, then keys, indexes, attributes), new objects, and variables that hold something
+else. In a replay the objects keep their identity, so whoever else holds them sees the change.
 
     {"set": [[WAY, {"add": [3], "keep": 2}]], "put": [[ROOT, VALUE]], "new": [{"is": "dict", "items": []}]}
 
-A WAY is `[ROOT, STEP, …]`, a ROOT `[name, how it is held, its turn among those alike]`. A VALUE is plain JSON, or one of
-`{"at": WAY}`, `{"new": number}`, `{"is": typed JSON}`, `{"gone": true}`. What cannot be spelled so (a generator, a
+A WAY is `[ROOT, STEP, …]`, a ROOT `[name, how it is held, its turn among those alike]`. A VALUE is plain JSON, or one
+of `{"at": WAY}`, `{"new": number}`, `{"is": typed JSON}`, `{"gone": true}`. What cannot be spelled so (a generator, a
 database in memory, a cache) is not spelled at all: there is no half of a change.
 """
 
@@ -117,7 +117,7 @@ class _Spelling:
 
     @staticmethod
     def _plain(value: Any) -> Json:
-        kind = type(value)
+        kind = kind_of(value)
         if value is None or kind is bool or (kind is int and -_LIMIT <= value < _LIMIT):
             return cast("Json", value)
         if kind is float and math.isfinite(value):
@@ -182,7 +182,10 @@ class _Spelling:
             items, steps = items[:-1], steps[:-1]
         if shape.kind == "pairs":
             half = len(items) // 2
-            return {**held, "items": [[self._value(k), self._value(v)] for k, v in zip(items[:half], items[half:], strict=True)]}
+            return {
+                **held,
+                "items": [[self._value(k), self._value(v)] for k, v in zip(items[:half], items[half:], strict=True)],
+            }
         if shape.kind in {"dict", "object"}:
             named = zip(steps or (), items, strict=True)
             return {**held, "items": [[self._plain(step), self._value(item)] for step, item in named]}
@@ -196,7 +199,9 @@ class _Spelling:
         if kind in {"dict", "object"} and was.kind == kind and ATTRIBUTES not in (now.steps or ()):
             return self._fields(was, now)
         if kind == "list" and was.kind == kind and was.steps is None and now.steps is None:
-            keep = next((at for at, (a, b) in enumerate(zip(was.items, now.items, strict=False)) if _differ(a, b)), None)
+            keep = next(
+                (at for at, (a, b) in enumerate(zip(was.items, now.items, strict=False)) if _differ(a, b)), None
+            )
             keep = min(len(was.items), len(now.items)) if keep is None else keep
             return {"keep": keep, "add": [self._value(item) for item in now.items[keep:]]}
         if kind in {"dict", "pairs", "list", "set", "deque", "bytearray", "object"}:
@@ -228,8 +233,8 @@ class _Spelling:
         }
 
 
-def _exact(step: Any) -> tuple[type, Any]:
-    return type(step), step
+def _exact(step: Any) -> tuple[type[Any], Any]:
+    return kind_of(step), step
 
 
 def _differ(was: Any, now: Any) -> bool:
@@ -282,7 +287,9 @@ class _Putting:
         root, *steps = as_list(way)
         value = self._root(root).get()
         for step in steps:
-            value = _stepped(value, step, self._value(step) if not isinstance(step, dict) or "its" not in step else None)
+            value = _stepped(
+                value, step, self._value(step) if not isinstance(step, dict) or "its" not in step else None
+            )
         if value is ABSENT:
             raise Unspelled(f"{as_list(root)[0]} is not there")
         return value
@@ -317,12 +324,15 @@ class _Putting:
                 base: Any = tuple if word == "tuple" else frozenset
                 made = base.__new__(cls, items)
         elif cls is defaultdict:
-            made = defaultdict(self._value(spec.get("factory")))
+            made = defaultdict[Any, Any](self._value(spec.get("factory")))
         elif word == "deque":
-            made = (cls or deque)(maxlen=spec.get("maxlen"))
+            length = spec.get("maxlen")
+            made = cast("Any", deque).__new__(cls or deque)
+            cast("Any", deque).__init__(made, (), length if isinstance(length, int) else None)
         elif cls is not None:
             base = {"pairs": dict, "dict": dict, "list": list, "set": set, "bytearray": bytearray}.get(word, object)
-            made = (OrderedDict if base is dict and issubclass(cls, OrderedDict) else base).__new__(cls)
+            whole: Any = OrderedDict if base is dict and issubclass(cls, OrderedDict) else base
+            made = whole.__new__(cls)
         else:
             made = _CONTAINERS["dict" if word == "pairs" else word]()
         self._made[at] = made
@@ -370,7 +380,7 @@ class _Putting:
             return lambda: bytearray.__setitem__(value, slice(None), data)
         if issubclass(kind, list | set | deque):
             plain = [self._value(item) for item in items]
-            base = next(each for each in (list, set, deque) if issubclass(kind, each))
+            base = list if issubclass(kind, list) else set if issubclass(kind, set) else deque
             return lambda: (base.clear(value), (set.update if base is set else base.extend)(value, plain))[0]
         pairs = [(self._value(pair[0]), self._value(pair[1])) for pair in map(as_list, items)]
         return _fields(value, [], pairs)
@@ -408,7 +418,8 @@ def _stepped(value: Any, step: Json, plain: Any) -> Any:
     if issubclass(kind, dict):
         return dict[Any, Any].__getitem__(value, plain)
     if issubclass(kind, list | tuple | deque):
-        return list(kind_iter(value, kind))[plain]
+        items: list[Any] = list(kind_iter(value, cast("Any", kind)))
+        return items[plain]
     found = attribute(value, str(plain))
     if found is ABSENT:
         raise Unspelled(f"{class_of(value)} has no {plain}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
@@ -48,49 +48,62 @@ class CodeFacts:
 @lru_cache(maxsize=8192)
 def code_facts(code: CodeType) -> CodeFacts:
     """Tell what code names."""
-    found: dict[str, set[Any]] = {
-        "variables": set(),
-        "stored": set(),
-        "attributes": set(),
-        "set_attributes": set(),
-        "imports": set(),
-        "dotted": set(),
-        "bare": set(),
-    }
-    computed = matches = False
+    found = _Found()
     steps = [step for step in dis.get_instructions(code) if step.opname not in _PREPARES]
     for at, step in enumerate(steps):
-        name, said = step.opname, str(step.argval)
+        found.take(steps, at, step.opname, str(step.argval))
+    return found.facts(code_facts(each) for each in _inner(code))
+
+
+class _Found:
+    """Gathers what code names."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[Any]] = {name: set() for name in _SETS}
+        self._computed = self._matches = False
+
+    def take(self, steps: list[dis.Instruction], at: int, name: str, said: str) -> None:
+        """Take in one instruction."""
+        names = self._names
         if name in _GLOBAL:
-            found["variables"].add(said)
+            names["variables"].add(said)
             if said in _BY_NAME:
-                spelled = _spelled(steps, at)
-                computed |= spelled is None
-                found["attributes"].update({spelled} - {None})
-                if said in {"setattr", "delattr"}:
-                    found["set_attributes"].update({spelled} - {None})
-            following = steps[at + 1] if at + 1 < len(steps) else step
-            if following.opname in _ATTRIBUTE:
-                found["dotted"].add((said, str(following.argval)))
+                self._by_name(said, _spelled(steps, at))
+            following = steps[at + 1] if at + 1 < len(steps) else None
+            if following is not None and following.opname in _ATTRIBUTE:
+                names["dotted"].add((said, str(following.argval)))
             else:
-                found["bare"].add(said)
+                names["bare"].add(said)
         elif name in _STORED:
-            found["stored"].add(said)
-        elif name in _ATTRIBUTE:
-            found["attributes"].add(said)
-        elif name in _SET:
-            found["attributes"].add(said)
-            found["set_attributes"].add(said)
+            names["stored"].add(said)
+        elif name in _ATTRIBUTE or name in _SET:
+            names["attributes"].add(said)
+            if name in _SET:
+                names["set_attributes"].add(said)
         elif name == "IMPORT_NAME":
-            found["imports"].add(said)
-        matches |= name in _MATCHES
-    for each in _inner(code):
-        inner = code_facts(each)
-        for kind, held in found.items():
-            held |= getattr(inner, kind)
-        computed, matches = computed | inner.computed, matches | inner.matches
-    frozen = {kind: frozenset(held) for kind, held in found.items()}
-    return CodeFacts(**frozen, computed=computed, matches=matches)  # type: ignore[arg-type]
+            names["imports"].add(said)
+        self._matches |= name in _MATCHES
+
+    def _by_name(self, function: str, spelled: str | None) -> None:
+        """Take in what `getattr` or one like it is given."""
+        if spelled is None:
+            self._computed = True
+            return
+        self._names["attributes"].add(spelled)
+        if function in {"setattr", "delattr"}:
+            self._names["set_attributes"].add(spelled)
+
+    def facts(self, inner: Iterable[CodeFacts]) -> CodeFacts:
+        """Give what was found, and what was found in the code inside."""
+        for each in inner:
+            for name, held in self._names.items():
+                held.update(getattr(each, name))
+            self._computed, self._matches = self._computed or each.computed, self._matches or each.matches
+        names: dict[str, frozenset[Any]] = {name: frozenset(held) for name, held in self._names.items()}
+        return CodeFacts(**names, computed=self._computed, matches=self._matches)
+
+
+_SETS: Final = ("variables", "stored", "attributes", "set_attributes", "imports", "dotted", "bare")
 
 
 def _inner(code: CodeType) -> Iterator[CodeType]:

@@ -104,7 +104,7 @@ class Function:
             return UNWATCHED
 
     def state(self, arguments: Mapping[str, Any]) -> Reached:
-        """Look at the state that a call can reach. What its code can reach is found once, and again where that moved."""
+        """Look at the state that a call can reach. What its code reaches is found once, and again where that moved."""
         from reenact.boundary.state import reached
 
         found = self._reach

@@ -17,7 +17,6 @@ from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Streamed, StreamEnd
 
-
 if TYPE_CHECKING:
     from reenact.boundary.answering import Aftermath
 
@@ -198,9 +197,7 @@ def async_generator(fn: Callable[..., Any], known: Function) -> Callable[..., An
     return wrapper
 
 
-async def _replayed_async(
-    passage: Passage, answer: Streamed, aftermath: Aftermath | None
-) -> AsyncGenerator[Any, Any]:
+async def _replayed_async(passage: Passage, answer: Streamed, aftermath: Aftermath | None) -> AsyncGenerator[Any, Any]:
     thrown: BaseException | None = None
     try:
         for number, chunk in enumerate(answer.chunks):

@@ -1,8 +1,8 @@
 """The closed list of what touches nothing outside the process: functions, classes and modules of Python's own.
 
 A thing is on the list for one of these reasons. It computes from what it is given (`math`, `re`, `json`, `decimal`).
-It keeps values (`dict`, `deque`, `StringIO`). It calls what it is given, and what it is given is looked at like all else
-(`map`, `functools.partial`, `contextlib.contextmanager`). It waits (`time.sleep`, locks). Or it prints, and a replay's
+It keeps values (`dict`, `deque`, `StringIO`). It calls what it is given, and that is looked at like all else (`map`,
+`functools.partial`, `contextlib.contextmanager`). It waits (`time.sleep`, locks). Or it prints, and a replay's
 own output is what a replay is compared by (`print`, `sys.stdout`).
 
 A thing is not on the list where it reads the world (files, environment, clock, chance), acts on it, reaches code or
@@ -19,6 +19,8 @@ from _thread import allocate_lock
 from types import FunctionType, ModuleType
 from typing import Any, Final, cast
 
+from reenact.values import alarms
+
 _BUILTINS: Final = """
     abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter
     float format frozenset hex int isinstance issubclass iter len list map max memoryview min next object oct
@@ -30,7 +32,9 @@ _BUILTINS: Final = """
     method_descriptor wrapper_descriptor method-wrapper classmethod_descriptor iterator coroutine_wrapper traceback
 """
 _EXCEPTIONS: Final = frozenset(
-    name for name, each in vars(sys.modules["builtins"]).items() if isinstance(each, type) and issubclass(each, BaseException)
+    name
+    for name, each in vars(sys.modules["builtins"]).items()
+    if isinstance(each, type) and issubclass(each, BaseException)
 )
 
 _NAMES: Final[dict[str, str]] = {
@@ -150,30 +154,45 @@ _LISTED: Final = {module: _Names(names) for module, names in _NAMES.items()}
 CLOCK: Final = frozenset({"now", "utcnow", "today"})
 """Names by which the classes of `datetime` read the clock."""
 _CLOCKS: Final = frozenset({"date", "datetime"})
-SPECIAL: Final = frozenset(
-    f"__{name}__"
-    for name in """
-    abs add aenter aexit aiter all and anext annotations author await bool bytes call cause class class_getitem complex
-    contains context copy debug deepcopy del delattr delete delitem dict_factory divmod doc enter eq exit file float
-    floordiv format ge get getattr getitem gt hash iadd iand ifloordiv ilshift imatmul imod imul index init
-    init_subclass instancecheck int invert ior ipow irshift isub iter itruediv ixor le len length_hint lshift lt
-    main match_args matmul members missing mod module mul name ne neg new next notes or path pos post_init pow qualname
-    radd rand rdivmod repr reversed rfloordiv rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor
-    set set_name setattr setitem sizeof slots spec str sub subclasscheck suppress_context traceback truediv trunc
-    version wrapped xor dataclass_fields dataclass_builtins_object
-    """.split()
-)
+_SPECIAL: Final = """
+    abs add aenter aexit aiter all and anext annotations author await bool bytes call cause class class_getitem
+    complex contains context copy debug deepcopy del delattr delete delitem dict_factory divmod doc enter eq
+    exit file float floordiv format ge get getattr getitem gt hash iadd iand ifloordiv ilshift imatmul imod imul
+    index init init_subclass instancecheck int invert ior ipow irshift isub iter itruediv ixor le len
+    length_hint lshift lt main match_args matmul members missing mod module mul name ne neg new next notes or
+    path pos post_init pow qualname radd rand rdivmod repr reversed rfloordiv rlshift rmatmul rmod rmul ror
+    round rpow rrshift rshift rsub rtruediv rxor set set_name setattr setitem sizeof slots spec str sub
+    subclasscheck suppress_context traceback truediv trunc version wrapped xor dataclass_fields
+    dataclass_builtins_object
+"""
+SPECIAL: Final = frozenset(f"__{name}__" for name in _SPECIAL.split())
 """Names between two underscores that lead to nothing but what is looked at anyway. `__globals__` leads elsewhere."""
 FRAMES: Final = frozenset(
-    """
-    gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await ag_frame ag_code ag_await tb_frame f_back f_globals f_locals
-    f_builtins f_code co_code
-    """.split()
+    {
+        "gi_frame",
+        "gi_code",
+        "gi_yieldfrom",
+        "cr_frame",
+        "cr_code",
+        "cr_await",
+        "ag_frame",
+        "ag_code",
+        "ag_await",
+        "tb_frame",
+        "f_back",
+        "f_globals",
+        "f_locals",
+        "f_builtins",
+        "f_code",
+        "co_code",
+    }
 )
 """Names by which code reaches the variables of other code."""
 EVERYTHING: Final = frozenset({"format", "format_map", "asdict", "astuple", "deepcopy", "vformat"})
 """Names of what reads attributes that nothing spells."""
-_PLAIN: Final = frozenset({"builtins", "_io", "array", "decimal", "datetime", "uuid", "fractions", "re", "struct", "_hashlib"})
+_PLAIN: Final = frozenset(
+    {"builtins", "_io", "array", "decimal", "datetime", "uuid", "fractions", "re", "struct", "_hashlib"}
+)
 
 
 def is_listed_module(name: str) -> bool:
@@ -240,5 +259,6 @@ def is_standard_stream(value: Any) -> bool:
         return True
     try:
         return kind.__module__ == "_io" and value.fileno() in {1, 2}
-    except Exception:  # noqa: BLE001 - a stream without a file
+    except Exception:  # a stream without a file
+        alarms.pass_on()
         return False

@@ -47,16 +47,37 @@ from reenact.values import alarms
 _MOST: Final = 20_000
 """Values that one walk looks at."""
 _REASONS: Final = 5
-_PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None), type(...), type(NotImplemented), range, slice})
+_PLAIN: Final = frozenset(
+    {str, bytes, int, float, bool, complex, type(None), type(...), type(NotImplemented), range, slice}
+)
 _CACHE: Final = type(lru_cache(len))
 _DESCRIPTORS: Final = (GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 _UNREAD: Final = frozenset(
-    "__dict__ __weakref__ __module__ __doc__ __qualname__ __annotations__ __slots__ __match_args__ __static_attributes__ "
-    "__firstlineno__ __dataclass_fields__ __dataclass_params__ __abstractmethods__ _abc_impl __parameters__ "
-    "__orig_bases__ __classcell__ __protocol_attrs__ __non_callable_proto_members__".split()
+    {
+        "__dict__",
+        "__weakref__",
+        "__module__",
+        "__doc__",
+        "__qualname__",
+        "__annotations__",
+        "__slots__",
+        "__match_args__",
+        "__static_attributes__",
+        "__firstlineno__",
+        "__dataclass_fields__",
+        "__dataclass_params__",
+        "__abstractmethods__",
+        "_abc_impl",
+        "__parameters__",
+        "__orig_bases__",
+        "__classcell__",
+        "__protocol_attrs__",
+        "__non_callable_proto_members__",
+    }
 )
 """What stands in a class and is data about it."""
-_BUILT_IN: Final = vars(builtins)
+_COLLECTIONS: Final = (dict, list, tuple, set, frozenset, deque)
+_BUILT_IN: Final[dict[str, Any]] = builtins.__dict__
 _ABSENT: Final = object()
 
 
@@ -132,7 +153,7 @@ class _Walk:
         """Where attributes are looked up: what has them, its table, and whether each of them is read anyway."""
         self._done: list[set[str]] = []
         """Names that were looked up in each place."""
-        self._clocks: set[type] = set()
+        self._clocks: set[type[Any]] = set()
         """Listed classes that are met; some of them read the clock by some names."""
 
     def go(self) -> Reach:
@@ -164,7 +185,11 @@ class _Walk:
     def _look_up(self) -> bool:
         """Look every name up in every place; tell whether that gave anything to look at."""
         for at, (owner, table, whole) in enumerate(self._places):
-            names = set(table) if whole or (self.found.everything and not issubclass(type(owner), ModuleType)) else self._names
+            names = (
+                set(table)
+                if whole or (self.found.everything and not issubclass(type(owner), ModuleType))
+                else self._names
+            )
             fresh = names - self._done[at]
             self._done[at] |= fresh
             for name in fresh & table.keys():
@@ -208,15 +233,17 @@ class _Walk:
         kind = cast("type[Any]", type(value))
         if kind is FunctionType:
             self._function(value)
-        elif kind is CodeType:
-            self._unknown("a code object")
         elif issubclass(kind, ModuleType):
             self._module(value)
         elif issubclass(kind, type):
             self._class(value)
         elif kind is BuiltinFunctionType:
             self._builtin(value)
-        elif issubclass(kind, _DESCRIPTORS) or kind is MethodWrapperType:
+        else:
+            self._look_at_value(value, kind)
+
+    def _look_at_value(self, value: Any, kind: type[Any]) -> None:
+        if issubclass(kind, _DESCRIPTORS) or kind is MethodWrapperType:
             self.push(getattr(value, "__objclass__", None))
             self.push(getattr(value, "__self__", None) if kind is MethodWrapperType else None)
         elif is_own_class(kind):
@@ -230,9 +257,9 @@ class _Walk:
         else:
             self._unknown(f"{kind.__module__}.{kind.__qualname__}")
 
-    def _harmless(self, value: Any, kind: type) -> None:
+    def _harmless(self, value: Any, kind: type[Any]) -> None:
         """Look at what a value holds: its items, what a partial calls, what a property runs."""
-        if issubclass(kind, dict | list | tuple | set | frozenset | deque) and _is_data(value):
+        if is_of(value, _COLLECTIONS) and _is_data(value):
             return
         self._clocks.add(kind)
         if kind is _CACHE:  # what it keeps came of what it calls
@@ -293,18 +320,20 @@ class _Walk:
             self._variable(fn, facts, name)
 
     def _variable(self, fn: FunctionType, facts: CodeFacts, name: str) -> None:
-        space = fn.__globals__
+        space: dict[str, Any] = fn.__globals__
         if name in space:
-            value = space[name]
+            value: Any = space[name]
         elif name in _BUILT_IN:
             value, space = _BUILT_IN[name], _BUILT_IN
         else:  # not there yet
             value = _ABSENT
-        if value is _ABSENT or issubclass(type(value), FunctionType | ModuleType | type | BuiltinFunctionType | MethodType):
+        if value is _ABSENT or issubclass(
+            type(value), FunctionType | ModuleType | type | BuiltinFunctionType | MethodType
+        ):
             self.found.name(space, name, value)
         if name in _BY_NAME and space is _BUILT_IN:
             return  # its constants count as attributes
-        if issubclass(type(value), ModuleType) and not is_own_globals(vars(value)) and name not in facts.bare:
+        if is_of(value, ModuleType) and not is_own_globals(value.__dict__) and name not in facts.bare:
             self._dotted(value, sorted(attribute for variable, attribute in facts.dotted if variable == name))
         elif value is not _ABSENT:
             self.push(value)
@@ -358,6 +387,11 @@ _HEAP: Final = 1 << 9
 _BY_NAME: Final = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 _OF_TYPES: Final = frozenset({"fromkeys", "maketrans", "fromhex", "from_bytes", "from_iterable", "combine", "strptime"})
 """Class methods of listed classes, bound to them."""
+
+
+def is_of(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Tell whether a value's class is one of these or derives from one, without asking the value."""
+    return issubclass(type(value), kinds)
 
 
 def _is_data(value: Any) -> bool:

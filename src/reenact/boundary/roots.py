@@ -42,7 +42,7 @@ class Root:
         if self.kind == "attribute":
             return attribute(self.holder, self.key)
         if self.kind == "class":
-            return vars(self.holder).get(self.key, ABSENT)
+            return cast("dict[str, Any]", vars(self.holder)).get(self.key, ABSENT)
         if self.kind == "cell":
             try:
                 return self.holder.cell_contents
@@ -153,7 +153,9 @@ def _of_global(said: str, space: dict[str, Any], name: str, names: _Names) -> It
     if issubclass(kind, ModuleType):
         held = cast("dict[str, Any]", vars(value))
         if is_own_globals(held):
-            yield from (Root(f"{value.__name__}:{each}", "table", held, each) for each in sorted(held) if _is_named(each, names))
+            yield from (
+                Root(f"{value.__name__}:{each}", "table", held, each) for each in sorted(held) if _is_named(each, names)
+            )
     elif issubclass(kind, type):
         yield from _of_instance(value, names)
     elif kind is FunctionType:

@@ -26,6 +26,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from reenact.boundary.own_code import is_own_class
+from reenact.boundary.reach import is_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, dict_of, kind_of, slots_of
 from reenact.values import alarms
 
@@ -56,7 +57,18 @@ _VERBS: Final = (
 )
 """What clients of databases, brokers and services can do; with `close` they tell one."""
 _RECORDED: Final = frozenset(
-    {"openai", "anthropic", "httpx", "httpx2", "asyncio", "logging", "tempfile", "reenact", "opentelemetry", "threading"}
+    {
+        "openai",
+        "anthropic",
+        "httpx",
+        "httpx2",
+        "asyncio",
+        "logging",
+        "tempfile",
+        "reenact",
+        "opentelemetry",
+        "threading",
+    }
 )
 """Libraries whose clients ask through boundaries of their own, or hold no state that a program goes by."""
 
@@ -92,7 +104,7 @@ class Snapshot:
         self.shapes: dict[int, Shape] = {}
         """The contents of each object, by its number."""
         self.via: dict[int, tuple[int, Any]] = {}
-        """How each was met first: from which object (below 0: from which value looked at, -1 the first), by what step."""
+        """How each was met first: from which object (below 0: which value looked at, -1 the first), by what step."""
         self.glanced: dict[int, int] = {}
         """Objects that were not looked into, with the value looked at that each of them is."""
         self.held: list[str] = []
@@ -106,7 +118,7 @@ class Snapshot:
         self._objects: dict[int, Any] = {}
         self._fresh: dict[int, Any] = {}
         """What is held while this look is taken, so that no number is given twice."""
-        self._next = 0 if earlier is None else earlier._next
+        self._next = 0 if earlier is None else earlier.count
         self._left: deque[tuple[int, Any]] = deque()
         self._looks = 0
         self._budget, self._library = MOST, _LIBRARY
@@ -116,21 +128,25 @@ class Snapshot:
         """Give the number of each object that lives yet, by id."""
         found: dict[int, int] = {}
         for number, held in self._objects.items():
-            value = held() if type(held) is weakref.ref else held
+            value = _living(held)
             if value is not None:
                 found[id(value)] = number
         return found
 
+    @property
+    def count(self) -> int:
+        """How many numbers were given."""
+        return self._next
+
     def object(self, number: int) -> Any:
         """Give the object of a number; None where it is gone."""
-        held = self._objects.get(number)
-        return held() if type(held) is weakref.ref else held
+        return _living(self._objects.get(number))
 
     def glance(self, value: Any, name: str) -> Any:
         """Look at which object a value is, and not into it, unless it is new; give it as contents have it."""
         earlier = self._earlier
         number = self._numbers.get(id(value))
-        if earlier is not None and (number is None or number >= earlier._next):  # noqa: SLF001 - another look
+        if earlier is not None and (number is None or number >= earlier.count):
             return self.look(value, name)
         self._looks += 1
         self.strange.append(value)
@@ -150,7 +166,7 @@ class Snapshot:
         token = self._token(value, -self._looks, None)
         while self._left:
             number, each = self._left.popleft()
-            self.shapes[number] = shape = self._shape(each, number)
+            self.shapes[number] = shape = self._shape(each)
             if shape.steps is None:
                 steps: Any = range(len(shape.items))
             else:
@@ -179,18 +195,18 @@ class Snapshot:
             self._left.append((number, value))
         return Ref(number)
 
-    def _shape(self, value: Any, number: int) -> Shape:
+    def _shape(self, value: Any) -> Shape:
         kind = kind_of(value)
-        if issubclass(kind, CODE):
+        if is_of(value, CODE):
             self.strange.append(value)
             return Shape("code", [])
-        if issubclass(kind, Enum | PurePath):
+        if is_of(value, (Enum, PurePath)):
             return Shape("value", [])
         own = is_own_class(kind)
         if kind not in COLLECTIONS:
             self.strange.append(value)
         try:
-            if issubclass(kind, COLLECTIONS):
+            if is_of(value, COLLECTIONS):
                 return self._collection(value, kind)
             if (special := _special(value, kind)) is not None:
                 return special
@@ -205,27 +221,31 @@ class Snapshot:
             self.whole = False
             return Shape("opaque", [])
 
-    def _collection(self, value: Any, kind: type) -> Shape:
+    def _collection(self, value: Any, kind: type[Any]) -> Shape:
         self._budget -= len(value) + 1
         if self._budget < 0:
             return self._digest(value)
         steps: list[Any] | None
-        if issubclass(kind, dict):
+        if is_of(value, dict):
             items = list(dict[Any, Any].items(value))
-            found = Shape("dict", [each for _, each in items], [key if type(key) in PLAIN else None for key, _ in items])
-            if None in (found.steps or ()) or not PLAIN.issuperset(type(key) for key, _ in items):
+            found = Shape(
+                "dict", [each for _, each in items], [key if type(key) in PLAIN else None for key, _ in items]
+            )
+            if None in (found.steps or ()):
                 keys = [key for key, _ in items]
                 found = Shape("pairs", [*keys, *found.items], [*[None] * len(keys), *(found.steps or ())])
-        elif issubclass(kind, set | frozenset):
+        elif is_of(value, (set, frozenset)):
             members = list(value)
-            plain = sorted((each for each in members if type(each) in PLAIN), key=lambda each: (type(each).__name__, repr(each)))
+            plain = sorted(
+                (each for each in members if type(each) in PLAIN), key=lambda each: (type(each).__name__, repr(each))
+            )
             others = [each for each in members if type(each) not in PLAIN]
             steps = [None] * len(members)
-            found = Shape("set" if issubclass(kind, set) else "frozenset", [*plain, *others], steps)
-        elif issubclass(kind, bytearray):
+            found = Shape("set" if is_of(value, set) else "frozenset", [*plain, *others], steps)
+        elif is_of(value, bytearray):
             found = Shape("bytearray", [bytes(value)])
         else:
-            word = "tuple" if issubclass(kind, tuple) else "deque" if issubclass(kind, deque) else "list"
+            word = "tuple" if is_of(value, tuple) else "deque" if is_of(value, deque) else "list"
             found = Shape(word, list(kind_iter(value, kind)))
         if is_own_class(kind) and (held := dict_of(value)):
             steps = list(range(len(found.items))) if found.steps is None else found.steps
@@ -240,7 +260,7 @@ class Snapshot:
             self.whole = False
             return Shape("large", [len(value)])
 
-    def _library_s(self, value: Any, kind: type) -> Shape:
+    def _library_s(self, value: Any, kind: type[Any]) -> Shape:
         """Look into an object of a library's, where it is none that only computes or waits."""
         if kind.__module__.partition(".")[0] in _RECORDED or self._library <= 0:
             return Shape("opaque", [])
@@ -257,15 +277,22 @@ ATTRIBUTES: Final = ("attributes",)
 """The step to the table of the attributes of a collection of the agent's own kind."""
 
 
-def kind_iter(value: Any, kind: type) -> Any:
+def kind_iter(value: Any, kind: type[Any]) -> Any:
     """Iterate over a collection past what the agent's own kind of it does at that."""
     base: Any = next(each for each in (list, tuple, deque) if issubclass(kind, each))
     return base.__iter__(value)
 
 
-def _held(value: Any, kind: type) -> Any:
+def _living(held: Any) -> Any:
+    """Give what is held; None where the agent let it go."""
+    if type(held) is weakref.ref:
+        return cast("Any", held)()
+    return held
+
+
+def _held(value: Any, kind: type[Any]) -> Any:
     """Keep an object only as long as the agent does, where that can be had."""
-    if issubclass(kind, COLLECTIONS) and not is_own_class(kind):
+    if is_of(value, COLLECTIONS) and not is_own_class(kind):
         return value
     try:
         return weakref.ref(value)
@@ -300,7 +327,9 @@ def _special(value: Any, kind: type) -> Shape | None:
         return Shape("buffer", [value.tobytes()])
     if kind is GeneratorType:
         frame = value.gi_frame
-        return Shape("generator", [-1 if frame is None else frame.f_lasti, {} if frame is None else dict(frame.f_locals)])
+        return Shape(
+            "generator", [-1 if frame is None else frame.f_lasti, {} if frame is None else dict(frame.f_locals)]
+        )
     return None
 
 
@@ -332,10 +361,10 @@ def _changes(value: Any) -> Any:
 def is_connection(value: Any) -> bool:
     """Tell an open file, socket, or client of a database, broker or service, whose use raises no audit event."""
     kind = kind_of(value)
-    if issubclass(kind, io.StringIO | io.BytesIO):
+    if is_of(value, (io.StringIO, io.BytesIO)):
         return False
-    if issubclass(kind, io.IOBase):
-        return not cast("Any", value).closed and not _is_standard(value)
+    if is_of(value, io.IOBase):
+        return not value.closed and not _is_standard(value)
     return _acts_outside(kind)
 
 

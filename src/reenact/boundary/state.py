@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reenact.boundary.reach import Reach, reach
 from reenact.boundary.own_code import is_own_class
+from reenact.boundary.reach import Reach, reach
 from reenact.boundary.roots import ABSENT, CODE, COLLECTIONS, Root, kind_of, roots
 from reenact.boundary.snapshot import Ref, Snapshot, is_connection
 
@@ -49,7 +49,11 @@ class Reached:
         self.roots.append(root)
         if value is ABSENT:
             self.values.append(value)
-        elif root.kind in {"table", "cell"} and is_own_class(kind_of(value)) and not issubclass(kind_of(value), COLLECTIONS):
+        elif (
+            root.kind in {"table", "cell"}
+            and is_own_class(kind_of(value))
+            and not issubclass(kind_of(value), COLLECTIONS)
+        ):
             self.values.append(self.snapshot.glance(value, root.name))  # its attributes are pieces of state themselves
         else:
             self.values.append(self.snapshot.look(value, root.name))
@@ -85,7 +89,9 @@ class Reached:
         """Give the numbers of the objects whose contents are not the same any more."""
         shapes = self.snapshot.shapes
         return {
-            number for number, shape in after.snapshot.shapes.items() if number in shapes and shapes[number].differs(shape)
+            number
+            for number, shape in after.snapshot.shapes.items()
+            if number in shapes and shapes[number].differs(shape)
         }
 
 
@@ -120,7 +126,7 @@ def _differ(was: Any, now: Any) -> bool:
 def reached(
     target: Any, arguments: Mapping[str, Any], found: Reach | None = None, earlier: Reached | None = None
 ) -> Reached:
-    """Look at all that a call of `target` with these arguments can reach, after an earlier look or for the first time."""
+    """Look at all that a call of `target` with these arguments can reach, after an `earlier` look or as the first."""
     if found is None:
         found = reach(target, tuple(arguments.values())) if earlier is None else earlier.reach
     looked = Reached(found, earlier)

@@ -77,7 +77,7 @@ class Passage(Protocol):
 
     @property
     def aftermath(self) -> Json:
-        """In a replay, what the recorded call changed in memory, as `boundary.aftermath` spells it; None for nothing."""
+        """In a replay, what the recorded call changed in memory, spelled by `boundary.aftermath`; None for nothing."""
         ...
 
     @property

@@ -190,9 +190,7 @@ class ReplayPassage:
         node = self._stub.node
         foretold = bool(unrestored(node)) and node.id not in self._owner.stubs.harmless
         changed: list[Json] = [*listed(node, CHANGED)]
-        self._owner.ledger.note(
-            "unrestored", id=node.id, call=node.label, changed=changed, why=why, foretold=foretold
-        )
+        self._owner.ledger.note("unrestored", id=node.id, call=node.label, changed=changed, why=why, foretold=foretold)
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""

@@ -122,10 +122,7 @@ def _markers(node: Node) -> Iterator[str]:
         yield f"stopped by {stopped}"
     elif attributes.get(PROCESS_ROOT) and attributes.get("reenact.incomplete"):
         yield "killed"
-    if touched := listed(node, TOUCHED):
-        yield touched[0] if len(touched) == 1 else f"{touched[0]} and {len(touched) - 1} more"
-    elif reached := listed(node, REACHES):
-        yield f"can reach {reached[0]}"
+    yield from _acts(node)
     if by := attributes.get("reenact.replay.answered_by"):
         yield f"from recording {str(by)[:8]}"
     if again := attributes.get("reenact.replay.ran_again"):
@@ -133,6 +130,14 @@ def _markers(node: Node) -> Iterator[str]:
     yield from (word for name, word in _SAID if attributes.get(name))
     if node.orphan:
         yield "orphan"
+
+
+def _acts(node: Node) -> Iterator[str]:
+    """Say what a found tool touched, or why it is not known to touch nothing."""
+    if touched := listed(node, TOUCHED):
+        yield touched[0] if len(touched) == 1 else f"{touched[0]} and {len(touched) - 1} more"
+    elif reached := listed(node, REACHES):
+        yield f"can reach {reached[0]}"
 
 
 def _whole(node: Node) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from reenact.replay import guard
@@ -16,6 +16,8 @@ class Through:
     head_order: int | None = None
     end_order: int | None = None
     took_s: float | None = None
+    aftermath: Json = None
+    printed: Sequence[tuple[str, str, int]] = ()
 
     def __init__(self, answer: Outcome | None = None) -> None:
         self.answer = answer
@@ -46,6 +48,9 @@ class Through:
         """Keep nothing."""
 
     def replied(self, status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> None:
+        """Keep nothing."""
+
+    def unrestored(self, why: str) -> None:
         """Keep nothing."""
 
     def closed(self, outcome: Outcome) -> None:
