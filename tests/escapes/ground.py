@@ -33,6 +33,7 @@ VICTIM = (
 )
 BUFFER = 9
 MULTICAST = "239.77.7.7"
+IPC_RMID = 0
 KEYCTL, JOIN_SESSION_KEYRING, KEYCTL_SEARCH, SESSION_KEYRING = 250, 1, 10, -3
 
 
@@ -54,7 +55,8 @@ class Ground:
     more: dict[str, Any] = field(default_factory=dict[str, Any])
     """Places of servers that the caller runs, handed to the programs."""
     counters: dict[str, Callable[[], object]] = field(default_factory=dict[str, Callable[[], object]])
-    """What else is looked at: rows of servers."""
+    """What else is looked at, where it is `asked`: rows of servers."""
+    asked: bool = False
     _stack: ExitStack = field(default_factory=ExitStack)
     _files: ExitStack = field(default_factory=ExitStack)
 
@@ -89,12 +91,7 @@ class Ground:
         (home / ".ssh").mkdir()
         (home / ".ssh" / "authorized_keys").write_text("ssh-ed25519 AAAA user\n")
         (self.folder / "spool").mkdir()
-        git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=u", "-c", "user.email=u@example.org"]
-        subprocess.run([*git, "init", "-q", str(self.folder / "repo")], check=True)
-        subprocess.run(["git", "init", "-q", "--bare", str(self.folder / "origin.git")], check=True)
-        (self.folder / "repo" / "a.txt").write_text("a\n")
-        subprocess.run([*git, "add", "a.txt"], cwd=self.folder / "repo", check=True)
-        subprocess.run([*git, "commit", "-q", "-m", "one"], cwd=self.folder / "repo", check=True)
+        self._repositories()
         self._serve("unix", socket.AF_UNIX, socket.SOCK_STREAM, str(self.folder / "s.sock"), here=True)
         self._serve("unix datagram", socket.AF_UNIX, socket.SOCK_DGRAM, str(self.folder / "d.sock"), here=True)
         self._hear_pipe(self.folder / "pipe")
@@ -119,6 +116,18 @@ class Ground:
         }
         self.folder.with_name("where.json").write_text(json.dumps(places))
 
+    def _repositories(self) -> None:
+        """Lay out a repository with one commit, and a bare one; made once, copied from then on."""
+        made = self.folder.with_name("repositories")
+        if not made.exists():
+            git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=u", "-c", "user.email=u@example.org"]
+            subprocess.run([*git, "init", "-q", str(made / "repo")], check=True)
+            subprocess.run([*git, "init", "-q", "--bare", str(made / "origin.git")], check=True)
+            (made / "repo" / "a.txt").write_text("a\n")
+            subprocess.run([*git, "add", "a.txt"], cwd=made / "repo", check=True)
+            subprocess.run([*git, "commit", "-q", "-m", "one"], cwd=made / "repo", check=True)
+        shutil.copytree(made, self.folder, dirs_exist_ok=True)
+
     @property
     def key(self) -> int:
         """The key of System V objects."""
@@ -131,8 +140,9 @@ class Ground:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             with suppress(OSError):
                 path.rmdir()
-        for letter in "MSQ":
-            subprocess.run(["ipcrm", f"-{letter}", str(self.key)], capture_output=True, check=False)
+        LIBC.shmctl(LIBC.shmget(self.key, 0, 0), IPC_RMID, None)
+        LIBC.semctl(LIBC.semget(self.key, 0, 0), 0, IPC_RMID)
+        LIBC.msgctl(LIBC.msgget(self.key, 0), IPC_RMID, None)
         key = LIBC.syscall(KEYCTL, KEYCTL_SEARCH, SESSION_KEYRING, b"user", self.tag.encode(), 0)
         if key > 0:
             LIBC.syscall(KEYCTL, 9, key, SESSION_KEYRING)  # KEYCTL_UNLINK
@@ -141,6 +151,7 @@ class Ground:
         """Look at all of it."""
         return {
             "files": files(self.folder),
+            "attributes": {str(path): os.listxattr(path) for path in self.folder.iterdir() if path.is_file()},
             "beyond": [str(path) for path in self._beyond()],
             "heard": sorted(set(self.heard)),
             "victim": self._victim(),
@@ -148,7 +159,7 @@ class Ground:
             "key": LIBC.syscall(KEYCTL, KEYCTL_SEARCH, SESSION_KEYRING, b"user", self.tag.encode(), 0) > 0,
             "name": socket.gethostname(),
             "addresses": "127.66.0.1" in Path("/proc/net/fib_trie").read_text(),
-            **{name: look() for name, look in self.counters.items()},
+            **({name: look() for name, look in self.counters.items()} if self.asked else {}),
         }
 
     def _beyond(self) -> list[Path]:

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +26,13 @@ NATIVE = [(kind, name) for kind, name in ALL if MATRIX[kind][name].client]
 
 @pytest.fixture(scope="module")
 def ground() -> Iterator[Ground]:
+    with ground_with_servers() as made:
+        yield made
+
+
+@contextmanager
+def ground_with_servers() -> Iterator[Ground]:
+    """Start every server that can be had, and make the ground around them."""
     # Not pytest's own folder: a unix socket's path has room for 107 bytes.
     with ExitStack() as stack:
         top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oz-", ignore_cleanup_errors=True)))

@@ -41,10 +41,11 @@ def look_up(city):
     return {"city": city, "sky": "clear"}
 '''
 OWN = """
-look_up("Delft")
-{code}
-print("OUTCOME", repr(said), flush=True)
-look_up("Ghent")
+if __name__ == "__main__":
+    look_up("Delft")
+{indented}
+    print("OUTCOME", repr(said), flush=True)
+    look_up("Ghent")
 """
 FOUND = """
 import httpx
@@ -206,7 +207,7 @@ def written(ground: Ground, probe: Probe, place: str) -> Path:
     """Write the program into a project of its own."""
     project = Path(tempfile.mkdtemp(prefix="project-", dir=ground.folder.parent))
     code = textwrap.dedent(probe.code)
-    body = FOUND.format(indented=textwrap.indent(code, "    ")) if place == "found" else OWN.format(code=code)
+    body = (FOUND if place == "found" else OWN).format(indented=textwrap.indent(code, "    "))
     (project / "program.py").write_text(f"{HEAD}\n{body}")
     return project
 
@@ -215,6 +216,7 @@ def try_out(
     ground: Ground, kind: str, name: str, probe: Probe, *, place: str = "own", levels: tuple[str, ...] = ("A", "C")
 ) -> list[Row]:
     """Record, undo, and replay a program at each level; a row for each."""
+    ground.asked = kind == "databases"
     ground.reset()
     project = written(ground, probe, place)
     python = sys.executable
