@@ -22,10 +22,11 @@ from seal.outside import files, fill
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 BEYOND = (
-    "/ /tmp /var /var/tmp /var/log /var/mail /var/spool /var/spool/cron/crontabs /var/lib /etc /etc/cron.d /usr/local/bin /opt "
-    "/srv /mnt /home /root /dev /dev/shm /dev/mqueue /run /run/lock /sys/fs/cgroup /sys/fs/cgroup/pids "
-    "/sys/fs/cgroup/freezer /sys/fs/cgroup/unified"
-).split()
+    *("/", "/tmp", "/var", "/var/tmp", "/var/log", "/var/mail", "/var/spool", "/var/spool/cron/crontabs", "/var/lib"),
+    *("/etc", "/etc/cron.d", "/usr/local/bin", "/opt", "/srv", "/mnt", "/home", "/root", "/run", "/run/lock"),
+    *("/dev", "/dev/shm", "/dev/mqueue"),
+    *("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer", "/sys/fs/cgroup/unified"),
+)
 """Folders of the machine in which a program may leave something whose name holds the ground's tag."""
 VICTIM = (
     "import ctypes, os, sys, time; b = ctypes.create_string_buffer(b'untouched'); "
@@ -57,6 +58,8 @@ class Ground:
     counters: dict[str, Callable[[], object]] = field(default_factory=dict[str, Callable[[], object]])
     """What else is looked at, where it is `asked`: rows of servers."""
     asked: bool = False
+    trying: str = ""
+    """The program at hand."""
     _stack: ExitStack = field(default_factory=ExitStack)
     _files: ExitStack = field(default_factory=ExitStack)
 
@@ -163,7 +166,8 @@ class Ground:
         }
 
     def _beyond(self) -> list[Path]:
-        return [path for folder in BEYOND for path in Path(folder).glob(f"*{self.tag}*") if not path.name.endswith(".keep")]
+        found = [path for folder in BEYOND for path in Path(folder).glob(f"*{self.tag}*")]
+        return [path for path in found if not path.name.endswith(".keep")]
 
     def _victim(self) -> object:
         assert self.victim is not None
@@ -175,7 +179,7 @@ class Ground:
                 content = memory.read(BUFFER)
             affinity = sorted(os.sched_getaffinity(self.victim.pid))
             return (
-                state[0] in "SR",
+                state[0] not in "TtZX",
                 state[16],
                 affinity,
                 (place / "limits").read_text(),

@@ -1,6 +1,6 @@
 """Ordinary programs, as people write them. They stand in `programs/ordinary.txt`, in sections as those of the matrix.
 
-`--- NAME` begins a file beside the program; `where` is a kind of place that the project lies in, `argv` the command, its
+`--- NAME` begins a file beside the program; `where` is the kind of place of the project, `argv` the command, its
 words two spaces apart, `{venv}` the interpreter of another environment; `varies`: the output is not compared, since it
 differs between any two runs.
 """

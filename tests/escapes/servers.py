@@ -52,12 +52,16 @@ def postgres(folder: Path) -> Iterator[dict[str, object]]:
     command = [*drop, str(bin_ / "postgres"), "-D", str(data), "-p", str(port), "-k", str(folder), "-c", "fsync=off"]
     server = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     try:
-        tcp, unix = f"host=127.0.0.1 port={port} user=u dbname=postgres", f"host={folder} port={port} user=u dbname=postgres"
+        tcp, unix = (
+            f"host=127.0.0.1 port={port} user=u dbname=postgres",
+            f"host={folder} port={port} user=u dbname=postgres",
+        )
         psql = ["psql", "-qAt", tcp, "-c"]
         assert meets(("127.0.0.1", port))
         ends = time.monotonic() + LIMIT_S
         while subprocess.run([*psql, "CREATE TABLE t (a int)"], capture_output=True, check=False).returncode:
-            assert time.monotonic() < ends
+            if time.monotonic() > ends:
+                raise TimeoutError("Postgres has started and answers nothing")
             time.sleep(0.1)
 
         def rows() -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from escapes.ground import Ground
 
@@ -24,7 +24,7 @@ LEVELS = {"A": {}, "C": {"REENACT_ENFORCE": "off"}}
 """What the environment of a replay says, for each level of enforcement."""
 STRONG = ("copied", "enforced")
 
-HEAD = '''
+HEAD = """
 import ctypes, json, os, signal, socket, struct, subprocess, sys
 import reenact
 where = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "where.json")))
@@ -39,7 +39,7 @@ def called(result):
 @reenact.tool
 def look_up(city):
     return {"city": city, "sky": "clear"}
-'''
+"""
 OWN = """
 if __name__ == "__main__":
     look_up("Delft")
@@ -159,10 +159,8 @@ def ran(argv: list[str], cwd: Path, ground: Ground, probe: Probe, more: dict[str
             process.wait()
         time.sleep(0.05)  # for what a server hears on a thread
         state = Path(f"/proc/{beside.pid}/stat").read_text().rpartition(")")[2].split()
-        besides: dict[str, object] = {"neighbour": (state[0] in "SR", state[16])}
-        out.seek(0)
-        err.seek(0)
-        texts = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        besides: dict[str, object] = {"neighbour": (state[0] not in "TtZX", state[16])}
+        texts = _read(out), _read(err)
     if probe.stdin:
         besides["offset"] = os.lseek(given, 0, os.SEEK_CUR) if probe.stdin == "file" else 0
         os.close(given)
@@ -181,7 +179,7 @@ def _at_a_terminal(argv: list[str], cwd: Path, environ: dict[str, str]) -> Done:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(argv, cwd=cwd, env=environ, stdin=follower, stdout=out, stderr=err, preexec_fn=own)
+        process = subprocess.Popen(argv, cwd=cwd, env=environ, stdin=follower, stdout=out, stderr=err, preexec_fn=own)  # noqa: PLW1509 - before any program runs
         try:
             code = process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -189,18 +187,19 @@ def _at_a_terminal(argv: list[str], cwd: Path, environ: dict[str, str]) -> Done:
             process.kill()
             process.wait()
         os.set_blocking(follower, False)
-        with suppress(BlockingIOError, OSError):
+        typed = b""
+        with suppress(OSError):
             typed = os.read(follower, 1000)
-            out.seek(0), err.seek(0)
-            texts = out.read().decode(errors="replace"), err.read().decode(errors="replace")
-            os.close(leader), os.close(follower)
-            return Done(code, *texts, {"typed": typed})
         mode = termios.tcgetattr(follower)[:4]
-        out.seek(0), err.seek(0)
-        texts = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        texts = _read(out), _read(err)
     os.close(leader)
     os.close(follower)
-    return Done(code, *texts, {"typed": b"", "mode": mode})
+    return Done(code, *texts, {"typed": typed, "mode": mode})
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def written(ground: Ground, probe: Probe, place: str) -> Path:
@@ -216,7 +215,7 @@ def try_out(
     ground: Ground, kind: str, name: str, probe: Probe, *, place: str = "own", levels: tuple[str, ...] = ("A", "C")
 ) -> list[Row]:
     """Record, undo, and replay a program at each level; a row for each."""
-    ground.asked = kind == "databases"
+    ground.asked, ground.trying = kind == "databases", name
     ground.reset()
     project = written(ground, probe, place)
     python = sys.executable
@@ -234,13 +233,46 @@ def try_out(
         rows.append(row)
         if not happened and not probe.silent:
             row.faults.append(f"no effect when recorded: {done.err.strip()[-300:]}")
-        again = ran(
-            [python, "-m", "reenact", "replay", "last", "--json"], project, ground, probe, LEVELS[level]
-        )
+        again = ran([python, "-m", "reenact", "replay", "last", "--json"], project, ground, probe, LEVELS[level])
         row.changed = _differing(before | quiet, ground.seen() | again.besides)
         judged(row, probe, again, outcome)
     ground.reset()
     return rows
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was seen and said of a program that does many things."""
+
+    changed: list[str]
+    words: dict[str, str]
+    place: str
+    said: str
+
+
+def together(ground: Ground, probes: list[Probe]) -> tuple[Told, Told, Told]:
+    """Record one program that does what all of these do, and replay it sealed and watched."""
+    tried = "\n".join(f"try:\n{textwrap.indent(each.code, '    ')}\nexcept OSError:\n    pass" for each in probes)
+    ground.reset()
+    probe = Probe(tried, "files")
+    project = written(ground, probe, "own")
+    python = sys.executable
+    quiet = ran(["true"], project, ground, probe, {}).besides
+    found: list[Told] = []
+    for words, more in (
+        (["run", "--", python, "program.py"], {}),
+        (["replay", "last", "--json"], LEVELS["A"]),
+        (["replay", "last", "--json"], LEVELS["C"]),
+    ):
+        ground.reset()
+        before = ground.seen()
+        done = ran([python, "-m", "reenact", *words], project, ground, probe, more)
+        changed = _differing(before | quiet, ground.seen() | done.besides)
+        world = json.loads(done.out).get("world") or {} if words[0] == "replay" else {}
+        sealed = "sealed" if world.get("processes") == "enforced" else "watched"
+        found.append(Told(changed, world, sealed, done.err))
+    ground.reset()
+    return found[0], found[1], found[2]
 
 
 def judged(row: Row, probe: Probe, again: Done, outcome: str) -> None:
