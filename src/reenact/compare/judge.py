@@ -101,9 +101,7 @@ def judge_replay(
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
         found = [divergence_to_json(each) for each in ends if not renamings.are_one(each)]
     made = bool(answered or said.ran_again or misses or refused)
-    result, why = _result(found, misses, nothing=unasked.nothing_owed and not made)
-    if result == "same" and said.unrestored:
-        result, why = "unjudged", _of_state(said.unrestored[0])
+    result, why = _result(found, misses, said.unrestored, nothing=unasked.nothing_owed and not made)
     return replace(
         said,
         result=result,
@@ -117,7 +115,9 @@ def judge_replay(
     )
 
 
-def _result(found: Sequence[object], misses: Sequence[_Miss], *, nothing: bool) -> tuple[str, str]:
+def _result(
+    found: Sequence[object], misses: Sequence[_Miss], unrestored: Sequence[Mapping[str, Json]], *, nothing: bool
+) -> tuple[str, str]:
     """Say what a replay came to, and why where nothing can be said of it."""
     if found:
         return "diverged", ""
@@ -125,6 +125,8 @@ def _result(found: Sequence[object], misses: Sequence[_Miss], *, nothing: bool) 
         return "failed", as_text(lost.entry.get("reason"))
     if nothing:
         return "unjudged", "the recording holds no call that could be answered, and none was made"
+    if unrestored:
+        return "unjudged", _of_state(unrestored[0])
     return "same", ""
 
 
