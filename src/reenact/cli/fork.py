@@ -66,6 +66,7 @@ _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
     show_default=True,
     help="Files that are written outside every declared tool.",
 )
+@options.allow_host
 @click.option(
     "--check",
     "files_of_assertions",
@@ -160,7 +161,7 @@ def _wanted(said: dict[str, Any]) -> Wanted:
         at=said["at"],
         values=tuple(values),
         parameters=parameters,
-        policy=Policy.named(said),
+        policy=Policy.named(said, said["hosts"]),
         assertions=asserted([*said["files_of_assertions"], *said["assertions"]]),
     )
 

@@ -54,6 +54,7 @@ _MOST_JOBS = 8
     help="After a request that nobody recorded: stop, or go on with the nearest recorded answer, which is no evidence.",
 )
 @click.option("--writes", type=click.Choice([each.value for each in Writes]), default="refuse", show_default=True)
+@options.allow_host
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 def fuzz_command(
     selector: str, given: tuple[str, ...], folder: Path | None, as_json: bool, app: str | None, **how: Any
@@ -85,6 +86,7 @@ def fuzz_command(
         limit_s=how["limit_s"],
         after=After(how["after"]),
         writes=Writes(how["writes"]),
+        hosts=how["hosts"],
         named="" if found.run.source == "store" else selector,
         command=given,
     )

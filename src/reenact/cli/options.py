@@ -18,6 +18,16 @@ from reenact.stores.directory import DirectoryStore, locate
 from reenact.values.json import Json, compact
 from reenact.values.terminal import clean_lines, escaped
 
+
+def _hosts(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Check that hosts are named. Raises `UsageError`."""
+    if given:
+        from reenact.values import way
+
+        way.read(given)
+    return given
+
+
 as_json = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on stdout; diagnostics stay on stderr."
 )
@@ -26,6 +36,15 @@ store_folder = click.option(
     "folder",
     type=click.Path(path_type=Path, readable=False),  # what cannot be read is told by whoever reads it
     help="The store's folder. Default: REENACT_STORE, else the nearest .reenact at or above here.",
+)
+
+allow_host = click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    callback=_hosts,
+    help="Let the program talk to this host, or to unix:/path; may be given more than once. Without PORT: 443 and 80.",
 )
 
 

@@ -43,6 +43,7 @@ _SOURCES = click.Choice([source.value for source in Source])
     show_default=True,
     help="Files that are written outside every declared tool.",
 )
+@options.allow_host
 @click.option(
     "--after",
     type=click.Choice([each.value for each in After]),
@@ -86,7 +87,7 @@ def replay_command(
         order = Order(
             given=given if everything is None else tuple(word for word in (selector, *given) if word is not None),
             app=how["app"],
-            policy=Policy.named(how),
+            policy=Policy.named(how, how["hosts"]),
             assertions=_assertions([*how["files"], *how["texts"]]),
         )
         store = options.store(folder)

@@ -154,7 +154,16 @@ def _told(ledger: Sequence[Entry]) -> ReplayResult:
         left=len(_all(ledger, "left")),
         killed=_plain(ledger, "killed"),
         world=weakest(as_object(each.get("world")) for each in _all(ledger, "guard")),
+        ways_out=tuple(
+            dict.fromkeys(as_text(way) for each in _all(ledger, "guard") for way in as_list(each.get("ways")))
+        ),
+        reached=dict(Counter(_reached(each) for each in _all(ledger, "reached") if not each.get("error"))),
     )
+
+
+def _reached(entry: Entry) -> str:
+    host = as_text(entry.get("host"))
+    return f"[{host}]:{entry.get('port')}" if ":" in host else f"{host}:{entry.get('port')}"
 
 
 def _up_to_the_delivery(ledger: Sequence[Entry]) -> Sequence[Entry]:

@@ -58,6 +58,8 @@ class Settings:
     """How long one run may take; None for ten times as long as without a variation, and 10 s at least."""
     after: After = After.NEAREST
     writes: Writes = Writes.REFUSE
+    hosts: tuple[str, ...] = ()
+    """What the program may talk to (`values.way`)."""
     named: str = ""
     """How commands are to name the run; empty for the beginning of its id."""
     command: tuple[str, ...] = ()
@@ -82,7 +84,7 @@ def fuzz(
     What is found before a variation is met is no discovery: the first run of the program has none.
     """
     began = time.monotonic()
-    policy = Policy(after=settings.after, writes=settings.writes)
+    policy = Policy(after=settings.after, writes=settings.writes, hosts=settings.hosts)
     entry: dict[str, Json] = {**found.run.entry, "argv": [*argv]}
     found = replace(found, run=replace(found.run, entry=entry))  # what is varied is the command that is run
     with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
@@ -30,6 +30,9 @@ from reenact.values import unit
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node, Run
+
+if TYPE_CHECKING:
+    from reenact.values.way import Way
 
 
 class InProcess:
@@ -72,7 +75,7 @@ class InProcess:
         )
         self.recording: Recording = recording.start(setup)
         self._stack.callback(recording.stop, self.recording)
-        self._stack.enter_context(guard.shut(ledger, policy.writes))
+        self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways))
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
@@ -109,12 +112,17 @@ def join(path: str) -> None:
     plan = Plan.read(Path(path))
     ledger = Ledger(Path(plan.ledger))
     policy = Policy(
-        models=Source(plan.models), tools=Source(plan.tools), writes=Writes(plan.writes), after=After(plan.after)
+        models=Source(plan.models),
+        tools=Source(plan.tools),
+        writes=Writes(plan.writes),
+        after=After(plan.after),
+        hosts=tuple(plan.hosts),
+        ways=None if plan.ways is None else _ways(plan.ways),
     )
     how = os.environ.get(guard.VARIABLE, "")
     if policy.closed and not how and (how := guard.enter_empty_network()):
         os.environ[guard.VARIABLE] = how  # children inherit the namespace
-    ledger.note("guard", world=guard.world(policy, how))
+    ledger.note("guard", world=guard.world(policy, how), ways=plan.ways or [])
     runs = plan.runs()
     recorded = next(run for run in runs if run.id == plan.run)
     altered = Altered.read(plan.changes, plan.branch)
@@ -126,6 +134,12 @@ def join(path: str) -> None:
     ledger.note("joined", pid=os.getpid(), process=process)
     if sys.dont_write_bytecode:
         atexit.register(_note_missing_caches, ledger)
+
+
+def _ways(spelled: Sequence[str]) -> tuple[Way, ...]:
+    from reenact.values import way  # most replays let nothing out
+
+    return way.read(spelled)
 
 
 def _note_missing_caches(ledger: Ledger) -> None:

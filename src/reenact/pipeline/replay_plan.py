@@ -30,6 +30,10 @@ class Plan:
     writes: str = "refuse"
     after: str = "stop"
     """What happens after the first divergence (`replay.policy.After`)."""
+    hosts: list[str] = field(default_factory=list[str])
+    """What the user lets anything talk to (`values.way`)."""
+    ways: list[str] | None = None
+    """What calls that go live may reach; None for whatever there is."""
     changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What is changed in the recorded calls before they answer: each a `values.change.Change` as JSON."""
     branch: dict[str, Any] | None = None

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from reenact.boundary.settled import settled
 from reenact.compare.judge import ReplayResult, judge_replay
@@ -43,6 +43,9 @@ from reenact.values.call import Unfinished
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.run import Grade, Run
+
+if TYPE_CHECKING:  # most replays let nothing out
+    from reenact.pipeline.ways_out import WaysOut
 
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 """Runs a program: its words, folder and whole environment. Gives its exit code, negative for a signal."""
@@ -125,7 +128,6 @@ def _replay(
 ) -> Replayed:
     found = replace(found, run=_recorded_here(found.run))
     answering = found.altered.run(found.run)
-    plan = _plan(found, policy, store, scratch)
     recording = os.urandom(8).hex()
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
     environ |= proving.replaying(recording, scratch)
@@ -133,8 +135,12 @@ def _replay(
     environ |= settings.set_always(found)
     environ.pop("REENACT_RECORD", None)
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
+    ways = _ways(found, policy, environ)
+    plan = _plan(found, policy, store, scratch, ways)
+    if policy.writes is Writes.REFUSE and can_be_sealed(os.environ):
+        start = _sealing(start, store, scratch, ways)
     with owning(store, recording):
-        code = _started(argv, cwd, environ, policy, store, scratch, start)
+        code = start(argv, cwd, environ)
         runs = Drain(store, recording=recording).finish(exit_codes={})
     entries = _entries(Path(plan.ledger))
     own = counterpart(runs, found)
@@ -157,18 +163,12 @@ def _replay(
     )
 
 
-def _started(
-    argv: Sequence[str],
-    cwd: Path,
-    environ: Mapping[str, str],
-    policy: Policy,
-    store: DirectoryStore,
-    scratch: Path,
-    start: Start,
-) -> int:
-    """Run the program in a world of its own where there can be one, else with the audit hook alone."""
-    if policy.closed and policy.writes is Writes.REFUSE and can_be_sealed(os.environ):
-        with sealed(argv, cwd, store, scratch) as world:
+def _sealing(start: Start, store: DirectoryStore, scratch: Path, ways: WaysOut | None) -> Start:
+    """Have a program run in a world of its own where there can be one, else with the audit hook alone."""
+    out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
+
+    def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
+        with sealed(argv, cwd, store, scratch, *out) as world:
             code = start(world.words, cwd, environ)
             world.take_out(store)
             refused = world.refused()
@@ -179,7 +179,9 @@ def _started(
                     f"the program ran in a sealed world that left no word of itself: {refused}",
                     hint="replay it again, or without the seal: REENACT_ENFORCE=off",
                 )
-    return start(argv, cwd, environ)
+        return start(argv, cwd, environ)
+
+    return run
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
@@ -197,7 +199,19 @@ def _recorded_here(run: Run) -> Run:
     return replace(run, nodes=tuple(node for node in run.nodes if node.call.is_structure or not node.span.sent))
 
 
-def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) -> Plan:
+def _ways(found: Found, policy: Policy, environ: Mapping[str, str]) -> WaysOut | None:
+    """Say what may be reached, where anything may."""
+    if policy.closed:
+        return None
+    from reenact.pipeline.ways_out import ways_out
+
+    ways = ways_out(found, policy, environ)
+    for name in ways.shut:
+        say(f"{name} names a proxy that would reach every host: `--allow-host` with its host and port lets it")
+    return ways
+
+
+def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path, ways: WaysOut | None) -> Plan:
     """Write down what the replaying processes are told."""
     large = FolderBlobs(scratch / "blobs")
     nodes = [node for run in (found.run, *found.siblings) for node in run.nodes]
@@ -211,6 +225,8 @@ def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path) ->
         tools=policy.tools.value,
         writes=policy.writes.value,
         after=policy.after.value,
+        hosts=[*policy.hosts],
+        ways=ways.told() if ways else None,
         store=str(store.folder),
         starts=found.starts,
         own=[run.root.id for run in (found.run, *found.siblings) if run.own and run.root is not None],

@@ -76,8 +76,18 @@ def can_be(environ: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def sealed(argv: Sequence[str], cwd: Path, store: DirectoryStore, scratch: Path) -> Generator[Sealed]:
-    """Write the order for a program in a world of its own; the copy goes when the block ends."""
+def sealed(
+    argv: Sequence[str],
+    cwd: Path,
+    store: DirectoryStore,
+    scratch: Path,
+    ways: Sequence[Mapping[str, Any]] = (),
+    sockets: Sequence[str] = (),
+) -> Generator[Sealed]:
+    """Write the order for a program in a world of its own; the copy goes when the block ends.
+
+    `ways` are the hosts that may be reached from there (`seal.relay.serve`), `sockets` those of the host's.
+    """
     with closing(Scratch(_COPY)) as copy:
         upper = copy.path
         journals = scratch / "journal"
@@ -89,9 +99,17 @@ def sealed(argv: Sequence[str], cwd: Path, store: DirectoryStore, scratch: Path)
             "doors": [str(scratch)],
             "instead": {str(store.journals): str(journals)},
             "hidden": hidden,
+            "sockets": [*sockets],
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
-        told = {"argv": list(argv), "cwd": str(cwd), "world": world, "answer": str(answer)}
+        told = {
+            "argv": list(argv),
+            "cwd": str(cwd),
+            "world": world,
+            "answer": str(answer),
+            "ways": [*ways],
+            "told": str(scratch / "ledger.jsonl"),
+        }
         private.write_text(order, json.dumps(told))
         yield Sealed(launch.command(order), answer, journals, upper, argv)
 

@@ -88,7 +88,10 @@ def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
     order = Order(
         given=tuple(as_text(word) for word in as_list(told.get("given"))),
         app=app if isinstance(app, str) else None,
-        policy=Policy.named({name: as_text(value) for name, value in as_object(told.get("policy")).items()}),
+        policy=Policy.named(
+            {name: as_text(value) for name, value in as_object(told.get("policy")).items()},
+            [as_text(each) for each in as_list(told.get("hosts"))],
+        ),
         assertions=_assertions(told),
     )
     user_key.hear(as_text(told.get("key")))

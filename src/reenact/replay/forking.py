@@ -179,6 +179,7 @@ class ForkReplayer(Replayer):
         return sent
 
     def _let_out(self, sent: Call, call: Call, lane: str) -> tuple[Any, ReplayPassage]:
+        self._check_way(sent)
         inner = self._recorder.open(sent)
         inner.annotate({"reenact.replay.live": True})
         span = format(inner.place.span_id, "016x")

@@ -12,11 +12,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Generator
+import threading
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary import audit, lanes, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
@@ -26,17 +27,29 @@ from reenact.replay.ledger import Ledger
 from reenact.replay.policy import Policy, Writes
 from reenact.values.effects import Seal, seals
 
+if TYPE_CHECKING:  # most replays let nothing out
+    from reenact.replay.ways import Ways
+    from reenact.values.way import Way
+
 _DECLARE = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
 _OR_ALLOW = f"{_DECLARE}; or let it be written with --writes allow"
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False)
-_state: dict[str, Any] = {"ledger": None, "hooked": False, "writes": Writes.REFUSE, "open to": None}
+_state: dict[str, Any] = {
+    "ledger": None,
+    "hooked": False,
+    "writes": Writes.REFUSE,
+    "open to": None,
+    "given": None,  # the hosts that anything may talk to
+    "ways": None,  # the hosts that a live call may talk to; None for all
+}
+_looking = threading.local()
 
 
 @contextmanager
 def allowed() -> Generator[None]:
-    """Let everything through while a call that the policy lets go live runs."""
+    """Let everything through while a call that the policy lets go live runs, but for hosts that it does not let out."""
     before = _allowed.get()
     _allowed.set(True)
     try:
@@ -61,13 +74,19 @@ def is_allowed() -> bool:
 
 
 @contextmanager
-def shut(ledger: Ledger, policy: Writes = Writes.REFUSE) -> Generator[None]:
-    """Keep the guard up. An audit hook cannot be taken away again; outside this block it does nothing."""
+def shut(
+    ledger: Ledger, policy: Writes = Writes.REFUSE, given: Sequence[str] = (), ways: Sequence[Way] | None = None
+) -> Generator[None]:
+    """Keep the guard up. An audit hook cannot be taken away again; outside this block it does nothing.
+
+    Anything may talk to the hosts that are `given`, live calls to those of `ways`, or to all where that is None.
+    """
     if not _state["hooked"]:
         audit.hear(side_effects.EVENTS, _hook, when_finalizing=True)
         _state["hooked"] = True
-    before = _state["ledger"], _state["writes"]
-    _state["ledger"], _state["writes"] = ledger, policy
+    before = {name: _state[name] for name in ("ledger", "writes", "given", "ways")}
+    _state.update(ledger=ledger, writes=policy)
+    _state["given"], _state["ways"] = _read(given, ways)
     stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
     for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
@@ -78,7 +97,16 @@ def shut(ledger: Ledger, policy: Writes = Writes.REFUSE) -> Generator[None]:
         for name in telemetry.OPENTELEMETRY:
             logging.getLogger(name).removeFilter(_is_worth_telling)
         stop()
-        _state["ledger"], _state["writes"] = before
+        _state.update(before)
+
+
+def _read(given: Sequence[str], ways: Sequence[Way] | None) -> tuple[Ways | None, Ways | None]:
+    if not given and ways is None:
+        return None, None
+    from reenact.replay.ways import Ways
+    from reenact.values import way
+
+    return Ways(way.read(given)) if given else None, Ways(ways) if ways is not None else None
 
 
 class TelemetryHeld(Exception):
@@ -91,18 +119,41 @@ def _is_worth_telling(record: logging.LogRecord) -> bool:
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     ledger: Ledger | None = _state["ledger"]
-    if ledger is None or _allowed.get():
+    if ledger is None or (_allowed.get() and _state["ways"] is None) or getattr(_looking, "up", False):
         return
     touch = side_effects.side_effect(event, args, "REENACT_REPLAY")
     if touch is None:
         return
-    if touch.kind in side_effects.WRITES:
+    if _allowed.get():
+        if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
+            refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
+    elif touch.kind in side_effects.WRITES:
         if _state["writes"] is Writes.REFUSE:
             refuse(ledger, touch.what, event, _OR_ALLOW)
-    elif not (touch.kind == "network" and _is_open(event, args)):
-        if touch.kind == "network" and telemetry.is_sending():
-            raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
+    elif touch.kind != "network":
         refuse(ledger, touch.what, event)
+    elif not (_is_open(event, args) or _lets("given", event, args)):
+        if telemetry.is_sending():
+            raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
+        refuse(ledger, touch.what, event, f"{_DECLARE}; or let it out with {_option(event, args)}")
+
+
+def _option(event: str, args: tuple[Any, ...]) -> str:
+    from reenact.replay.ways import option_for
+
+    return option_for(event, args)
+
+
+def _lets(which: str, event: str, args: tuple[Any, ...]) -> bool:
+    """Tell whether the hosts of a kind hold what a network event is about. Names are looked up past this hook."""
+    found: Ways | None = _state[which]
+    if found is None:
+        return False
+    _looking.up = True
+    try:
+        return found.lets(event, args)
+    finally:
+        _looking.up = False
 
 
 def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from reenact.values.call import CallKind
+
+if TYPE_CHECKING:  # most replays let nothing out
+    from reenact.values.way import Way
 
 
 class Source(StrEnum):
@@ -49,11 +53,16 @@ class Policy:
     """Tools, retrievers and whatever else is no model."""
     writes: Writes = Writes.REFUSE
     after: After = After.STOP
+    hosts: tuple[str, ...] = ()
+    """What the user lets anything talk to (`values.way`): `--allow-host`."""
+    ways: tuple[Way, ...] | None = None
+    """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
 
     @staticmethod
-    def named(given: Mapping[str, str]) -> Policy:
+    def named(given: Mapping[str, str], hosts: Iterable[str] = ()) -> Policy:
         """Make one of the values of its fields, by name; those not given are the defaults."""
         return Policy(
+            hosts=tuple(hosts),
             models=Source(given.get("models", Source.RECORDED)),
             tools=Source(given.get("tools", Source.RECORDED)),
             writes=Writes(given.get("writes", Writes.REFUSE)),
@@ -66,6 +75,6 @@ class Policy:
 
     @property
     def closed(self) -> bool:
-        """Nothing may go live."""
+        """Nothing may go live, and nothing may be talked to."""
         recorded = self.models is Source.RECORDED and self.tools is Source.RECORDED
-        return recorded and self.after is not After.LIVE_MODELS
+        return recorded and self.after is not After.LIVE_MODELS and not self.hosts

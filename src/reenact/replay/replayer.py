@@ -497,6 +497,7 @@ class Replayer:
             if self.crossed is not None:
                 self.crossed(lane, stub.node)
             return self._answered(call, asked, stub, lane)
+        self._check_way(call)
         inner = self._recorder.open(call)
         inner.annotate({"reenact.replay.live": True})
         if isinstance(parent, str):
@@ -505,6 +506,19 @@ class Replayer:
         after = {"beyond": True} if self._beyond and source is Source.RECORDED else {}
         self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span, **after)
         return ReplayPassage(self, call, inner, None, None, lane)
+
+    def _check_way(self, call: Call) -> None:
+        """Raise `SideEffectRefused` where a call is to go live to a host that the policy does not let out."""
+        ways, request = self._policy.ways, call.request
+        if ways is None or not isinstance(request, HttpRequest):
+            return
+        from reenact.values import way  # most replays let nothing out
+
+        host = way.of_url(request.url)
+        if host is None or host not in ways:
+            named = str(host) if host is not None else "HOST:PORT"
+            hint = f"the recording asked another host; --allow-host {named} lets it out"
+            refuse(self.ledger, f"{call.word} {call.name} to {named}", "live", hint)
 
     def missed(
         self,

@@ -226,6 +226,8 @@ def replay_document(
         "killed": [*result.killed],
         "left": result.left,
         "world": {**result.world},
+        "ways_out": [*result.ways_out],
+        "reached": {**result.reached},
         "ended_with": result.ended_with,
         "exit_code": {"recorded": result.recorded_exit, "replay": result.exit_code},
         "commit": {"recorded": commits[0], "current": commits[1]},

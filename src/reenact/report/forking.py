@@ -103,7 +103,7 @@ def _how(fork: Forked) -> Iterator[str]:
         live = "--after live-models or --models live" if model else "or --tools live, which calls it for real"
         yield f"to go on there: --after nearest, {live}; or say what it answers, in a fork of this fork"
     if fork.replay.world:
-        yield f"outside world: {sentence(fork.replay.world)}"
+        yield f"outside world: {sentence(fork.replay.world, fork.replay.ways_out)}"
 
 
 _BASES = {Basis.NEAREST: "; on answers that are no evidence", Basis.LIVE: "; on live answers"}

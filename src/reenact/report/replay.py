@@ -124,7 +124,10 @@ def _world(result: ReplayResult) -> Iterator[str]:
         hint = as_text(entry.get("hint"))
         yield f"refused: {as_text(entry.get('what'))} at {as_text(entry.get('where'))}{f'; {hint}' if hint else ''}"
     if result.world:
-        yield f"outside world: {sentence(result.world)}"
+        yield f"outside world: {sentence(result.world, result.ways_out)}"
+    if result.reached:
+        counts = (f"{host} ({count} connection{'' if count == 1 else 's'})" for host, count in result.reached.items())
+        yield f"reached: {', '.join(counts)}"
     if result.volatile:
         sites = dict.fromkeys(as_text(entry.get("site")) for entry in result.volatile)
         more = f" and {len(sites) - 3} more" if len(sites) > 3 else ""

@@ -38,6 +38,7 @@ _ATTR_RDONLY: Final = 0x1
 _AT_EMPTY_PATH: Final = 0x1000
 _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
+_SIOCSIFADDR: Final = 0x8916
 _IFF_UP: Final = 0x1
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -62,7 +63,11 @@ _FAMILIES: Final = (1, 2, 10, 16, 17)
 """What a network namespace holds apart: UNIX, INET, INET6, NETLINK, PACKET. Others, as VSOCK, reach past it."""
 _AF_UNIX: Final = 1
 _JOIN_SESSION_KEYRING: Final = 1
+_AF_INET: Final = 2
+_AF_INET6: Final = 10
 _SOCK_DGRAM: Final = 2
+_LOOPBACK: Final = 1
+"""The number of the loopback interface of every network namespace."""
 
 
 @cache
@@ -96,14 +101,32 @@ def make_read_only(handle: int, about: str) -> None:
 
 def raise_loopback() -> None:
     """Bring up the loopback interface of this network namespace (netdevice(7): a socket of any family will do)."""
-    talk = _libc().socket(_AF_UNIX, _SOCK_DGRAM, 0)
-    _checked(min(talk, 0), "socket")
+    talk = _talk(_AF_UNIX)
     try:
         request = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(talk, _SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(talk, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
     finally:
         os.close(talk)
+
+
+def add_address(number: int, address: bytes) -> None:
+    """Give the loopback interface a further address, of 4 or 16 bytes (netdevice(7), ipv6(7)); `number` names it."""
+    talk = _talk(_AF_INET if len(address) == 4 else _AF_INET6)
+    try:
+        if len(address) == 4:
+            request = struct.pack("16sHH4s16x", b"lo:%d" % number, _AF_INET, 0, address)
+        else:
+            request = struct.pack("16sIi", address, 128, _LOOPBACK)
+        fcntl.ioctl(talk, _SIOCSIFADDR, request)
+    finally:
+        os.close(talk)
+
+
+def _talk(family: int) -> int:
+    handle = int(_libc().socket(family, _SOCK_DGRAM, 0))
+    _checked(min(handle, 0), "socket")
+    return handle
 
 
 def _prctl(number: int, *arguments: Any) -> int:

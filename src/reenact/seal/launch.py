@@ -1,8 +1,9 @@
 """Start a program in a sealed world: `python -I -S -c … FOLDER ORDER`, a process of one thread and no user code.
 
-The order is a JSON file: `argv`, `cwd`, `world` (the arguments of `world.enter`), and `answer`, a file to tell in what
-became of it: `{"copied": [folders]}`, or `{"refused": why}` before anything of the program ran, and `{"start": errno}`
-where the program itself could not be started.
+The order is a JSON file: `argv`, `cwd`, `world` (the arguments of `world.enter`), perhaps `ways` out and `told`, a file
+for what went there (`relay.serve`), and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or
+`{"refused": why}` before anything of the program ran, and `{"start": errno}` where the program itself could not be
+started.
 """
 
 from __future__ import annotations
@@ -70,10 +71,18 @@ def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
     from reenact.seal.streams import Streams
 
     answer = os.open(order["answer"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    ways = None
     try:
         kernel.end_with_parent(signal.SIGKILL)
         streams = Streams(order["world"].get("doors", ()))
+        if order.get("ways"):
+            from reenact.seal.ways import WaysOut  # a world without any needs no relay
+
+            ways = WaysOut(order["ways"], order["told"])
+            ways.begin()
         copied = world.enter(**order["world"])
+        if ways is not None:
+            ways.open(order["world"]["upper"])
         streams.enter()
         kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
     except OSError as error:
@@ -95,6 +104,8 @@ def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
         _tell(answer, refused=str(error))
         os._exit(0)
     streams.end()
+    if ways is not None:
+        ways.end()
     world.end_as(status)
 
 

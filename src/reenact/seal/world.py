@@ -65,16 +65,20 @@ class _Places:
 
 
 def enter(
-    upper: str, doors: Sequence[str] = (), instead: Mapping[str, str] | None = None, hidden: Sequence[str] = ()
+    upper: str,
+    doors: Sequence[str] = (),
+    instead: Mapping[str, str] | None = None,
+    hidden: Sequence[str] = (),
+    sockets: Sequence[str] = (),
 ) -> list[str]:
     """Make the world around this process, but for `/proc`; give the folders that are copies. All are paths.
 
     `upper` is a folder on disk for what is written: `0/upper`, `1/upper`, … in the order of what is given back. `doors`
     are the real folders, to be written to; each of `instead` has another real one in its place; those of `hidden` are
-    empty. Raises `OSError`.
+    empty; `sockets` of the host's are let through. Raises `OSError`.
     """
     points = mount_points(_text("/proc/self/mountinfo"))
-    copied, sockets = layout(points)
+    copied, covered = layout(points)
     _make_layers(upper, copied)
     _leave_namespaces()
     kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
@@ -85,21 +89,32 @@ def enter(
         real = {path: places.link(other, os.O_DIRECTORY) for path, other in real.items()}
         devices = {name: places.link(f"/dev/{name}") for name in _DEVICES if os.path.exists(f"/dev/{name}")}
         lowers = {path: places.link(path, os.O_DIRECTORY) for path in copied}
+        through = {os.path.realpath(path): places.link(path) for path in sockets if os.path.exists(path)}
         _copy(lowers, places.link(upper, os.O_DIRECTORY))
         for path, link in real.items():
             kernel.mount(link, path, flags=kernel.BIND)
         for point, handle in mounts:
             kernel.make_read_only(handle, point)
         _make_devices(devices)
-        for path in sockets:
+        for path in covered:
             kernel.mount(devices["null"], path, flags=kernel.BIND)
         _empty(path for path in _EMPTY if not os.path.islink(path))
+        _let_through(through)
         _check(real)
     finally:
         places.close()
     _empty(hidden, read_only=True)
     kernel.raise_loopback()
     return copied
+
+
+def _let_through(sockets: Mapping[str, str]) -> None:
+    """Put sockets of the host's where they are found outside."""
+    for path, link in sockets.items():
+        if not os.path.lexists(path):  # its folder was made anew
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _write(path, "")
+        kernel.mount(link, path, flags=kernel.BIND)
 
 
 def _check(doors: Mapping[str, str]) -> None:

@@ -40,7 +40,14 @@ def weakest(worlds: Iterable[Mapping[str, object]]) -> dict[str, str]:
     }
 
 
-def sentence(world: Mapping[str, str]) -> str:
-    """Say it in a line: `copied: files; enforced: network, unix sockets`."""
-    parts = ((word.value, [kind for kind in EFFECTS if world.get(kind) == word.value]) for word in Seal)
-    return "; ".join(f"{word}: {', '.join(kinds)}" for word, kinds in parts if kinds)
+def sentence(world: Mapping[str, str], ways_out: Iterable[str] = ()) -> str:
+    """Say it in a line: `copied: files; enforced: unix sockets; network: enforced but for api.openai.com:443`."""
+    but: dict[str, list[str]] = {}
+    for way in ways_out:
+        kind = "unix sockets" if way.startswith("unix:") else "network"
+        if world.get(kind) == Seal.ENFORCED.value:
+            but.setdefault(kind, []).append(way)
+    left = [kind for kind in EFFECTS if kind not in but]
+    parts = ((word.value, [kind for kind in left if world.get(kind) == word.value]) for word in Seal)
+    said = [f"{word}: {', '.join(kinds)}" for word, kinds in parts if kinds]
+    return "; ".join([*said, *(f"{kind}: {world[kind]} but for {', '.join(ways)}" for kind, ways in but.items())])

@@ -74,6 +74,10 @@ class ReplayResult:
     """Streams that the program read to the end when recorded and left early now."""
     world: dict[str, str] = field(default_factory=dict[str, str])
     """What was done about each kind of effect on the world around (`values.effects`); empty where nothing is known."""
+    ways_out: tuple[str, ...] = ()
+    """The hosts, and sockets of the host's, that the policy lets the program talk to (`values.way`)."""
+    reached: dict[str, int] = field(default_factory=dict[str, int])
+    """How often a connection was made out of a sealed world, by host and port; those that failed are none."""
     replay: str | None = None
     """The id of the replay's own run."""
     ended_with: str | None = None

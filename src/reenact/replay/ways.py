@@ -1,0 +1,75 @@
+"""Whether what Python is about to talk to is one of the hosts that a policy lets out.
+
+A client looks a name up and connects to an address: which address that was is found by looking the name up again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from reenact.values.way import Way
+
+_LOOK_UPS: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
+
+
+class Ways:
+    """Some ways out, as audit events (PEP 578) are held against them."""
+
+    def __init__(self, ways: Sequence[Way]) -> None:
+        self._ways = frozenset(ways)
+        self._hosts = {each.host for each in ways if each.host}
+        self._paths = {os.path.realpath(each.path) for each in ways if each.path}
+        self._addresses = set[tuple[str, int]]()
+
+    def lets(self, event: str, args: tuple[Any, ...]) -> bool:
+        """Tell whether a network event is about one of them. Looks names up, which is an event of its own."""
+        if event in _LOOK_UPS:
+            host = args[0]
+            return host is None or self._is_named(_text(host)) or self._is_address(_text(host), None)
+        target: Any = args[-1]
+        if (found := _place(target)) is not None:
+            return Way(*found) in self._ways or self._is_address(*found)
+        if isinstance(target, str | bytes):
+            return os.path.realpath(os.fsdecode(target)) in self._paths
+        return target is None
+
+    def _is_named(self, host: str) -> bool:
+        return host.lower().rstrip(".") in self._hosts
+
+    def _is_address(self, host: str, port: int | None) -> bool:
+        wanted = [each for each in self._ways if each.host and (port is None or each.port == port)]
+        if any((host, each.port) in self._addresses for each in wanted):
+            return True
+        import socket  # whoever connects has it
+
+        for each in wanted:
+            with suppress(OSError, UnicodeError):
+                told = socket.getaddrinfo(each.host, each.port, type=socket.SOCK_STREAM)
+                self._addresses |= {(str(address[0]), each.port) for *_, address in told}
+        return any((host, each.port) in self._addresses for each in wanted)
+
+
+def option_for(event: str, args: tuple[Any, ...]) -> str:
+    """Name the option that lets out what a network event is about."""
+    if event in _LOOK_UPS:
+        host, port = _text(args[0]), args[1] if len(args) > 1 else None
+        shown = f"[{host}]" if ":" in host else host
+        return f"--allow-host {shown}:{port}" if port else f"--allow-host {shown}"
+    target: Any = args[-1]
+    found = _place(target)
+    return f"--allow-host unix:{_text(target)}" if found is None else f"--allow-host {Way(*found)}"
+
+
+def _place(target: Any) -> tuple[str, int] | None:
+    """Give the host and port of an Internet address; None for any other."""
+    if not isinstance(target, tuple):
+        return None
+    parts = cast("tuple[Any, ...]", target)
+    return (_text(parts[0]), parts[1]) if len(parts) > 1 and isinstance(parts[1], int) else None
+
+
+def _text(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, str | bytes) else str(value)
