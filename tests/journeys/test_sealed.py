@@ -84,10 +84,10 @@ def test_where_there_is_no_sealed_world_no_stronger_word_is_said(desk: Desk, why
 
 @pytest.mark.parametrize(
     ("option", "files", "network"),
-    [(("--models", "live"), Seal.WATCHED, Seal.OPEN), (("--writes", "allow"), Seal.OPEN, None)],
+    [(("--models", "live", "--writes", "allow"), Seal.OPEN, Seal.OPEN), (("--writes", "allow"), Seal.OPEN, None)],
 )
 def test_what_the_policy_lets_out_is_said_to_be_open(
-    desk: Desk, option: tuple[str, str], files: Seal, network: Seal | None
+    desk: Desk, option: tuple[str, ...], files: Seal, network: Seal | None
 ) -> None:
     desk.reenact("run", "-q", "--", "python", desk.write("agent.py", NATIVE), "/nowhere")
     said = json.loads(desk.reenact("replay", "last", "--json", *option).stdout)

@@ -517,7 +517,7 @@ class Replayer:
         host = way.of_url(request.url)
         if host is None or host not in ways:
             named = str(host) if host is not None else "HOST:PORT"
-            hint = f"the recording asked another host; --allow-host {named} lets it out"
+            hint = f"the policy does not let it out; --allow-host {named} does"
             refuse(self.ledger, f"{call.word} {call.name} to {named}", "live", hint)
 
     def missed(
