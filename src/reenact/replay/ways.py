@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
+from reenact.boundary.touches import NATIVE
 from reenact.values.way import Way
 
+_GUARDED: Final = "REENACT_GUARDED"
+_SEALED: Final = "sealed"
 _LOOK_UPS: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 
 
@@ -29,12 +32,29 @@ class Ways:
         if event in _LOOK_UPS:
             host = args[0]
             return host is None or self._is_named(_text(host)) or self._is_address(_text(host), None)
+        if event == NATIVE:
+            return self._lets_native(str(args[1]))
         target: Any = args[-1]
         if (found := _place(target)) is not None:
             return Way(*found) in self._ways or self._is_address(*found)
         if isinstance(target, str | bytes):
             return os.path.realpath(os.fsdecode(target)) in self._paths
         return target is None
+
+    def _lets_native(self, target: str) -> bool:
+        """Tell it of what a client in native code says that it reaches, which may be half of it or nothing.
+
+        Then the kernel decides, where it keeps the world; where it does not, nothing is let out on half a word.
+        """
+        if not target:
+            return bool(self._ways) and os.environ.get(_GUARDED) == _SEALED
+        if target.startswith("/"):  # a socket, or the folder of one
+            real = os.path.realpath(target)
+            return any(path == real or path.startswith(f"{real}{os.sep}") for path in self._paths)
+        host, port = target_of(target)
+        if port is not None:
+            return Way(host, port) in self._ways or self._is_address(host, port)
+        return self._is_named(host) or self._is_address(host, None)
 
     def _is_named(self, host: str) -> bool:
         return host.lower().rstrip(".") in self._hosts
@@ -52,12 +72,24 @@ class Ways:
         return any((host, each.port) in self._addresses for each in wanted)
 
 
+def target_of(target: str) -> tuple[str, int | None]:
+    """Give the host and port of `host`, `host:port`, `tcp://host:port` or gRPC's `dns:///host:port`."""
+    plain = target.rpartition("/")[2]
+    host, colon, port = plain.rpartition(":")
+    known = colon and port.isdigit() and not (":" in host and not host.startswith("["))
+    return (host.strip("[]"), int(port)) if known else (plain, None)
+
+
 def option_for(event: str, args: tuple[Any, ...]) -> str:
     """Name the option that lets out what a network event is about."""
     if event in _LOOK_UPS:
         host, port = _text(args[0]), args[1] if len(args) > 1 else None
         shown = f"[{host}]" if ":" in host else host
         return f"--allow-host {shown}:{port}" if port else f"--allow-host {shown}"
+    if event == NATIVE:
+        native = str(args[1])
+        named = f"unix:{native}" if native.startswith("/") else native.rpartition("/")[2] or "HOST:PORT"
+        return f"--allow-host {named}"
     target: Any = args[-1]
     found = _place(target)
     return f"--allow-host unix:{_text(target)}" if found is None else f"--allow-host {Way(*found)}"
