@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,20 @@ def test_an_interrupt_reaches_the_program(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         assert process.stdout.read() == "interrupted\n"
     assert process.returncode == 0
+
+
+def test_a_terminal_is_set_as_it_was_before(tmp_path: Path) -> None:
+    code = (
+        "import termios\nnow = termios.tcgetattr(0); now[3] &= ~termios.ECHO\n"
+        "termios.tcsetattr(0, termios.TCSANOW, now); termios.tcsetwinsize(0, (7, 9)); print('set')"
+    )
+    outside, inside = os.openpty()
+    termios.tcsetwinsize(inside, (24, 80))
+    before = termios.tcgetattr(inside)
+    done = subprocess.run(order(tmp_path, code), stdin=inside, capture_output=True, text=True, check=False)
+    check_sealed(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "set\n"), done.stderr
+    assert termios.tcgetattr(inside) == before
+    assert termios.tcgetwinsize(inside) == (24, 80)
+    os.close(outside)
+    os.close(inside)

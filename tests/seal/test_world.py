@@ -192,7 +192,9 @@ def test_a_folder_that_holds_a_mount_is_divided(tmp_path: Path) -> None:
     for name in ("plain", "split/held", "split/beside/deep", "mounted"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "split" / "link").symlink_to("/")
+    os.mkfifo(tmp_path / "split" / "pipe")
     points = [str(tmp_path / "split" / "held"), str(tmp_path / "mounted")]
-    copied, _ = layout(points, str(tmp_path))
+    copied, leading_out = layout(points, str(tmp_path))
+    assert leading_out == [str(tmp_path / "split" / "pipe")]
     names = [str(Path(path).relative_to(tmp_path)) for path in copied]
     assert names == ["mounted", "plain", "split/beside", "split/held"]

@@ -2,7 +2,7 @@
 
 An overlay can be laid over a folder only where no other mount lies below: such mounts are locked together in a new user
 namespace. A folder that holds mounts is therefore divided into the folders in it; what lies in it directly stays read
-only, and a socket there is covered.
+only. A socket, a named pipe or a device there is covered: none of them cares whether its mount is read only.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _POINT: Final = 4
 APART: Final = frozenset({"/proc", "/sys", "/dev", "/run", "/var/run"})
 """Folders that are made anew, or stay read only: none of them is copied."""
 _DEEPEST: Final = 12
+_LEADING_OUT: Final = (stat.S_IFSOCK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
 
 
 def mount_points(text: str) -> list[str]:
@@ -36,14 +37,14 @@ def _unescaped(path: str) -> str:
 
 
 def layout(points: Sequence[str], top: str = "/") -> tuple[list[str], list[str]]:
-    """Say which folders below `top` are copied, and which sockets lie beside them. Raises `OSError`.
+    """Say which folders below `top` are copied, and what lies beside them that leads out. Raises `OSError`.
 
-    A connection to a socket through a read-only mount would reach its server.
+    A connection to a socket through a read-only mount would reach its server, what is written into a pipe its reader.
     """
     copied: list[str] = []
-    sockets: list[str] = []
-    _divide(top, frozenset(_above(points)), copied, sockets, 0)
-    return copied, sockets
+    leading_out: list[str] = []
+    _divide(top, frozenset(_above(points)), copied, leading_out, 0)
+    return copied, leading_out
 
 
 def _above(points: Iterable[str]) -> Iterable[str]:
@@ -55,7 +56,7 @@ def _above(points: Iterable[str]) -> Iterable[str]:
             yield above or "/"
 
 
-def _divide(folder: str, divided: frozenset[str], copied: list[str], sockets: list[str], depth: int) -> None:
+def _divide(folder: str, divided: frozenset[str], copied: list[str], leading_out: list[str], depth: int) -> None:
     if folder in APART:
         return
     if folder not in divided:
@@ -66,6 +67,6 @@ def _divide(folder: str, divided: frozenset[str], copied: list[str], sockets: li
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
             if entry.is_dir(follow_symlinks=False):
-                _divide(entry.path, divided, copied, sockets, depth + 1)
-            elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
-                sockets.append(entry.path)
+                _divide(entry.path, divided, copied, leading_out, depth + 1)
+            elif stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode) in _LEADING_OUT:
+                leading_out.append(entry.path)

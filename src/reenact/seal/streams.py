@@ -3,7 +3,8 @@
 A descriptor holds the mount that it was opened on. One of a plain file could be opened again for writing by
 `/proc/self/fd`, truncated or have its mode changed, whatever the new world's mounts are. So a plain file that is read
 is opened again in the world, where it is a copy, or copied into memory. A plain file that is written stays outside: the
-program gets a pipe, and a process of ours carries what comes out of it into the file.
+program gets a pipe, and a process of ours carries what comes out of it into the file. A terminal is the user's own; how
+it was set is put back.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import termios
 from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Final
+    from typing import Any, Final
 
 _PIECE: Final = 1 << 16
 _MOST_IN_MEMORY: Final = 1 << 30
@@ -29,6 +31,7 @@ class Streams:
     def __init__(self, ours: Sequence[str] = ()) -> None:
         """Put pipes in front of the plain files that are written; those in the folders `ours` may stay."""
         self._carriers: list[int] = []
+        self._terminals = {number: _settings(number) for number in range(3) if os.isatty(number)}
         self._ours = tuple(f"{each}/" for each in ours)
         shared: dict[tuple[int, int], int] = {}
         for number in (1, 2):
@@ -80,12 +83,29 @@ class Streams:
 
     def end(self) -> None:
         """Wait until all that the program said is where it belongs; every process of the world has ended."""
+        for number, settings in self._terminals.items():
+            with suppress(termios.error, OSError):
+                _set_again(number, settings)
         if self._carriers:
             for number in (1, 2):
                 with suppress(OSError):
                     os.close(number)
         for carrier in self._carriers:
             os.waitpid(carrier, 0)
+
+
+def _settings(number: int) -> tuple[Any, tuple[int, int]]:
+    """Read how a terminal is set, and its size in lines and columns."""
+    return termios.tcgetattr(number), termios.tcgetwinsize(number)
+
+
+def _set_again(number: int, settings: tuple[Any, tuple[int, int]]) -> None:
+    if _settings(number) == settings:
+        return
+    before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # in the background this would stop us
+    termios.tcsetattr(number, termios.TCSADRAIN, settings[0])
+    termios.tcsetwinsize(number, settings[1])
+    signal.signal(signal.SIGTTOU, before)
 
 
 def _seen(number: int) -> os.stat_result | None:
