@@ -352,7 +352,7 @@ def _be_sealed(answer: int, programs: int, request: Mapping[str, Any], files: Se
     """Be a program in a sealed world; the spares of its children are made in it."""
     os.close(answer)
     _lend([_Spare(0) for _ in range(programs)])
-    _be({**request, "environ": {**request["environ"], launch.GUARDED: launch.HOW}}, files)
+    _be({**request, "environ": {**request["environ"], **launch.marks()}}, files)
 
 
 def _be(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:

@@ -40,7 +40,7 @@ class Outside:
             return {
                 "files": files(self.folder),
                 "heard": [*self.heard],
-                "victim": (state[0] in "SR", state[16], limits, affinity),
+                "victim": (state[0] in "SRD", state[16], limits, affinity),
                 "shared memory": sorted(path.name for path in Path("/dev/shm").glob(f"*{self.victim}*")),
                 "system v": self._segments(),
                 "name": socket.gethostname(),

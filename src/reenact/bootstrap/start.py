@@ -32,6 +32,10 @@ def _record() -> None:
 
 def _replay(plan: str) -> None:
     try:
+        if "REENACT_LEADS" in os.environ:
+            from reenact.replay.leading import lead
+
+            lead()
         from reenact.pipeline.joining import join
 
         join(plan)

@@ -30,6 +30,7 @@ _PASSING_ON: Final = (
     "integrations/native_clients.py",
     "record/undeclared.py",
     "replay/guard.py",
+    "replay/leading.py",
 )
 _HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in _PASSING_ON)})
 """Where an audit hook of ours looks on, or the agent's work runs on a thread of its own: no writing of ours."""

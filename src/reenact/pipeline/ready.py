@@ -212,7 +212,7 @@ def _sealed(answer: int, order: Mapping[str, Any], told: int) -> NoReturn:
     code = 70
     try:
         os.close(answer)
-        order["environ"][launch.GUARDED] = launch.HOW
+        order["environ"].update(launch.marks())
         code = _run_program(order, told)
     finally:
         os._exit(code)

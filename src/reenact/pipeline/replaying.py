@@ -28,8 +28,7 @@ from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
 from reenact.pipeline.scratch import Scratch
-from reenact.pipeline.sealed import can_be as can_be_sealed
-from reenact.pipeline.sealed import sealed
+from reenact.pipeline.sealed import levels, sealed
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
@@ -137,7 +136,7 @@ def _replay(
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
     ways = _ways(found, policy, environ)
     plan = _plan(found, policy, store, scratch, ways)
-    if policy.writes is Writes.REFUSE and can_be_sealed(os.environ):
+    if policy.writes is Writes.REFUSE:
         start = _sealing(start, store, scratch, ways)
     with owning(store, recording):
         code = start(argv, cwd, environ)
@@ -168,17 +167,20 @@ def _sealing(start: Start, store: DirectoryStore, scratch: Path, ways: WaysOut |
     out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
 
     def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
-        with sealed(argv, cwd, store, scratch, *out) as world:
-            code = start(world.words, cwd, environ)
-            world.take_out(store)
-            refused = world.refused()
-            if refused is None:
-                return code
-            if (scratch / _LEDGER).exists():  # it has run: a second run would be judged together with the first
-                raise CannotJudge(
-                    f"the program ran in a sealed world that left no word of itself: {refused}",
-                    hint="replay it again, or without the seal: REENACT_ENFORCE=off",
-                )
+        left = levels(os.environ, leads_out=any(out))
+        while left:
+            with sealed(argv, cwd, store, scratch, left, *out) as world:
+                code = start(world.words, cwd, environ)
+                world.take_out(store)
+                refused = world.refused()
+                if refused is None:
+                    return code
+                if (scratch / _LEDGER).exists():  # it has run: a second run would be judged together with the first
+                    raise CannotJudge(
+                        f"the program ran in a sealed world that left no word of itself: {refused}",
+                        hint="replay it again, or without the seal: REENACT_ENFORCE=off",
+                    )
+                left = world.left
         return start(argv, cwd, environ)
 
     return run

@@ -17,15 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from reenact.errors import CannotJudge
+from reenact.errors import CannotJudge, UsageError
 from reenact.pipeline.scratch import Scratch
 from reenact.seal import launch
 from reenact.stores.directory import DirectoryStore
 from reenact.values import private, user_key
 from reenact.values.json import parsed_or_none
-from reenact.values.lenient import as_object
+from reenact.values.lenient import as_list, as_object
 
-_OFF: Final = "REENACT_ENFORCE"
+_ENFORCE: Final = "REENACT_ENFORCE"
+_LEVELS: Final = {"": ("world", "cell"), "namespaces": ("world",), "landlock": ("cell",), "watched": (), "off": ()}
+"""What is tried for each value of it, in this order."""
+_MOST_FILES: Final = "REENACT_COPY_FILES"
+_MOST_MEGABYTES: Final = "REENACT_COPY_MB"
 _COPY: Final = "reenact-copy-"
 _KEYS: Final = "reenact-origin-*"
 
@@ -41,6 +45,8 @@ class Sealed:
     upper: Path
     argv: Sequence[str] = ()
     copied: list[str] = field(default_factory=list[str])
+    left: list[str] = field(default_factory=list[str])
+    """What can be tried next, where there is no such world here."""
 
     def refused(self) -> str | None:
         """Say why there is no such world here, the program not having been started; None where it was.
@@ -54,6 +60,8 @@ class Sealed:
         if "copied" in said:
             self.copied = [str(each) for each in said["copied"]]
             return None
+        tried = as_list(said.get("tried"))
+        self.left = [level for level in self.left if tried and level not in tried]
         return str(said.get("refused") or "the kernel gave no reason")
 
     def _said(self) -> dict[str, Any]:
@@ -70,9 +78,18 @@ class Sealed:
                 path.rename(store.journals / path.name)
 
 
-def can_be(environ: Mapping[str, str]) -> bool:
-    """Tell whether a sealed world is worth a try."""
-    return sys.platform.startswith("linux") and environ.get(_OFF) != "off" and launch.GUARDED not in environ
+def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
+    """Give what is worth a try here: a `world` of namespaces and overlays, a `cell` of Landlock and a copied folder.
+
+    With `leads_out` hosts are to be reached: no way leads out of a cell.
+    Raises `UsageError` where REENACT_ENFORCE asks for something else.
+    """
+    asked = environ.get(_ENFORCE, "")
+    if asked not in _LEVELS:
+        known = ", ".join(sorted(level for level in _LEVELS if level))
+        raise UsageError(f"{_ENFORCE}={asked} is unknown", hint=f"it can be one of {known}")
+    here = sys.platform.startswith("linux") and launch.GUARDED not in environ
+    return [level for level in _LEVELS[asked] if level == "world" or not leads_out] if here else []
 
 
 @contextmanager
@@ -81,17 +98,18 @@ def sealed(
     cwd: Path,
     store: DirectoryStore,
     scratch: Path,
+    tried: Sequence[str],
     ways: Sequence[Mapping[str, Any]] = (),
     sockets: Sequence[str] = (),
 ) -> Generator[Sealed]:
-    """Write the order for a program in a world of its own; the copy goes when the block ends.
+    """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends.
 
     `ways` are the hosts that may be reached from there (`seal.relay.serve`), `sockets` those of the host's.
     """
     with closing(Scratch(_COPY)) as copy:
         upper = copy.path
         journals = scratch / "journal"
-        journals.mkdir(mode=0o700)
+        journals.mkdir(mode=0o700, exist_ok=True)
         configuration = user_key.configuration()
         hidden = [*([str(configuration)] if configuration is not None else []), *_keys()]
         world = {
@@ -99,19 +117,30 @@ def sealed(
             "doors": [str(scratch)],
             "instead": {str(store.journals): str(journals)},
             "hidden": hidden,
-            "sockets": [*sockets],
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
+        made = {"world": {**world, "sockets": [*sockets]}, "cell": {**world, **_bounds(os.environ)}}
         told = {
             "argv": list(argv),
             "cwd": str(cwd),
-            "world": world,
             "answer": str(answer),
             "ways": [*ways],
             "told": str(scratch / "ledger.jsonl"),
+            **{level: made[level] for level in tried},
         }
         private.write_text(order, json.dumps(told))
-        yield Sealed(launch.command(order), answer, journals, upper, argv)
+        yield Sealed(launch.command(order), answer, journals, upper, argv, left=[*tried])
+
+
+def _bounds(environ: Mapping[str, str]) -> dict[str, int]:
+    """Give the bounds of a copy of the working folder that the user set. Raises `UsageError`."""
+    bounds: dict[str, int] = {}
+    for name, variable in (("most_files", _MOST_FILES), ("most_megabytes", _MOST_MEGABYTES)):
+        if (said := environ.get(variable, "")) != "":
+            if not said.isascii() or not said.isdigit():
+                raise UsageError(f"{variable}={said} is no number", hint=f"set {variable} to a whole number")
+            bounds[name] = int(said)
+    return bounds
 
 
 def _keys() -> list[str]:

@@ -25,7 +25,7 @@ from reenact.errors import SideEffectRefused
 from reenact.replay import writes
 from reenact.replay.ledger import Ledger
 from reenact.replay.policy import Policy, Writes
-from reenact.values.effects import Seal, seals
+from reenact.values.effects import COPIED_IN, Seal, seals
 
 if TYPE_CHECKING:  # most replays let nothing out
     from reenact.replay.ways import Ways
@@ -184,6 +184,8 @@ def _is_open(event: str, args: tuple[Any, ...]) -> bool:
 VARIABLE: Final = "REENACT_GUARDED"
 """Says how the kernel keeps the outside world of this process and its children shut."""
 SEALED: Final = "sealed"
+SEALED_IN: Final = "sealed-in:"
+"""Stands before the folder that is a copy, where the kernel refuses all writes elsewhere."""
 _NETWORK: Final = "network namespace"
 
 
@@ -197,6 +199,8 @@ def world(policy: Policy, how: str = "", *, is_open: bool = False) -> dict[str, 
     files = Seal.WATCHED if policy.writes is Writes.REFUSE else Seal.OPEN
     if how == SEALED:
         return seals(Seal.COPIED, Seal.ENFORCED, Seal.ENFORCED)
+    if how.startswith(SEALED_IN):
+        return {**seals(Seal.ENFORCED, Seal.ENFORCED, Seal.ENFORCED), COPIED_IN: how.removeprefix(SEALED_IN)}
     network = Seal.ENFORCED if how else Seal.WATCHED
     return seals(files, Seal.OPEN if is_open or not policy.closed else network, Seal.WATCHED)
 

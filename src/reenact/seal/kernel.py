@@ -45,6 +45,7 @@ _PR_SET_DUMPABLE: Final = 4
 _PR_SET_SECCOMP: Final = 22
 _PR_CAPBSET_DROP: Final = 24
 _PR_SET_NO_NEW_PRIVS: Final = 38
+_PR_SET_CHILD_SUBREAPER: Final = 36
 _PR_CAP_AMBIENT: Final = 47
 _CLEAR_ALL: Final = 4
 _SECCOMP_MODE_FILTER: Final = 2
@@ -79,6 +80,22 @@ def _checked(result: int, about: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), about)
+
+
+def call(number: int, *arguments: int | bytes, about: str) -> int:
+    """Make a system call by its number (syscall(2)); give its result. Raises `OSError`, which names `about`."""
+    given = (each if isinstance(each, bytes) else ctypes.c_long(each) for each in arguments)
+    result = int(_call()(ctypes.c_long(number), *given))
+    if result < 0:
+        _checked(result, about)
+    return result
+
+
+@cache
+def _call() -> Any:
+    function = _libc().syscall
+    function.restype = ctypes.c_long
+    return function
 
 
 def unshare(flags: int) -> None:
@@ -142,6 +159,11 @@ def end_with_parent(number: int) -> None:
 def allow_tracing(*, allow: bool) -> None:
     """Let other processes of this user trace this one, or not."""
     _checked(_prctl(_PR_SET_DUMPABLE, int(allow)), "prctl")
+
+
+def adopt_orphans() -> None:
+    """Have every process that descends from this one become its child when its own parent is gone."""
+    _checked(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl")
 
 
 def keep_capabilities(kept: frozenset[int]) -> None:

@@ -1,9 +1,10 @@
 """Start a program in a sealed world: `python -I -S -c … FOLDER ORDER`, a process of one thread and no user code.
 
-The order is a JSON file: `argv`, `cwd`, `world` (the arguments of `world.enter`), perhaps `ways` out and `told`, a file
-for what went there (`relay.serve`), and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or
-`{"refused": why}` before anything of the program ran, and `{"start": errno}` where the program itself could not be
-started.
+The order is a JSON file: `argv`, `cwd`, `world` (the arguments of `world.enter`), `cell` (those of `cell.enter`, for
+where there can be no such world), perhaps `ways` out of the world and `told`, a file for what went there
+(`relay.serve`), and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or `{"refused": why,
+"tried": [levels]}` before anything of the program ran, and `{"start": errno}` where the program itself could not be
+started. One of `world` and `cell` may be absent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final, NoReturn
 
+    from reenact.seal.streams import Streams
+
     Order = Mapping[str, Any]
 
 _BOOT: Final = "import sys; sys.path.append(sys.argv[1]); from reenact.seal.launch import main; main(sys.argv[2])"
@@ -26,6 +29,11 @@ _SOURCE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath
 GUARDED: Final = "REENACT_GUARDED"
 """Tells the program's processes that the kernel keeps the outside world shut, and how."""
 HOW: Final = "sealed"
+IN: Final = "sealed-in:"
+"""Says it of a cell, before the folder that is a copy."""
+LEADS: Final = "REENACT_LEADS"
+"""Tells the program's processes where the copies lie: a JSON object of folders and those that stand for them."""
+_SHUTS_US_OUT: Final = frozenset("ISE")
 _FLAGS: Final = ("-I", "-S", *(["-B"] if sys.dont_write_bytecode else []), "-c", _BOOT)
 
 
@@ -53,6 +61,9 @@ def main(path: str) -> NoReturn:
     argv, environ = [os.fsencode(word) for word in order["argv"]], _environ()
 
     def start(answer: int) -> NoReturn:
+        environ.update({os.fsencode(name): os.fsencode(value) for name, value in marks().items()})
+        if LEADS in _marks:
+            os.chdir(order["cwd"] if _goes_there_itself(order["argv"]) else json.loads(_marks[LEADS])[_folder(order)])
         try:
             os.execvpe(argv[0], argv, environ)  # noqa: S606 - it becomes the program
         except OSError as error:
@@ -67,46 +78,99 @@ def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
 
     `program` is called with the descriptor of the answer, which no user code may have.
     """
-    from reenact.seal import kernel, world  # whoever only gives the order needs none of them
+    from reenact.seal import kernel  # whoever only gives the order needs none of them
     from reenact.seal.streams import Streams
 
     answer = os.open(order["answer"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    ways = None
+    tried: list[str] = []
     try:
         kernel.end_with_parent(signal.SIGKILL)
-        streams = Streams(order["world"].get("doors", ()))
-        if order.get("ways"):
-            from reenact.seal.ways import WaysOut  # a world without any needs no relay
-
-            ways = WaysOut(order["ways"], order["told"])
-            ways.begin()
-        copied = world.enter(**order["world"])
-        if ways is not None:
-            ways.open(order["world"]["upper"])
-        streams.enter()
-        kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
+        streams = Streams(next(order[level] for level in ("world", "cell") if level in order).get("doors", ()))
+        if "world" in order:
+            tried.append("world")
+            try:
+                _carry_out_in_a_world(order, answer, program, streams)
+            except OSError as error:
+                if error.filename != "unshare" or "cell" not in order:  # else nothing has changed yet
+                    raise
+        tried.append("cell")
+        _carry_out_in_a_cell(order, answer, program, streams)
     except OSError as error:
-        _tell(answer, refused=f"{error.filename}: {error.strerror}")
-        os._exit(0)
+        _tell(answer, refused=f"{error.filename}: {error.strerror}", tried=tried)
+    os._exit(0)
+
+
+def _carry_out_in_a_cell(order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams) -> NoReturn:
+    from reenact.seal import cell, kernel, world
+
+    made = cell.enter(cwd=order["cwd"], **order["cell"])
+    streams.enter()
+    kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
+    _marks.update({GUARDED: IN + made.folder.original, LEADS: json.dumps(made.leads), "TMPDIR": made.temporary})
+
+    def inside() -> NoReturn:
+        _tell(answer, copied=[made.folder.original], abi=made.abi)
+        program(answer)
+
+    status = cell.live(made, inside, streams.carriers)
+    streams.end()
+    world.end_as(status)
+
+
+def _carry_out_in_a_world(order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams) -> NoReturn:
+    from reenact.seal import kernel, world
+
+    ways = None
+    if order.get("ways"):
+        from reenact.seal.ways import WaysOut  # a world without any needs no relay
+
+        ways = WaysOut(order["ways"], order["told"])
+        ways.begin()
+    copied = world.enter(**order["world"])
+    if ways is not None:
+        ways.open(order["world"]["upper"])
+    streams.enter()
+    kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
+    _marks[GUARDED] = HOW
 
     def inside() -> NoReturn:
         try:
             os.chdir(order["cwd"])
         except OSError as error:  # it lies where nothing is copied, as in /run
-            _tell(answer, refused=f"{error.filename}: {error.strerror}")
+            _tell(answer, refused=f"{error.filename}: {error.strerror}", tried=["world"])
             os._exit(0)
         _tell(answer, copied=copied)
         program(answer)
 
-    try:
-        status = world.live(inside)
-    except OSError as error:
-        _tell(answer, refused=str(error))
-        os._exit(0)
+    status = world.live(inside)
     streams.end()
     if ways is not None:
         ways.end()
     world.end_as(status)
+
+
+_marks: dict[str, str] = {}
+
+
+def marks() -> Mapping[str, str]:
+    """Give the variables of the environment that tell a program about the world that it was put into."""
+    return dict(_marks)
+
+
+def _folder(order: Order) -> str:
+    return os.path.realpath(order["cwd"])
+
+
+def _goes_there_itself(argv: Sequence[str]) -> bool:
+    """Tell whether a program is a Python with our start-up hook: it enters the copy when it has read its own name."""
+    if not os.path.basename(argv[0]).startswith("python"):
+        return False
+    for word in argv[1:]:
+        if not word.startswith("-") or word in {"-", "-c", "-m"}:
+            break
+        if not word.startswith("--") and _SHUTS_US_OUT & set(word):
+            return False
+    return True
 
 
 def _tell(answer: int, **said: Any) -> None:
@@ -117,4 +181,4 @@ def _environ() -> dict[bytes, bytes]:
     """Give the environment as this process was handed it, without what an interpreter adds at its start (PEP 538)."""
     with open("/proc/self/environ", "rb") as stream:
         pairs = [each.partition(b"=") for each in stream.read().split(b"\0")]
-    return {name: value for name, sign, value in pairs if sign} | {GUARDED.encode(): HOW.encode()}
+    return {name: value for name, sign, value in pairs if sign}

@@ -30,7 +30,8 @@ class Streams:
 
     def __init__(self, ours: Sequence[str] = ()) -> None:
         """Put pipes in front of the plain files that are written; those in the folders `ours` may stay."""
-        self._carriers: list[int] = []
+        self.carriers: list[int] = []
+        """The processes that carry what comes out of a pipe."""
         self._terminals = {number: _settings(number) for number in range(3) if os.isatty(number)}
         self._ours = tuple(f"{each}/" for each in ours)
         shared: dict[tuple[int, int], int] = {}
@@ -69,7 +70,7 @@ class Streams:
         os.close(reading)
         os.dup2(writing, number)
         os.close(writing)
-        self._carriers.append(carrier)
+        self.carriers.append(carrier)
 
     def enter(self) -> None:
         """Open the file that is read again, or its content, in the world that this process has entered."""
@@ -86,11 +87,11 @@ class Streams:
         for number, settings in self._terminals.items():
             with suppress(termios.error, OSError):
                 _set_again(number, settings)
-        if self._carriers:
+        if self.carriers:
             for number in (1, 2):
                 with suppress(OSError):
                     os.close(number)
-        for carrier in self._carriers:
+        for carrier in self.carriers:
             os.waitpid(carrier, 0)
 
 

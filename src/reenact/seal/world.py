@@ -168,10 +168,13 @@ def _leave_namespaces() -> None:
                 code = 0
         os._exit(code)
     os.close(ready)
-    kernel.unshare(flags)
-    os.write(go, b".")
-    os.close(go)
-    if os.waitpid(helper, 0)[1] != 0:
+    try:
+        kernel.unshare(flags)
+        os.write(go, b".")
+    finally:
+        os.close(go)
+        status = os.waitpid(helper, 0)[1]
+    if status != 0:
         raise OSError(1, os.strerror(1), "uid_map")
 
 

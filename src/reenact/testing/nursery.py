@@ -154,7 +154,8 @@ def _sealed(answer: int, request: dict[str, Any], learnt: int, before: set[str])
     code = 70
     try:
         os.close(answer)
-        os.environ[launch.GUARDED] = launch.HOW
+        os.environ.update(launch.marks())
+        os.chdir(request["cwd"])
         random.seed()
         code = _main(request["argv"])
     except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above

@@ -28,16 +28,27 @@ def seals(files: Seal, network: Seal, others: Seal) -> dict[str, str]:
     return {kind: {"files": files, "network": network}.get(kind, others).value for kind in EFFECTS}
 
 
+COPIED_IN: Final = "files copied in"
+"""Beside the words: the folder whose files are copied, where files elsewhere have a weaker word."""
+
+
 def weakest(worlds: Iterable[Mapping[str, object]]) -> dict[str, str]:
-    """Give the weakest word for each kind of effect in the worlds of several processes; empty where there is none."""
+    """Give the weakest word for each kind of effect in the worlds of several processes; empty where there is none.
+
+    Where the files of one folder are copied in all of them, and the kernel refuses others, that folder is named.
+    """
     given = list(worlds)
     words = [each.value for each in Seal]
     said = {kind: [str(world.get(kind)) for world in given] for kind in EFFECTS}
-    return {
+    weak = {
         kind: max(found, key=lambda word: words.index(word) if word in words else len(words))
         for kind, found in said.items()
         if found
     }
+    folders = {world.get(COPIED_IN) for world in given}
+    if weak.get("files") == Seal.ENFORCED and len(folders) == 1 and isinstance(folder := folders.pop(), str):
+        weak[COPIED_IN] = folder
+    return weak
 
 
 def sentence(world: Mapping[str, str], ways_out: Iterable[str] = ()) -> str:
@@ -48,6 +59,12 @@ def sentence(world: Mapping[str, str], ways_out: Iterable[str] = ()) -> str:
         if world.get(kind) == Seal.ENFORCED.value:
             but.setdefault(kind, []).append(way)
     left = [kind for kind in EFFECTS if kind not in but]
-    parts = ((word.value, [kind for kind in left if world.get(kind) == word.value]) for word in Seal)
-    said = [f"{word}: {', '.join(kinds)}" for word, kinds in parts if kinds]
+    parts = {word.value: [kind for kind in left if world.get(kind) == word.value] for word in Seal}
+    if (folder := world.get(COPIED_IN)) is not None:
+        parts = {word: [_ELSEWHERE if kind == "files" else kind for kind in kinds] for word, kinds in parts.items()}
+        parts[Seal.COPIED.value].insert(0, f"files in {folder}")
+    said = [f"{word}: {', '.join(kinds)}" for word, kinds in parts.items() if kinds]
     return "; ".join([*said, *(f"{kind}: {world[kind]} but for {', '.join(ways)}" for kind, ways in but.items())])
+
+
+_ELSEWHERE: Final = "files elsewhere"

@@ -1,0 +1,116 @@
+"""Unix sockets of a program in a cell: they lead to its own processes and to nobody else.
+
+A filter cannot see where a socket is to be connected, and Landlock does not look at sockets that have a path. So the
+warden makes each socket, and both hold it. A bind puts it into the cell, also where its name is no path, and a
+connection leads to what lies in the cell. Then the warden lets it go: who waits for its end is to hear of it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+from reenact.seal.question import CLOEXEC, HERE, place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any, Final
+
+    from reenact.seal.bounds import Bounds
+    from reenact.seal.question import Answer, Question
+
+_EPERM, _EINVAL, _EAFNOSUPPORT, _ECONNREFUSED = 1, 22, 97, 111
+_UNIX: Final = 1
+_SHORTEST, _LONGEST, _NAME = 2, 110, 108
+_INODE: Final = "socket:["
+
+
+class Sockets:
+    """Those that are neither connected nor bound, and the names that are no paths."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._held: dict[int, int] = {}
+        """Our descriptors, by the inodes of the sockets."""
+        self._names: dict[bytes, bytes] = {}
+
+    def answers(self) -> dict[str, Answer]:
+        """Give what answers the calls about sockets, by their names."""
+        return {"socket": self._make, "bind": self._bind, "connect": self._connect}
+
+    def _make(self, question: Question) -> int:
+        from _socket import socket  # `socket` would cost more than the seal
+
+        kind = question.integer(1)
+        made = socket(_UNIX, kind | CLOEXEC, question.integer(2))
+        self._held[os.fstat(made.fileno()).st_ino] = made.fileno()
+        return question.give(made.detach(), kind)
+
+    @contextmanager
+    def _socket(self, question: Question) -> Generator[Any]:
+        """Give our own end of the socket that a call is about; let it go where the call succeeds."""
+        from _socket import socket
+
+        named = os.readlink(f"/proc/{question.pid}/fd/{question.integer(0)}")
+        inode = int(named[len(_INODE) : -1]) if named.startswith(_INODE) else -1
+        if inode not in self._held:
+            raise OSError(_EPERM, os.strerror(_EPERM))
+        held = socket(fileno=self._held[inode])
+        try:
+            yield held
+        except BaseException:
+            held.detach()
+            raise
+        del self._held[inode]
+        held.close()
+
+    @staticmethod
+    def _address(question: Question) -> bytes:
+        size = question.integer(2)
+        if not _SHORTEST <= size <= _LONGEST:
+            raise OSError(_EINVAL, os.strerror(_EINVAL))
+        told = question.data(1, size)
+        if int.from_bytes(told[:2], "little") != _UNIX:
+            raise OSError(_EAFNOSUPPORT, os.strerror(_EAFNOSUPPORT))
+        return told[2:] if told[2:3] == b"\0" else told[2:].partition(b"\0")[0]
+
+    def _bind(self, question: Question) -> int:
+        """Bind a socket in the cell: Landlock, which binds us as well, lets no other be made."""
+        address = self._address(question)
+        if not address or address.startswith(b"\0"):  # the kernel chooses a name, or it is no path
+            address = address or os.urandom(8)
+            path = self._names.setdefault(address, os.fsencode(f"{self._bounds.memory}/.{len(self._names)}"))
+        else:
+            path = self._bounds.copied(address)
+        with self._socket(question) as held:
+            if path.startswith(b"/") and len(path) < _NAME:
+                held.bind(path)
+            else:
+                folder, _, name = path.rpartition(b"/")
+                with self._folder(question, folder):
+                    held.bind(name)
+        return 0
+
+    @contextmanager
+    def _folder(self, question: Question, path: bytes) -> Generator[None]:
+        """Be in a folder, as the one that asks sees it. Nothing else of this process goes by where it is."""
+        with place(self._bounds, question, HERE, path or b".") as there:
+            os.chdir(there)
+        try:
+            yield
+        finally:
+            os.chdir("/")
+
+    def _connect(self, question: Question) -> int:
+        address = self._address(question)
+        path = self._names.get(address, b"") if address.startswith(b"\0") else self._bounds.copied(address)
+        if not path:
+            raise OSError(_ECONNREFUSED, os.strerror(_ECONNREFUSED))
+        with self._socket(question) as held:
+            try:
+                with place(self._bounds, question, HERE, path) as there:
+                    held.connect(there)
+            except PermissionError:  # nobody in the cell listens there
+                raise OSError(_ECONNREFUSED, os.strerror(_ECONNREFUSED)) from None
+        return 0
