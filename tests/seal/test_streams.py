@@ -94,9 +94,10 @@ def test_both_streams_in_one_file_keep_their_order(tmp_path: Path) -> None:
 def test_a_signal_to_the_programs_own_group_reaches_nobody_outside(tmp_path: Path) -> None:
     code = (
         "import os, signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('heard', flush=True))\n"
-        "os.kill(0, signal.SIGUSR1); os.killpg(os.getpgrp(), signal.SIGUSR1); os.setpriority(os.PRIO_PGRP, 0, 5)"
+        "os.kill(0, signal.SIGUSR1); os.killpg(os.getpgrp(), signal.SIGUSR1); os.setpriority(os.PRIO_PGRP, 0, 19)"
     )
     with subprocess.Popen(["sleep", "60"], process_group=0) as victim:
+        before = os.getpriority(os.PRIO_PROCESS, victim.pid)
         try:
             done = subprocess.run(
                 order(tmp_path, code), capture_output=True, text=True, process_group=victim.pid, check=False
@@ -104,7 +105,7 @@ def test_a_signal_to_the_programs_own_group_reaches_nobody_outside(tmp_path: Pat
             check_sealed(tmp_path)
             assert (done.returncode, done.stdout) == (0, "heard\nheard\n"), done.stderr
             assert victim.poll() is None
-            assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, victim.pid) == before
         finally:
             victim.kill()
 
