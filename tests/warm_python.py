@@ -284,7 +284,7 @@ class _Spare:
             if asked[0]["session"]:
                 os.setsid()
             if asked[0].get("order") is not None:
-                launch.carry_out(asked[0]["order"], lambda answer: _be_sealed(answer, programs, *asked))
+                launch.carry_out(asked[0]["order"], lambda answer: _be_sealed(answer, programs, *asked), asked[1])
             _lend([_Spare(0) for _ in range(programs)])
             _be(*asked)
         theirs.close()

@@ -23,6 +23,8 @@ from reenact.values.lane import MARK
 
 VARIABLE = "REENACT_PARENT"
 """The environment variable in which a child program finds where it hangs."""
+HANDED = "REENACT_HANDED"
+"""Tells a replayed process the number of the descriptor with the keys of its redaction (`pipeline.keyring`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,8 @@ _PYTHON = re.compile(r"python[0-9.]*")
 _TAKES_ONE_MORE = {"-W", "-X", "--check-hash-based-pycs"}
 _ENV = 9
 """Place of `env` among the arguments of `Popen` behind the first."""
+_PASS_FDS = 15
+"""The place of `pass_fds`."""
 _DESCENT, _EAGER, _SENT = "_reenact_descent", "_reenact_eager", "_reenact_sent"
 _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "_process_worker")}
 """What the processes of pools run: they do nothing of their own, their jobs hang where they were submitted."""
@@ -94,7 +97,9 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             else:
                 kwargs["env"] = child[1]
             vars(self)[_DESCENT] = child[0]
-        with children.starting():  # a preexec_fn runs the hooks of os.fork
+        with children.starting(), _handing_on(child) as handles:  # a preexec_fn runs the hooks of os.fork
+            if handles and len(rest) <= _PASS_FDS and kwargs.get("close_fds", True):
+                kwargs["pass_fds"] = (*kwargs.get("pass_fds", ()), *handles)
             original(self, args, *rest, **kwargs)
 
     return __init__
@@ -108,9 +113,23 @@ def _spawn(original: Callable[..., int]) -> Callable[..., int]:
         except Exception:  # as above
             alarms.pass_on()
             child = None
-        return original(path, argv, env if child is None else child[1], **kwargs)
+        with _handing_on(child):
+            return original(path, argv, env if child is None else child[1], **kwargs)
 
     return spawn
+
+
+@contextmanager
+def _handing_on(child: tuple[Descent, dict[str, str]] | None) -> Generator[list[int]]:
+    """Let a child inherit the descriptor that its environment names, while it starts."""
+    handles = [int(child[1][children.HANDED])] if child is not None and children.HANDED in child[1] else []
+    try:
+        for handle in handles:
+            os.set_inheritable(handle, True)
+        yield handles
+    finally:
+        for handle in handles:
+            os.close(handle)
 
 
 def _left(child: Any, exit_code: int | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
 from reenact.boundary import children
-from reenact.pipeline import recording
+from reenact.pipeline import keyring, recording
 from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bytecode import UNCACHED, missing_caches
 from reenact.pipeline.recording import Recording, Setup
@@ -110,6 +110,7 @@ def _links(run: Run, what: str) -> tuple[Link, ...]:
 def join(path: str) -> None:
     """Make this process a replay, as the plan at `path` says."""
     plan = Plan.read(Path(path))
+    keyring.take(Path(path).parent)
     ledger = Ledger(Path(plan.ledger))
     policy = Policy(
         models=Source(plan.models),

@@ -204,7 +204,7 @@ def _become(order: Mapping[str, Any]) -> int:
     if path := order["environ"].pop(_TOLD, ""):
         told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # its folder is a copy in a sealed world
     if order["world"] is not None:
-        launch.carry_out(order["world"], lambda answer: _sealed(answer, order, told))
+        launch.carry_out(order["world"], lambda answer: _sealed(answer, order, told), [told] if told >= 0 else ())
     return _run_program(order, told)
 
 

@@ -33,7 +33,7 @@ from reenact.record.projection import Projection, application_provider
 from reenact.record.recorder import Recorder, order_clock
 from reenact.record.runs import REPLACED, Run, Runs
 from reenact.record.span import CallSpans
-from reenact.redact import in_force
+from reenact.redact import in_force, keys
 from reenact.redact.engine import KNOWN, Engine, names_a_secret
 from reenact.redact.in_force import Guard
 from reenact.redact.payloads import spoken
@@ -173,7 +173,7 @@ class Recording:
         self._family = Family(
             self.runs,
             self._inherited(),
-            self._prover.handed_on if self._prover is not None else dict,
+            self._handed_on,
             replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]  # a strict doorman is a replayer
             renew=self.engine.renew,
             died_of=self.died_of,
@@ -235,7 +235,10 @@ class Recording:
                 "reenact.entry": compact(self._entry()),
                 "reenact.surroundings": compact(around),
             }
-        return {**self._around, **self.guard.facts(), **self._setup.root}
+        facts = self.guard.facts()
+        if keys.handed_salt() and facts.get(in_force.SALT) == keys.handed_salt():
+            del facts[in_force.SALT]  # whoever started this replay adds it: the program can read its journal
+        return {**self._around, **facts, **self._setup.root}
 
     def _inherited(self) -> dict[str, str]:
         """Give the variables by which child programs record themselves or join the replay."""
@@ -252,6 +255,15 @@ class Recording:
             "REENACT_SALT": self.guard.salt,
         }
         return {**told, **{key: value for key, value in own.items() if value}}
+
+    def _handed_on(self) -> dict[str, str]:
+        """Give the variables by which a child proves its runs, or, in a replay, redacts as this process does."""
+        if not self.strict:
+            return self._prover.handed_on() if self._prover is not None else {}
+        from reenact.pipeline import keyring  # nobody else has one
+
+        handle = keyring.descriptor()
+        return {} if handle is None else {children.HANDED: str(handle)}
 
     def _redaction_told(self) -> dict[str, str]:
         """Give children the policy and key that are in force here, wherever they run."""

@@ -49,8 +49,9 @@ class Plan:
         return Plan(**json.loads(path.read_text()))
 
     def runs(self) -> list[Run]:
-        """Build the runs that answer, the user's own marked as such."""
+        """Build the runs that answer, the user's own marked as such, each span's salt put back."""
         from reenact.graph.build import build  # the parent writes a plan, and builds nothing from it
+        from reenact.pipeline import keyring
         from reenact.pipeline.bundles import whole
         from reenact.read.open import open_spans
         from reenact.values.span import SpanRecord
@@ -58,6 +59,8 @@ class Plan:
         own = frozenset(self.own)
         spans = whole(open_spans(Path(self.spans)), Path(self.spans))
         marked = (
-            replace(span, own=True) if span.span_id in own else span for span in spans if isinstance(span, SpanRecord)
+            keyring.held().back(replace(span, own=True) if span.span_id in own else span)
+            for span in spans
+            if isinstance(span, SpanRecord)
         )
         return build(marked)

@@ -16,13 +16,14 @@ from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
-from reenact.pipeline import proving, settings
+from reenact.pipeline import keyring, proving, settings
 from reenact.pipeline.appending import append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
 from reenact.pipeline.injection import ended
+from reenact.pipeline.keyring import Keyring
 from reenact.pipeline.leftovers import say
 from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
@@ -135,11 +136,12 @@ def _replay(
     environ.pop("REENACT_RECORD", None)
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
     ways = _ways(found, policy, environ)
-    plan = _plan(found, policy, store, scratch, ways)
+    ring, plan = _plan(found, policy, store, scratch, ways)
+    begin = _unsealed(start, ring, scratch)
     if policy.writes is Writes.REFUSE:
-        start = _sealing(start, store, scratch, ways)
+        begin = _sealing(start, begin, store, scratch, ways, ring)
     with owning(store, recording):
-        code = start(argv, cwd, environ)
+        code = begin(argv, cwd, environ)
         runs = Drain(store, recording=recording).finish(exit_codes={})
     entries = _entries(Path(plan.ledger))
     own = counterpart(runs, found)
@@ -162,15 +164,27 @@ def _replay(
     )
 
 
-def _sealing(start: Start, store: DirectoryStore, scratch: Path, ways: WaysOut | None) -> Start:
-    """Have a program run in a world of its own where there can be one, else with the audit hook alone."""
+def _unsealed(start: Start, ring: Keyring, scratch: Path) -> Start:
+    """Have a program run with the audit hook alone."""
+
+    def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
+        keyring.leave(ring, scratch)
+        return start(argv, cwd, environ)
+
+    return run
+
+
+def _sealing(
+    start: Start, instead: Start, store: DirectoryStore, scratch: Path, ways: WaysOut | None, ring: Keyring
+) -> Start:
+    """Have a program run in a world of its own where there can be one, else by `instead`."""
     out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
 
     def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
         left = levels(os.environ, leads_out=any(out))
         while left:
-            with sealed(argv, cwd, store, scratch, left, *out) as world:
-                code = start(world.words, cwd, environ)
+            with sealed(argv, cwd, store, scratch, left, *out, ring.spelled()) as world:
+                code = start(world.words, cwd, keyring.without_ours(environ))
                 world.take_out(store)
                 refused = world.refused()
                 if refused is None:
@@ -181,7 +195,7 @@ def _sealing(start: Start, store: DirectoryStore, scratch: Path, ways: WaysOut |
                         hint="replay it again, or without the seal: REENACT_ENFORCE=off",
                     )
                 left = world.left
-        return start(argv, cwd, environ)
+        return instead(argv, cwd, environ)
 
     return run
 
@@ -213,11 +227,14 @@ def _ways(found: Found, policy: Policy, environ: Mapping[str, str]) -> WaysOut |
     return ways
 
 
-def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path, ways: WaysOut | None) -> Plan:
-    """Write down what the replaying processes are told."""
+def _plan(
+    found: Found, policy: Policy, store: DirectoryStore, scratch: Path, ways: WaysOut | None
+) -> tuple[Keyring, Plan]:
+    """Write down what the replaying processes are told, and give what they are told otherwise."""
     large = FolderBlobs(scratch / "blobs")
     nodes = [node for run in (found.run, *found.siblings) for node in run.nodes]
     spans = [cut(settled(node), large.threshold, large.put) for node in nodes]
+    ring, spans = Keyring.of(found.run, os.environ, store).less(spans)
     (scratch / "recording.jsonl").write_bytes(otlp_json.encode(spans))
     plan = Plan(
         run=found.run.id,
@@ -235,7 +252,7 @@ def _plan(found: Found, policy: Policy, store: DirectoryStore, scratch: Path, wa
         **found.altered.in_plan(scratch),
     )
     plan.write(scratch / "plan.json")
-    return plan
+    return ring, plan
 
 
 def _run(

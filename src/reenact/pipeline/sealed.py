@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from reenact.errors import CannotJudge, UsageError
 from reenact.pipeline.scratch import Scratch
+from reenact.redact import in_force
 from reenact.seal import launch
 from reenact.stores.directory import DirectoryStore
 from reenact.values import private, user_key
@@ -101,21 +103,22 @@ def sealed(
     tried: Sequence[str],
     ways: Sequence[Mapping[str, Any]] = (),
     sockets: Sequence[str] = (),
+    handed: str = "",
 ) -> Generator[Sealed]:
     """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends.
 
-    `ways` are the hosts that may be reached from there (`seal.relay.serve`), `sockets` those of the host's.
+    `ways` are the hosts that may be reached from there (`seal.relay.serve`), `sockets` those of the host's; `handed` is
+    a text that the program gets by a descriptor.
     """
     with closing(Scratch(_COPY)) as copy:
         upper = copy.path
-        journals = scratch / "journal"
-        journals.mkdir(mode=0o700, exist_ok=True)
+        instead, journals = _stand_in(store, cwd, scratch)
         configuration = user_key.configuration()
         hidden = [*([str(configuration)] if configuration is not None else []), *_keys()]
         world = {
             "upper": str(upper),
             "doors": [str(scratch)],
-            "instead": {str(store.journals): str(journals)},
+            "instead": instead,
             "hidden": hidden,
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
@@ -125,6 +128,8 @@ def sealed(
             "cwd": str(cwd),
             "answer": str(answer),
             "ways": [*ways],
+            "order": str(order),
+            "handed": handed,
             "told": str(scratch / "ledger.jsonl"),
             **{level: made[level] for level in tried},
         }
@@ -141,6 +146,19 @@ def _bounds(environ: Mapping[str, str]) -> dict[str, int]:
                 raise UsageError(f"{variable}={said} is no number", hint=f"set {variable} to a whole number")
             bounds[name] = int(said)
     return bounds
+
+
+def _stand_in(store: DirectoryStore, cwd: Path, scratch: Path) -> tuple[dict[str, str], Path]:
+    """Make what stands in the store's place: its policy, and room for a journal. No recording is in it, and no key."""
+    folder = scratch / "store"
+    journals = folder / store.journals.name
+    folder.mkdir(mode=0o700, exist_ok=True)
+    journals.mkdir(mode=0o700, exist_ok=True)
+    if cwd.is_relative_to(store.folder):  # else it would find its own folder gone
+        return {str(store.journals): str(journals)}, journals
+    with suppress(OSError):
+        shutil.copyfile(store.folder / in_force.FILE, folder / in_force.FILE)
+    return {str(store.folder): str(folder)}, journals
 
 
 def _keys() -> list[str]:

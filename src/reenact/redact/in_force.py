@@ -245,7 +245,7 @@ def as_recorded(
     key = right or (known[0] if known else keys.of_store(store, environ))
     salt = _text(facts, SALT)
     if not is_salt(salt):  # a configured key keyed everything, or nobody says
-        salt = "" if told else os.urandom(16).hex()
+        salt = "" if told else keys.handed_salt() or os.urandom(16).hex()
     read, plan, note = _plan(facts, local, key)
     otherwise = bool(note)
     if told and right is None and not note:
@@ -293,8 +293,17 @@ def _plan(facts: Mapping[str, Any], local: Policy | None, key: Key) -> tuple[Pol
     return None, DEFAULT, f"the recording's redaction policy {name!r} is not here: set {VARIABLE} to its file"
 
 
+def known_keys(environ: Mapping[str, str], store: Path) -> list[Key]:
+    """Give every key that there is here already, the one that is likeliest in force first."""
+    local: Policy | None = None
+    with suppress(InputError):
+        local = chosen_policy(store, environ)
+    return _keys(local, store, environ)
+
+
 def _keys(local: Policy | None, store: Path, environ: Mapping[str, str]) -> list[Key]:
-    """Give every key that there is here already."""
+    if handed := keys.handed():
+        return handed
     found: list[Key] = []
     if given := environ.get(keys.VARIABLE):
         found.append(Key(value=given.encode(), source=keys.VARIABLE, shared=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,28 @@ class Key:
         return f"Key({self.id}, {self.source})"
 
 
+_handed: list[Key] = []
+"""What the starter of a replay handed to this process (`pipeline.keyring`): no key is looked for anywhere then."""
+
+
+_salt: list[str] = []
+
+
+def hand(found: Iterable[Key], salt: str) -> None:
+    """Take over the keys that this process is to redact with, and the salt where its recording names none."""
+    _handed[:], _salt[:] = found, [salt]
+
+
+def handed_salt() -> str:
+    """Give the salt that was handed to this process; empty where none was."""
+    return _salt[0] if _salt else ""
+
+
+def handed() -> list[Key]:
+    """Give the keys that were handed to this process."""
+    return [*_handed]
+
+
 def key_id(key: bytes | None) -> str:
     """Name a key by 8 hexadecimal digits, which say nothing of it; empty for none."""
     return hashlib.blake2b(key, digest_size=4, person=b"reenact key id").hexdigest() if key else ""
@@ -63,6 +85,8 @@ def configured(environ: Mapping[str, str], *, variable: str = "", file: Path | N
 
     Raises `InputError` where the policy names one that cannot be had.
     """
+    if _handed:
+        return next((each for each in _handed if each.shared), None)
     if given := environ.get(VARIABLE, ""):
         return Key(value=given.encode(), source=VARIABLE, shared=True)
     if variable:
@@ -90,9 +114,11 @@ def of_store(folder: Path, environ: Mapping[str, str]) -> Key:
 
     Safe between processes that ask at the same time: all get the same. Never raises.
     """
-    if handed := environ.get(OF_THIS_RUN):
+    if _handed:
+        return next((each for each in _handed if not each.shared), _handed[0])
+    if given := environ.get(OF_THIS_RUN):
         with suppress(ValueError):
-            return Key(value=bytes.fromhex(handed), source="this run", shared=False, problem="it came from the parent")
+            return Key(value=bytes.fromhex(given), source="this run", shared=False, problem="it came from the parent")
     target = folder / FILE
     try:
         value = existing(folder) or _made(target)

@@ -1,10 +1,11 @@
 """Start a program in a sealed world: `python -I -S -c … FOLDER ORDER`, a process of one thread and no user code.
 
-The order is a JSON file: `argv`, `cwd`, `world` (the arguments of `world.enter`), `cell` (those of `cell.enter`, for
-where there can be no such world), perhaps `ways` out of the world and `told`, a file for what went there
-(`relay.serve`), and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or `{"refused": why,
-"tried": [levels]}` before anything of the program ran, and `{"start": errno}` where the program itself could not be
-started. One of `world` and `cell` may be absent.
+The order is a JSON file, named in itself as `order`, and removed when it is carried out: `argv`, `cwd`, `world` (the
+arguments of `world.enter`), `cell` (those of `cell.enter`, for where there can be no such world), perhaps `ways` out of
+the world and `told`, a file for what went there (`relay.serve`), perhaps a text that is `handed` on by a descriptor,
+and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or `{"refused": why, "tried": [levels]}`
+before anything of the program ran, and `{"start": errno}` where the program itself could not be started. One of `world`
+and `cell` may be absent.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _SOURCE: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath
 GUARDED: Final = "REENACT_GUARDED"
 """Tells the program's processes that the kernel keeps the outside world shut, and how."""
 HOW: Final = "sealed"
+HANDED: Final = "REENACT_HANDED"
+"""Tells a replayed process the number of the descriptor with the keys of its redaction."""
 IN: Final = "sealed-in:"
 """Says it of a cell, before the folder that is a copy."""
 LEADS: Final = "REENACT_LEADS"
@@ -73,23 +77,26 @@ def main(path: str) -> NoReturn:
     carry_out(order, start)
 
 
-def carry_out(order: Order, program: Callable[[int], NoReturn]) -> NoReturn:
+def carry_out(order: Order, program: Callable[[int], NoReturn], kept: Sequence[int] = ()) -> NoReturn:
     """Enter the world of an order, have `program` live in it, and end as it ended. This process has one thread.
 
-    `program` is called with the descriptor of the answer, which no user code may have.
+    `program` is called with the descriptor of the answer, which no user code may have. Of the other descriptors it has
+    the standard streams and those of `kept`.
     """
     from reenact.seal import kernel  # whoever only gives the order needs none of them
     from reenact.seal.streams import Streams
 
     answer = os.open(order["answer"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     tried: list[str] = []
+    with suppress(OSError):  # the program finds no order
+        os.unlink(order.get("order", ""))
     try:
         kernel.end_with_parent(signal.SIGKILL)
         streams = Streams(next(order[level] for level in ("world", "cell") if level in order).get("doors", ()))
         if "world" in order:
             tried.append("world")
             try:
-                _carry_out_in_a_world(order, answer, program, streams)
+                _carry_out_in_a_world(order, answer, program, streams, kept)
             except OSError as error:
                 if error.filename != "unshare" or "cell" not in order:  # else nothing has changed yet
                     raise
@@ -108,6 +115,8 @@ def _carry_out_in_a_cell(order: Order, answer: int, program: Callable[[int], NoR
     kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
     _marks.update({GUARDED: IN + made.folder.original, LEADS: json.dumps(made.leads), "TMPDIR": made.temporary})
 
+    _hand_on(order)
+
     def inside() -> NoReturn:
         _tell(answer, copied=[made.folder.original], abi=made.abi)
         program(answer)
@@ -117,7 +126,9 @@ def _carry_out_in_a_cell(order: Order, answer: int, program: Callable[[int], NoR
     world.end_as(status)
 
 
-def _carry_out_in_a_world(order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams) -> NoReturn:
+def _carry_out_in_a_world(
+    order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams, kept: Sequence[int]
+) -> NoReturn:
     from reenact.seal import kernel, world
 
     ways = None
@@ -140,6 +151,8 @@ def _carry_out_in_a_world(order: Order, answer: int, program: Callable[[int], No
             _tell(answer, refused=f"{error.filename}: {error.strerror}", tried=["world"])
             os._exit(0)
         _tell(answer, copied=copied)
+        _close_all_but({0, 1, 2, answer, *kept})
+        _hand_on(order)
         program(answer)
 
     status = world.live(inside)
@@ -171,6 +184,24 @@ def _goes_there_itself(argv: Sequence[str]) -> bool:
         if not word.startswith("--") and _SHUTS_US_OUT & set(word):
             return False
     return True
+
+
+def _hand_on(order: Order) -> None:
+    """Leave the text of an order in a descriptor that the program inherits, and no file holds."""
+    text: str = order.get("handed", "")
+    if not text:
+        return
+    handle = os.memfd_create("reenact")
+    os.write(handle, text.encode())
+    os.set_inheritable(handle, True)
+    _marks[HANDED] = str(handle)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number not in kept:
+            with suppress(OSError):  # the one by which they are listed
+                os.close(number)
 
 
 def _tell(answer: int, **said: Any) -> None:

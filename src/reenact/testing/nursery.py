@@ -139,7 +139,7 @@ def _become(request: dict[str, Any], files: Sequence[int], connection: socket.so
         os.environ.update(coerced | request["environ"])
         time.tzset()
         if request["order"] is not None:
-            launch.carry_out(request["order"], lambda answer: _sealed(answer, request, learnt, before))
+            launch.carry_out(request["order"], lambda answer: _sealed(answer, request, learnt, before), [learnt])
         os.chdir(request["cwd"])
         random.seed()
         code = _main(request["argv"])
