@@ -75,7 +75,10 @@ class Drain:
         report: Callable[[str], None] = print,
         living: bool = True,
         gentle: bool = False,
+        mend: Callable[[SpanRecord], SpanRecord] | None = None,
     ) -> None:
+        """Carry what is in the store's journals, or those of one `recording`; `mend` completes each span."""
+        self._mend = mend
         self._store, self._recording, self._report, self._living = store, recording, report, living
         self._roots: dict[int, SpanRecord] = {}
         """The root that ended last, by process."""
@@ -149,7 +152,8 @@ class Drain:
             if written and not self._living:
                 continue
             try:
-                for spans in self._read(tail, written=written):
+                for read in self._read(tail, written=written):
+                    spans = read if self._mend is None else [*map(self._mend, read)]
                     self._carry(tail, self._with_exit_codes(spans, exit_codes), written=written)
             except BaseException:
                 del self._tails[name]  # read again from its beginning next time: what is stored twice is folded

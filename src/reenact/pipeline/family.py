@@ -48,7 +48,8 @@ class Family:
         """Know the process's runs.
 
         `inherited` are the variables (REENACT_*) by which a child program records itself or joins the replay, empty
-        where it cannot; `proving_it` gives those by which it proves its runs, or redacts as this one; `renew` renews the recording's locks.
+        where it cannot; `proving_it` gives those by which it proves its runs, or redacts as this one; `renew` renews
+        the recording's locks.
         """
         self._runs, self._inherited, self._replaying = runs, dict(inherited), replaying
         self._proving = proving_it

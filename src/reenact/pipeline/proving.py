@@ -3,7 +3,8 @@
 The process that starts a recording derives the recording's key from the user's and leaves it in a file of its own, in a
 folder that nobody else can read, outside every store; REENACT_ORIGIN names the file to the processes of the recording.
 Each of them proves the roots that it writes, in the journal already, so that whoever carries the journal of a killed
-process carries the proof too. None of them is told the user's key.
+process carries the proof too. None of them is told the user's key. The processes of a replay prove nothing: whoever
+started it does (`pipeline.own_replay`).
 """
 
 from __future__ import annotations
@@ -63,15 +64,6 @@ class _Folder:
     def close(self) -> None:
         """Take it away; a forked copy of its maker leaves it alone."""
         self._scratch.close()
-
-
-def replaying(recording: str, scratch: Path) -> dict[str, str]:
-    """Give the same for the processes of a replay, by a file in its scratch folder. Makes no key of the user's."""
-    try:
-        key = user_key.found()
-        return _left_in(scratch, origin.recording_key(key, recording)) if key is not None else {}
-    except (InputError, OSError):
-        return {}  # the run that comes of it is not known as the user's own; nothing else depends on it
 
 
 def _left_in(folder: Path, key: bytes) -> dict[str, str]:

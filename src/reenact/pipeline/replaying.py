@@ -16,7 +16,7 @@ from reenact.compare.judge import ReplayResult, judge_replay
 from reenact.errors import CannotJudge
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
-from reenact.pipeline import keyring, proving, settings
+from reenact.pipeline import keyring, settings
 from reenact.pipeline.appending import append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
@@ -25,6 +25,7 @@ from reenact.pipeline.hook import injected
 from reenact.pipeline.injection import ended
 from reenact.pipeline.keyring import Keyring
 from reenact.pipeline.leftovers import say
+from reenact.pipeline.own_replay import Started, mending
 from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
@@ -37,7 +38,7 @@ from reenact.replay import ledger
 from reenact.replay.policy import Policy, Source, Writes
 from reenact.stores.blobs import FolderBlobs
 from reenact.stores.directory import DirectoryStore
-from reenact.values import unit
+from reenact.values import unit, user_key
 from reenact.values.blob import cut
 from reenact.values.call import Unfinished
 from reenact.values.json import Json
@@ -128,9 +129,9 @@ def _replay(
 ) -> Replayed:
     found = replace(found, run=_recorded_here(found.run))
     answering = found.altered.run(found.run)
+    user_key.take()  # no replayed process finds it
     recording = os.urandom(8).hex()
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
-    environ |= proving.replaying(recording, scratch)
     environ |= {name: value for name, value in settings.unset_ones(found).items() if name not in environ}
     environ |= settings.set_always(found)
     environ.pop("REENACT_RECORD", None)
@@ -142,7 +143,9 @@ def _replay(
         begin = _sealing(start, begin, store, scratch, ways, ring)
     with owning(store, recording):
         code = begin(argv, cwd, environ)
-        runs = Drain(store, recording=recording).finish(exit_codes={})
+        started = Started(found=found, argv=argv, cwd=cwd, environ=environ)
+        mend = mending(started, store, recording, ring.salt)
+        runs = Drain(store, recording=recording, mend=mend).finish(exit_codes={})
     entries = _entries(Path(plan.ledger))
     own = counterpart(runs, found)
     result = judge_replay(
@@ -183,7 +186,7 @@ def _sealing(
     def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
         left = levels(os.environ, leads_out=any(out))
         while left:
-            with sealed(argv, cwd, store, scratch, left, *out, ring.spelled()) as world:
+            with sealed(argv, cwd, store, scratch, left, out, ring.spelled()) as world:
                 code = start(world.words, cwd, keyring.without_ours(environ))
                 world.take_out(store)
                 refused = world.refused()

@@ -101,14 +101,13 @@ def sealed(
     store: DirectoryStore,
     scratch: Path,
     tried: Sequence[str],
-    ways: Sequence[Mapping[str, Any]] = (),
-    sockets: Sequence[str] = (),
+    out: tuple[Sequence[Mapping[str, Any]], Sequence[str]] = ((), ()),
     handed: str = "",
 ) -> Generator[Sealed]:
     """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends.
 
-    `ways` are the hosts that may be reached from there (`seal.relay.serve`), `sockets` those of the host's; `handed` is
-    a text that the program gets by a descriptor.
+    `out` are the ways out: hosts (`seal.relay.serve`), and sockets of the host's; `handed` is a text that the program
+    gets by a descriptor.
     """
     with closing(Scratch(_COPY)) as copy:
         upper = copy.path
@@ -122,12 +121,12 @@ def sealed(
             "hidden": hidden,
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
-        made = {"world": {**world, "sockets": [*sockets]}, "cell": {**world, **_bounds(os.environ)}}
+        made = {"world": {**world, "sockets": [*out[1]]}, "cell": {**world, **_bounds(os.environ)}}
         told = {
             "argv": list(argv),
             "cwd": str(cwd),
             "answer": str(answer),
-            "ways": [*ways],
+            "ways": [*out[0]],
             "order": str(order),
             "handed": handed,
             "told": str(scratch / "ledger.jsonl"),

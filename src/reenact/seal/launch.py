@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
     from reenact.seal.streams import Streams
+    from reenact.seal.ways import WaysOut
 
     Order = Mapping[str, Any]
 
@@ -131,12 +132,7 @@ def _carry_out_in_a_world(
 ) -> NoReturn:
     from reenact.seal import kernel, world
 
-    ways = None
-    if order.get("ways"):
-        from reenact.seal.ways import WaysOut  # a world without any needs no relay
-
-        ways = WaysOut(order["ways"], order["told"])
-        ways.begin()
+    ways = _ways(order)
     copied = world.enter(**order["world"])
     if ways is not None:
         ways.open(order["world"]["upper"])
@@ -160,6 +156,16 @@ def _carry_out_in_a_world(
     if ways is not None:
         ways.end()
     world.end_as(status)
+
+
+def _ways(order: Order) -> WaysOut | None:
+    if not order.get("ways"):
+        return None
+    from reenact.seal.ways import WaysOut  # a world without any needs no relay
+
+    ways = WaysOut(order["ways"], order["told"])
+    ways.begin()
+    return ways
 
 
 _marks: dict[str, str] = {}
