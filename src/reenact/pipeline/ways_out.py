@@ -73,14 +73,11 @@ class WaysOut:
         return [each.path for each in self.ways if each.path]
 
 
-def ways_out(found: Found, policy: Policy, environ: Mapping[str, str], *, dials: bool = False) -> WaysOut:
-    """Say what a replay of a run under a policy may reach. With `dials` the run's own word is taken for it.
-
-    Raises `UsageError` where the policy names what is no host.
-    """
+def ways_out(found: Found, policy: Policy, environ: Mapping[str, str]) -> WaysOut:
+    """Say what a replay of a run under a policy may reach. Raises `UsageError` where it names what is no host."""
     ways = dict.fromkeys(way.read(policy.hosts))
     kinds = live_kinds(policy)
-    if kinds and (dials or found.starts):
+    if kinds and (policy.dials or found.starts):
         ways |= dict.fromkeys(recorded((found.run, *found.siblings), kinds))
     if kinds & MODELS:
         ways |= dict.fromkeys(_bases(environ))

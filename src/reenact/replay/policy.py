@@ -55,6 +55,8 @@ class Policy:
     after: After = After.STOP
     hosts: tuple[str, ...] = ()
     """What the user lets anything talk to (`values.way`): `--allow-host`."""
+    dials: bool = False
+    """The recording's own word is taken for the hosts of its calls, whoever made it: the program's tests name it."""
     ways: tuple[Way, ...] | None = None
     """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
 

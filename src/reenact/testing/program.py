@@ -171,4 +171,4 @@ class _Output:
 def policy_of(*, adding: bool, writes: str) -> Policy:
     """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold."""
     source = Source.RECORDED_OR_LIVE if adding else Source.RECORDED
-    return Policy(models=source, tools=source, writes=Writes(writes))
+    return Policy(models=source, tools=source, writes=Writes(writes), dials=adding)
