@@ -90,7 +90,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
         ("recorded", "child", 168),
         ("recorded", "parent", 138),
         ("replayed", "child", 210),
-        ("replayed", "parent", 171),
+        ("replayed", "parent", 182),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:
