@@ -58,7 +58,7 @@ class Cells:
 
     def copy(self, told: dict[str, Any], folder: Path) -> Path:
         """Give where the copy of a folder lies."""
-        return Path(f"{told['upper']}/r{folder.resolve()}")
+        return Path(told["upper"], "r", folder.name)
 
 
 def cells() -> Iterator[Cells]:

@@ -9,7 +9,8 @@ PROGRAMS = {
         "from pathlib import Path\n"
         "print(here, Path.cwd(), os.getcwdb(), Path('sub').resolve(), os.path.realpath('.'), os.path.abspath('sub/..'))\n"
         "os.chdir('sub'); print(os.getcwd(), sorted(os.listdir('..')), open('../data.txt').read())\n"
-        "print(sorted(os.listdir('../..')) == sorted(os.listdir(os.path.dirname(here))))"
+        "print(sorted(os.listdir('../..')) == sorted(os.listdir(os.path.dirname(here))), os.path.isdir('../../../..'))\n"
+        "os.chdir('..'); import subprocess; print(subprocess.run(['tail', '-n1', '../program.py'], capture_output=True).stdout[-9:])"
     ),
     "files by whole paths": (
         "from pathlib import Path; import shutil\n"

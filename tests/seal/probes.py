@@ -129,3 +129,54 @@ ESCAPES = {
     "the key of the user": "assert not os.listdir(os.environ['SECRET'])",
 }
 """Each would reach past a world that is not closed; none is tried outside of one."""
+
+SIDE_WAYS = {
+    "the mode, by what is open to read": "os.fchmod(os.open(kept, 0), 0o777)",
+    "the mode, by /proc/self/fd": "os.chmod(f'/proc/self/fd/{os.open(kept, 0)}', 0o777)",
+    "the mode, by a link in the copy": "os.symlink(kept, 'link'); os.chmod('link', 0o777)",
+    "the mode, by another folder": "os.chmod('kept.txt', 0o777, dir_fd=os.open(folder, os.O_PATH))",
+    "the times, by what is open to read": "os.utime(os.open(kept, 0), (1, 1))",
+    "the owner, by what is open to read": "os.fchown(os.open(kept, 0), 1, 1)",
+    "an attribute": "os.setxattr(os.open(kept, 0), 'user.a', b'b')",
+    "the flags": (
+        "import fcntl; fcntl.ioctl(os.open(kept, 0), 0x40086602, (0x40).to_bytes(8, 'little'))"  # FS_NODUMP_FL
+    ),
+    "emptied": "os.truncate(kept, 0)",
+    "emptied by opening it to read": "os.open(kept, os.O_TRUNC)",
+    "a hard link into the copy": "os.link(kept, 'linked'); open('linked', 'a').write('x')",
+    "moved into the copy": "os.rename(kept, 'moved')",
+    "moved out of the copy": "os.rename('app.log', other)",
+    "a nameless file that gets a name": (
+        "f = os.open('.', os.O_TMPFILE | os.O_RDWR)\n"
+        "called(libc.linkat(-100, b'/proc/self/fd/%d' % f, -100, other.encode(), 0x400))"
+    ),
+    "a datagram of a pair": "a, _ = socket.socketpair(1, 2); a.sendmsg([b'x'], [], 0, folder + '/d.sock')",
+    "a datagram without a connection": "socket.socket(1, 2).sendmsg([b'x'], [], 0, folder + '/d.sock')",
+    "a connection by a link in the copy": "os.symlink(folder + '/s.sock', 'l'); socket.socket(1).connect('l')",
+    "a connection by /proc": "socket.socket(1).connect('/proc/self/root' + folder + '/s.sock')",
+    "a connection of another protocol": "socket.socket(2, 1, 262).connect(('127.0.0.1', port))",
+    "a connection with its first words": "socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', port))",
+    "a server": "socket.create_server(('127.0.0.1', 0))",
+    "another user's priority": "os.setpriority(os.PRIO_USER, 0, 19)",
+    "memory of the one that waits": "open(f'/proc/{os.getppid()}/mem', 'r+b')",
+    "a signal to the one that waits": "os.kill(os.getppid(), signal.SIGKILL)",
+    "a call of another architecture": (
+        "import mmap; m = mmap.mmap(-1, 4096, prot=7, flags=0x62)\n"  # MAP_PRIVATE, ANONYMOUS, 32BIT
+        "a = ctypes.addressof(ctypes.c_char.from_buffer(m)); m[100:101 + len(kept)] = kept.encode() + b'\\0'\n"
+        "m[:7] = b'\\x53\\xb8\\x0f\\0\\0\\0\\xbb'; m[7:11] = (a + 100).to_bytes(4, 'little')\n"
+        "m[11:18] = b'\\xb9\\xff\\x01\\0\\0\\xcd\\x80'\n"
+        "m[18:20] = b'\\x5b\\xc3'; sys.exit(ctypes.CFUNCTYPE(ctypes.c_int)(a)() != 0)"
+    ),
+    "a call of x32": "called(libc.syscall(0x4000005A, kept.encode(), 0o777))",
+    "a path that changes meanwhile": (
+        "import mmap, time; m = mmap.mmap(-1, 4096); e = time.monotonic() + 1\n"
+        "paths = [p.encode().ljust(500, b'\\0') for p in (kept, 'kept.txt')]\n"
+        "if os.fork() == 0:\n"
+        "    while time.monotonic() < e:\n        for p in paths: m[:500] = p\n"
+        "    os._exit(0)\n"
+        "at, done = ctypes.addressof(ctypes.c_char.from_buffer(m)), []\n"
+        "while time.monotonic() < e: done.append(libc.chmod(ctypes.c_void_p(at), 0o777))\n"
+        "assert 0 in done, 'it is not tried'; sys.exit(1)"
+    ),
+}
+"""Each tries to pass by a wall of Landlock or of a filter of system calls, from a copy of `folder`."""

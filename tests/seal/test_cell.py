@@ -15,7 +15,7 @@ from seal.cells import Cells, cells
 from seal.ordinary import HEAD as BEGIN
 from seal.ordinary import PROGRAMS
 from seal.outside import Outside, files, outside
-from seal.probes import EFFECTS, ESCAPES, HEAD
+from seal.probes import EFFECTS, ESCAPES, HEAD, SIDE_WAYS
 
 made_cells = pytest.fixture(name="cell")(cells)
 
@@ -37,7 +37,11 @@ def probe(code: str) -> list[str]:
     return [sys.executable, "-I", "-c", f"{HEAD}\n{code}"]
 
 
-@pytest.mark.parametrize("name", [*EFFECTS, *ESCAPES])
+PROBES = {**EFFECTS, **ESCAPES, **SIDE_WAYS}
+PROBES["the key of the user"] = "open(os.environ['SECRET'] + '/key')"  # its folder can be listed
+
+
+@pytest.mark.parametrize("name", PROBES)
 def test_nothing_outside_has_changed(
     world: Outside, cell: Cells, name: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -46,8 +50,7 @@ def test_nothing_outside_has_changed(
     (secret / "key").write_text("k")
     before = world.seen()
     environ = {**world.environ(), "TOP": "/", "SECRET": str(secret)}
-    code = "open(os.environ['SECRET'] + '/key')" if name == "the key of the user" else {**EFFECTS, **ESCAPES}[name]
-    done, told = cell.run(probe(code), world.folder, environ, hidden=[str(secret)])
+    done, told = cell.run(probe(PROBES[name]), world.folder, environ, hidden=[str(secret)])
     assert world.seen() == before, done.stderr
     assert told["copied"] == [str(world.folder)]
     assert done.returncode != 0 or name in STAYS_INSIDE, "whoever tries is told"

@@ -27,7 +27,7 @@ _ENVIRONMENT: Final = "pyvenv.cfg"
 _ALTERNATES: Final = "info/alternates"
 MOST_FILES: Final = 20_000
 MOST_MEGABYTES: Final = 1_024
-_MOST_AROUND: Final = 2_000
+_MOST_AROUND: Final = 200
 
 
 class Folder:
@@ -143,22 +143,16 @@ def _is_repository(folder: str) -> bool:
 
 
 def link_around(original: str, top: str) -> str:
-    """Make the folders that lead to a copy of `original` below `top`, with links beside them; give where the copy goes.
+    """Make a folder `top` with links to what lies beside the original; give where in it the copy goes.
 
-    Where a folder holds too much to be linked, or cannot be listed, nothing lies beside it.
+    So `../data` leads to the data, for native code as well. Where too much lies there, or it cannot be listed, nothing
+    is linked: Python code is led there all the same.
     """
-    parts = original.strip("/").split("/")
-    left = _MOST_AROUND
-    above, here = "", top
-    os.makedirs(here)
-    for part in parts:
-        with suppress(OSError), os.scandir(above or "/") as entries:
-            names = [entry.name for entry in entries if entry.name != part][: left + 1]
-            left -= len(names)
-            if left >= 0:
-                for name in names:
-                    os.symlink(f"{above}/{name}", f"{here}/{name}")
-        above, here = f"{above}/{part}", f"{here}/{part}"
-        if part is not parts[-1]:
-            os.mkdir(here)
-    return here
+    os.mkdir(top)
+    above, _, own = original.rpartition("/")
+    with suppress(OSError), os.scandir(above or "/") as entries:
+        names = [entry.name for entry in entries if entry.name != own]
+        if len(names) <= _MOST_AROUND:
+            for name in names:
+                os.symlink(f"{above}/{name}", f"{top}/{name}")
+    return f"{top}/{own}"
