@@ -76,6 +76,20 @@ def test_a_program_sees_the_paths_of_the_original(project: Desk, cold: bool) -> 
     assert told in done.stderr
 
 
+def test_a_program_that_a_shell_starts_sees_them_too(project: Desk) -> None:
+    project.write("run.sh", f"echo first; {sys.executable} agent.py 2> /dev/null | tail -n +2; echo last > made.txt")
+    command = ("--", "sh", "run.sh")
+    printed = project.reenact("run", "-q", *command).stdout
+    (project.folder / "made.txt").unlink()
+    environ = {**os.environ, "REENACT_ENFORCE": "landlock"}
+    said = json.loads(project.reenact("replay", "last", "--json", *command, environ=environ).stdout)
+    sealed(said)
+    assert said["result"] == "same"
+    done = project.reenact("replay", "last", *command, environ=environ)
+    assert done.stdout == printed
+    assert not (project.folder / "made.txt").exists()
+
+
 def test_where_namespaces_are_refused_landlock_is_tried_next(project: Desk) -> None:
     command = [*NO_NAMESPACES, sys.executable, "-m", "reenact", "replay", "last", "--json"]
     done = subprocess.run(

@@ -252,3 +252,15 @@ def test_what_lies_beside_a_hidden_folder_can_be_read(cell: Cells, tmp_path: Pat
     done, _ = cell.run(["/bin/sh", "-c", script], folder, hidden=[str(tmp_path / "keys" / "mine")])
     assert done.stdout == "beside\nkeys/other\n"
     assert done.stderr.count("Permission denied") == 3
+
+
+def test_an_interrupt_of_the_terminal_reaches_the_program(cell: Cells, tmp_path: Path) -> None:
+    code = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('ended', flush=True) or os._exit(3))\n"
+        "try:\n    os.kill(0, signal.SIGINT); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+        "os.killpg(os.getpgrp(), signal.SIGTERM); time.sleep(60)"
+    )
+    done, _ = cell.run([sys.executable, "-c", code], fill(tmp_path / "project"))
+    assert (done.returncode, done.stdout) == (3, "interrupted\nended\n")

@@ -53,6 +53,8 @@ def lead() -> None:
         _wait_outside(leads)
     _STATE["led"] = True
     _replace(leads)
+    if (told := os.environ.get("PWD")) is not None:  # a shell in the copy told where it is
+        os.environ["PWD"] = leads.original(told)
     if not early:
         os.chdir(os.getcwd())
         return
