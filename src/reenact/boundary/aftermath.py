@@ -111,9 +111,15 @@ class _Spelling:
         if type(token) is not Ref:
             return self._plain(token)
         number = int(token)
-        if number in self._was.via or number in self._was.glanced:
+        if number not in self._was.via and number not in self._was.glanced:
+            return self._object(number)
+        try:
             return {"at": self._way(number)}
-        return self._object(number)
+        except Unspelled:
+            shape = self._is.shapes.get(number)
+            if shape is None or shape.kind not in {"tuple", "frozenset", "value", "code"}:
+                raise
+            return self._object(number)  # which one it is makes no difference: it never changes
 
     @staticmethod
     def _plain(value: Any) -> Json:

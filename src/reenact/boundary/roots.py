@@ -30,10 +30,12 @@ _REFLECTION: Final = frozenset({"__dict__", "vars", "getattr", "setattr", "__get
 class Root:
     """One piece of state."""
 
-    __slots__ = ("holder", "key", "kind", "name")
+    __slots__ = ("glance", "holder", "key", "kind", "name")
 
     def __init__(self, name: str, kind: str, holder: Any, key: str = "") -> None:
         self.name, self.kind, self.holder, self.key = name, kind, holder, key
+        self.glance = False
+        """Its value is an instance whose attributes are pieces of state themselves."""
 
     def get(self) -> Any:
         """Give its value, or ABSENT. Runs no code of the agent's."""
@@ -100,10 +102,17 @@ def roots(found: Reach, target: Any, arguments: Mapping[str, Any]) -> Iterator[R
 class _Names:
     """The names of attributes that code uses."""
 
-    __slots__ = ("_used", "set", "whole")
+    __slots__ = ("_entered", "_used", "set", "whole")
 
     def __init__(self, used: frozenset[str], set_: frozenset[str], *, whole: bool) -> None:
         self._used, self.set, self.whole = used, set_, whole
+        self._entered = set[int]()
+
+    def enter(self, module: ModuleType) -> bool:
+        """Tell whether a module was not gone into yet."""
+        fresh = id(module) not in self._entered
+        self._entered.add(id(module))
+        return fresh
 
     def __contains__(self, name: str) -> bool:
         return self.whole or name in self._used
@@ -125,7 +134,7 @@ def _of_function(fn: FunctionType, names: _Names) -> Iterator[Root]:
             continue
         if name in space:
             yield from _of_global(f"{fn.__module__}:{name}", space, name, names)
-        elif name in facts.stored:
+        if name in facts.stored and (name not in space or issubclass(kind_of(space[name]), CODE)):
             yield Root(f"{fn.__module__}:{name}", "table", space, name)
     around = fn.__qualname__.rpartition(".")[0] or fn.__qualname__
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
@@ -141,9 +150,11 @@ def _of_function(fn: FunctionType, names: _Names) -> Iterator[Root]:
 def _of_cell(said: str, name: str, cell: CellType, names: _Names) -> Iterator[Root]:
     root = Root(said, "cell", cell)
     value = root.get()
-    if is_own_class(kind_of(value)):
+    own = is_own_class(kind_of(value))
+    if own:
+        root.glance = True
         yield from _of_instance(value, names)
-    if name not in {"__class__", "self"} or not is_own_class(kind_of(value)):
+    if name not in {"__class__", "self"} or not own:
         yield root
 
 
@@ -152,10 +163,12 @@ def _of_global(said: str, space: dict[str, Any], name: str, names: _Names) -> It
     kind = kind_of(value)
     if issubclass(kind, ModuleType):
         held = cast("dict[str, Any]", vars(value))
-        if is_own_globals(held):
-            yield from (
-                Root(f"{value.__name__}:{each}", "table", held, each) for each in sorted(held) if _is_named(each, names)
-            )
+        if is_own_globals(held) and names.enter(value):
+            for each in sorted(held):
+                if each in names and not each.startswith("__"):
+                    yield from _of_global(f"{value.__name__}:{each}", held, each, names)
+                    if each in names.set and issubclass(kind_of(held[each]), CODE):
+                        yield Root(f"{value.__name__}:{each}", "table", held, each)
     elif issubclass(kind, type):
         yield from _of_instance(value, names)
     elif kind is FunctionType:
@@ -163,14 +176,12 @@ def _of_global(said: str, space: dict[str, Any], name: str, names: _Names) -> It
         wanted = {*held, *names.set} if not names.whole else {*held}
         yield from (Root(f"{said}.{each}", "table", held, each) for each in sorted(wanted) if each in names)
     else:
+        root = Root(said, "table", space, name)
         if is_own_class(kind):
+            root.glance = True
             yield from _of_instance(value, names)
         if not issubclass(kind, CODE):
-            yield Root(said, "table", space, name)
-
-
-def _is_named(name: str, names: _Names) -> bool:
-    return name in names and not name.startswith("__")
+            yield root
 
 
 def _of_instance(value: Any, names: _Names) -> Iterator[Root]:

@@ -14,7 +14,7 @@ import marshal
 import random
 import weakref
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -227,7 +227,8 @@ class Snapshot:
             return self._digest(value)
         steps: list[Any] | None
         if is_of(value, dict):
-            items = list(dict[Any, Any].items(value))
+            base: Any = OrderedDict if is_of(value, OrderedDict) else dict
+            items: list[tuple[Any, Any]] = list(base.items(value))
             found = Shape(
                 "dict", [each for _, each in items], [key if type(key) in PLAIN else None for key, _ in items]
             )
@@ -325,12 +326,16 @@ def _special(value: Any, kind: type) -> Shape | None:
         return Shape("closed", []) if value.closed else Shape("text", [value.getvalue(), value.tell()])
     if kind is array:
         return Shape("buffer", [value.tobytes()])
-    if kind is GeneratorType:
-        frame = value.gi_frame
-        return Shape(
-            "generator", [-1 if frame is None else frame.f_lasti, {} if frame is None else dict(frame.f_locals)]
-        )
-    return None
+    return _frame(value) if kind is GeneratorType else None
+
+
+def _frame(value: Any) -> Shape:
+    """Tell where a generator stands, and what its variables are."""
+    frame = value.gi_frame
+    if frame is None:
+        return Shape("generator", [-1])
+    held = frame.f_locals
+    return Shape("generator", [frame.f_lasti, *held.values()], [None, *held])
 
 
 def _numbers(state: tuple[Any, ...]) -> bytes:

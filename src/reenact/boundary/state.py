@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reenact.boundary.own_code import is_own_class
 from reenact.boundary.reach import Reach, reach
-from reenact.boundary.roots import ABSENT, CODE, COLLECTIONS, Root, kind_of, roots
+from reenact.boundary.roots import ABSENT, CODE, Root, roots
 from reenact.boundary.snapshot import Ref, Snapshot, is_connection
 
 __all__ = ["Reached", "is_connection", "reached"]
@@ -25,6 +24,7 @@ class Reached:
         self.snapshot = Snapshot(None if earlier is None else earlier.snapshot)
         self.roots: list[Root] = []
         self.values: list[Any] = []
+        self._names: dict[str, None] = {}
         self._places: dict[tuple[str, str, int], int] = {}
 
     @property
@@ -35,8 +35,7 @@ class Reached:
     @property
     def state(self) -> list[str]:
         """Name the pieces of state that are there."""
-        there = (root.name for root, value in zip(self.roots, self.values, strict=True) if value is not ABSENT)
-        return list(dict.fromkeys(there))
+        return list(self._names)
 
     def add(self, root: Root) -> None:
         """Look at one piece of state."""
@@ -44,17 +43,15 @@ class Reached:
         if issubclass(type(value), CODE):
             if root.kind in {"value", "class"}:
                 return
-        elif root.kind == "attribute" and value is ABSENT and root.key not in self.reach.set_attributes:
+        elif value is not ABSENT:
+            self._names[root.name] = None
+        elif root.kind == "attribute" and root.key not in self.reach.set_attributes:
             return
         self.roots.append(root)
         if value is ABSENT:
             self.values.append(value)
-        elif (
-            root.kind in {"table", "cell"}
-            and is_own_class(kind_of(value))
-            and not issubclass(kind_of(value), COLLECTIONS)
-        ):
-            self.values.append(self.snapshot.glance(value, root.name))  # its attributes are pieces of state themselves
+        elif root.glance:
+            self.values.append(self.snapshot.glance(value, root.name))
         else:
             self.values.append(self.snapshot.look(value, root.name))
 
@@ -81,7 +78,8 @@ class Reached:
         for place, at in places.items():
             was = self.values[before_places[place]] if place in before_places else ABSENT
             now = after.values[at]
-            if _differ(was, now) or (touched and leads.to_a_change(was, now)):
+            inside = bool(touched) and not after.roots[at].glance
+            if _differ(was, now) or (inside and leads.to_a_change(was, now)):
                 found.append((at, after.roots[at]))
         return found
 
