@@ -10,8 +10,11 @@ import itertools
 import json
 import random
 import sqlite3
+import sys
+import threading
 from array import array
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from decimal import Decimal
 from enum import Enum
 from types import SimpleNamespace
@@ -78,7 +81,7 @@ class World:
     def __init__(self) -> None:
         self.cart: dict[Any, Any] = {"tea": 1, "milk": {"count": 1}, (1, 2): "tuple"}
         self.list: list[Any] = [1, [2, 3], {"a": [4]}]
-        self.set: set[Any] = {1, "two", (3,)}
+        self.set: set[Any] = {1, 2, (3,)}
         self.deque: collections.deque[int] = collections.deque([1, 2, 3], maxlen=3)
         self.counter: collections.Counter[str] = collections.Counter("abca")
         self.ordered: collections.OrderedDict[str, int] = collections.OrderedDict(a=1, b=2)
@@ -101,10 +104,14 @@ class World:
         self.alias = self.list[1]
         self.memory = sqlite3.connect(":memory:")
         self.memory.execute("create table t (n)")
+        self.by_size: dict[Size, list[int]] = {Size.SMALL: []}
+        self.local = threading.local()
         self.steps: Iterator[int] = (n for n in range(9))
 
 
 W: World
+CIRCLE: list[Iterator[int]] = []
+CONTEXT: ContextVar[int] = ContextVar("CONTEXT", default=0)
 
 
 def shout(text: str) -> str:
@@ -141,8 +148,9 @@ def queued(w: World) -> None:
 
 
 def collected(w: World) -> None:
-    w.set |= {"four", frozenset({5})}
     w.set.discard(1)
+    w.set.add(frozenset({5}))
+    w.set.add(40)
     w.counter["a"] += 5
     w.counter.pop("b")
     w.ordered.move_to_end("a")
@@ -179,6 +187,17 @@ def emptied(w: World) -> None:
 
 def in_memory(w: World) -> None:
     w.memory.execute("insert into t values (1)")
+
+
+def placed(w: World) -> None:
+    w.by_size[Size.SMALL].append(1)
+    w.local.n = [1]
+    CONTEXT.set(CONTEXT.get() + 1)
+    sys.path.append("/nowhere")
+
+
+def circled(w: World) -> None:
+    w.plain = next(CIRCLE[0])
 
 
 def stepped(w: World) -> None:
@@ -227,15 +246,16 @@ def seen(w: World) -> str:  # noqa: C901
             return value.random()
         return repr(value)
 
-    rest = ("steps", "memory", "queue", "handler")
+    rest = ("steps", "memory", "queue", "handler", "local")
     said = [told(value) for name, value in vars(w).items() if name not in rest]
     count = w.memory.execute("select count(*) from t").fetchone()
-    left = [list(w.steps), count, list(w.queue), w.handler("a"), Shop.made, Shop.names, repr(twice.cache_info())]
+    more = [vars(w.local), next(CIRCLE[0]), CONTEXT.get(), sys.path[-1]]
+    left = [more, list(w.steps), count, list(w.queue), w.handler("a"), Shop.made, Shop.names, repr(twice.cache_info())]
     return json.dumps([said, *map(repr, left)])
 
 
-CHANGES = (nested, cyclic, queued, collected, shopped, rebound, emptied)
-LOST = (in_memory, stepped, cached, local_class)
+CHANGES = (nested, cyclic, queued, collected, shopped, rebound, emptied, placed)
+LOST = (in_memory, circled, stepped, cached, local_class)
 
 
 def program(change: Callable[[World], None]) -> str:
@@ -244,6 +264,9 @@ def program(change: Callable[[World], None]) -> str:
     W = World()
     Shop.made, Shop.names = 0, []
     twice.cache_clear()
+    CONTEXT.set(0)
+    CIRCLE[:] = [itertools.cycle([1, 2])]
+    sys.path[:] = [each for each in sys.path if each != "/nowhere"]
     before = [W.list, W.cart, W.set, W.shop, W.alias, W.deque]
 
     def tool(n: int) -> int:

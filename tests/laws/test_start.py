@@ -85,9 +85,9 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 167),
+        ("nothing", "child", 169),
         ("nothing", "parent", 132),
-        ("recorded", "child", 168),
+        ("recorded", "child", 170),
         ("recorded", "parent", 138),
         ("replayed", "child", 210),
         ("replayed", "parent", 182),

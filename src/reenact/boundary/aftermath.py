@@ -20,7 +20,8 @@ import math
 import random
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final, cast
 
@@ -43,6 +44,9 @@ _CONTAINERS: Final[dict[str, Callable[[], Any]]] = {
     "bytearray": bytearray,
 }
 _LIMIT: Final = 2**63
+_SET: Final[Any] = set
+_TRIES: Final = 720
+"""Orders of adding members to a set that are tried for the one in which they are met."""
 _HEAP: Final = 1 << 9
 _MADE: Final = frozenset({OrderedDict, Counter, defaultdict, SimpleNamespace})
 _FACTORIES: Final = frozenset({list, dict, set, int, float, str, bool, tuple, deque, *_MADE})
@@ -160,7 +164,20 @@ class _Spelling:
         kind = kind_of(value)
         if kind in {list, dict, set, tuple, frozenset, deque, bytearray}:
             return None
-        if shape.kind in {"count", "random", "iterator", "generator", "cache", "text", "connection", "large", "closed"}:
+        if shape.kind in {
+            "count",
+            "random",
+            "iterator",
+            "generator",
+            "cache",
+            "text",
+            "connection",
+            "large",
+            "context",
+            "untold",
+            "rows",
+            "closed",
+        }:
             raise Unspelled(f"{class_of(value)} cannot be made anew")
         if not (findable(kind) and (kind in _MADE or is_own_class(kind))):
             raise Unspelled(f"{class_of(value)} cannot be found by its name")
@@ -210,8 +227,28 @@ class _Spelling:
             )
             keep = min(len(was.items), len(now.items)) if keep is None else keep
             return {"keep": keep, "add": [self._value(item) for item in now.items[keep:]]}
-        if kind in {"dict", "pairs", "list", "set", "deque", "bytearray", "object"}:
+        if kind in {"dict", "pairs", "list", "deque", "bytearray", "object"}:
             return self._all(now)
+        if kind == "set" and was.kind == kind:
+            return self._members(value, was, now)
+        return self._by_methods(value, now)
+
+    def _members(self, value: Any, was: Shape, now: Shape) -> Json:
+        """Spell what went from a set and what came, and in which order one meets its members."""
+        before, after = set(map(_exact, was.items)), set(map(_exact, now.items))
+        numbers = {id(self._is.object(int(item))): item for item in now.items if type(item) is Ref}
+        order = [numbers.get(id(each), each) for each in _SET.__iter__(value)]
+        spelled_order: list[Json] = [self._value(item) for item in order]
+        came = [self._value(item) for item in order if _exact(item) not in before]
+        try:
+            gone: Json = [self._value(item) for item in was.items if _exact(item) not in after]
+        except Unspelled:  # what hung nowhere else has no name now: all are put in anew
+            gone = None
+        return {"gone": gone, "came": came, "order": spelled_order}
+
+    def _by_methods(self, value: Any, now: Shape) -> Json:
+        """Spell what only an object's own methods change."""
+        kind = now.kind
         if kind == "count":
             return {"repr": cast("str", now.items[0])}
         if kind == "random":
@@ -220,6 +257,8 @@ class _Spelling:
             return {"buffer": self._value(now.items[0])}
         if kind == "text":
             return {"text": self._value(now.items[0]), "at": self._value(now.items[1])}
+        if kind == "context":
+            return {"context": self._value(now.items[0])}
         if kind == "iterator" and now.items[0] is not None:
             return {"index": self._value(now.items[0])}
         raise Unspelled(f"{class_of(value)} changed, and cannot be set")
@@ -360,6 +399,9 @@ class _Putting:
             if keep > list.__len__(value):
                 raise Unspelled("a list is shorter than it was")
             return lambda: list.__setitem__(value, slice(keep, None), add)
+        if "order" in done:
+            went, came, order = (self._values(done.get(name)) for name in ("gone", "came", "order"))
+            return lambda: _set_members(value, None if done.get("gone") is None else went, came, order)
         if "put" in done:
             drop = [self._value(each) for each in as_list(done.get("drop"))]
             put = [(self._value(pair[0]), self._value(pair[1])) for pair in map(as_list, as_list(done["put"]))]
@@ -367,6 +409,9 @@ class _Putting:
         filled = self._filled(value, as_list(done.get("items")))
         attributes = self._attributes(value, done)
         return filled if attributes is None else lambda: (filled(), attributes())[0]
+
+    def _values(self, spelling: Json) -> list[Any]:
+        return [self._value(each) for each in as_list(spelling)]
 
     def _attributes(self, value: Any, done: Mapping[str, Json]) -> Callable[[], None] | None:
         held = done.get("attributes")
@@ -392,7 +437,32 @@ class _Putting:
         return _fields(value, [], pairs)
 
 
-_SPECIAL: Final = frozenset({"repr", "random", "buffer", "text", "at", "index"})
+_SPECIAL: Final = frozenset({"context", "repr", "random", "buffer", "text", "at", "index"})
+
+
+def _set_members(value: Any, gone: list[Any] | None, came: list[Any], order: list[Any]) -> None:
+    """Change a set so that one meets its members in the recorded order, which hangs on how they came to be there."""
+    for each in gone or ():
+        _SET.discard(value, each)
+    for each in came:
+        _SET.add(value, each)
+    if gone is not None and [*_SET.__iter__(value)] == order:
+        return
+    tries = itertools.islice(itertools.permutations(order), _TRIES)
+    found = next((each for each in tries if _met(each) == order), order)
+    _SET.clear(value)
+    for each in found:
+        _SET.add(value, each)
+    if [*_SET.__iter__(value)] != order:
+        raise Unspelled("the members of a set came in another order")
+
+
+def _met(members: Iterable[Any]) -> list[Any]:
+    """Give members in the order in which one meets them in a set to which they were added one by one."""
+    made = set[Any]()
+    for each in members:
+        made.add(each)
+    return [*made]
 
 
 def _nothing() -> None:
@@ -461,6 +531,8 @@ def _special(value: Any, done: Mapping[str, Any]) -> Callable[[], None] | None:
     kind = kind_of(value)
     if "repr" in done and kind is itertools.count:
         return lambda: _advance(value, done["repr"])
+    if "context" in done and kind is ContextVar:
+        return lambda: value.set(done["context"]) and None
     if "random" in done and kind is random.Random:
         return lambda: value.setstate(done["random"])
     if "text" in done and kind in {io.StringIO, io.BytesIO}:

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import wrapt
 
-from reenact.boundary import offers, place
+from reenact.boundary import memory_databases, offers, place
 from reenact.boundary.own_code import own_modules
 from reenact.boundary.searching import Candidate, Search
 from reenact.boundary.trampoline import Cut, NotCut, cut, uncut
@@ -168,6 +168,7 @@ _FOREVER = -1
 def install(make: Make) -> Callable[[], None]:
     """Find and cut tools from now on; gives a function that ends it and gives every tool back."""
     tools = FoundTools(make)
+    memory_databases.listen()
     offers.listen(tools.offered)
 
     def undo() -> None:

@@ -6,6 +6,8 @@ it is bound to, arguments that can change; and the same of the agent's own funct
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
@@ -136,15 +138,27 @@ def _of_function(fn: FunctionType, names: _Names) -> Iterator[Root]:
             yield from _of_global(f"{fn.__module__}:{name}", space, name, names)
         if name in facts.stored and (name not in space or issubclass(kind_of(space[name]), CODE)):
             yield Root(f"{fn.__module__}:{name}", "table", space, name)
+    for name, each in sorted(facts.dotted):
+        yield from _of_library(space.get(name), each)
     around = fn.__qualname__.rpartition(".")[0] or fn.__qualname__
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
         yield from _of_cell(f"{fn.__module__}:{around}.{name}", name, cell, names)
-    for number, value in enumerate(fn.__defaults__ or ()):
-        if type(value) not in _PLAIN:
-            yield Root(f"{fn.__module__}:{fn.__qualname__} default {number}", "value", value)
-    for name, value in (fn.__kwdefaults__ or {}).items():
+    defaults = (*enumerate(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).items())
+    for name, value in defaults:
         if type(value) not in _PLAIN:
             yield Root(f"{fn.__module__}:{fn.__qualname__} default {name}", "value", value)
+
+
+def _of_library(module: Any, name: str) -> Iterator[Root]:
+    """Name what a library's module keeps in a collection that the code names, such as `sys.path`."""
+    if type(module) is not ModuleType or is_own_globals(vars(module)) or (module.__name__, name) in _MOVING:
+        return
+    value = vars(module).get(name)
+    if type(value) in {list, dict, set, deque} or value is os.environ:
+        yield Root(f"{module.__name__}:{name}", "table", vars(module), name)
+
+
+_MOVING: Final = frozenset({("sys", "modules"), ("sys", "path_importer_cache")})
 
 
 def _of_cell(said: str, name: str, cell: CellType, names: _Names) -> Iterator[Root]:
@@ -211,7 +225,10 @@ def _of_instance(value: Any, names: _Names) -> Iterator[Root]:
 def dict_of(value: Any) -> dict[str, Any]:
     """Give the table of an instance's attributes itself; an empty one where it has none."""
     try:
-        held = object.__getattribute__(value, "__dict__")
+        if issubclass(type(value), threading.local):  # this thread's
+            held = threading.local.__getattribute__(value, "__dict__")
+        else:
+            held = object.__getattribute__(value, "__dict__")
     except Exception:  # it has none
         alarms.pass_on()
         return {}
@@ -254,7 +271,7 @@ def put_attribute(value: Any, name: str, to: Any) -> None:
         elif attribute(value, name) is not ABSENT:
             slot.__delete__(value)
         return
-    held = object.__getattribute__(value, "__dict__")
+    held = dict_of(value) if issubclass(type(value), threading.local) else object.__getattribute__(value, "__dict__")
     if to is ABSENT:
         held.pop(name, None)
     else:

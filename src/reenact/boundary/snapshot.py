@@ -12,9 +12,11 @@ import io
 import itertools
 import marshal
 import random
+import threading
 import weakref
 from array import array
 from collections import OrderedDict, deque
+from contextvars import ContextVar
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -71,6 +73,18 @@ _RECORDED: Final = frozenset(
     }
 )
 """Libraries whose clients ask through boundaries of their own, or hold no state that a program goes by."""
+
+
+_EMBEDDED: Final = frozenset({"duckdb", "_duckdb", "apsw", "chdb", "kuzu", "lancedb", "chromadb", "pysqlite3"})
+"""Databases that live in the process and do not tell whether they were changed: taken for changed."""
+
+
+_OF_ATTRIBUTES: Final = frozenset({SimpleNamespace, threading.local})
+_UNTOLD: Final = frozenset(
+    {enumerate, zip, map, filter}
+    | {kind_of(cast("Any", each)) for each in (iter({1: 1}), iter({1: 1}.values()), iter({1: 1}.items()), iter({1}))}
+)
+"""Iterators that do not say where they stand, as those of `itertools`: taken for changed."""
 
 
 class Ref(int):
@@ -210,7 +224,7 @@ class Snapshot:
                 return self._collection(value, kind)
             if (special := _special(value, kind)) is not None:
                 return special
-            if own or kind.__module__ in {"collections", "queue"} or kind is SimpleNamespace:
+            if own or kind.__module__ in {"collections", "queue"} or kind in _OF_ATTRIBUTES:
                 return _instance(value, kind)
             if is_connection(value):
                 self.held.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
@@ -229,9 +243,7 @@ class Snapshot:
         if is_of(value, dict):
             base: Any = OrderedDict if is_of(value, OrderedDict) else dict
             items: list[tuple[Any, Any]] = list(base.items(value))
-            found = Shape(
-                "dict", [each for _, each in items], [key if type(key) in PLAIN else None for key, _ in items]
-            )
+            found = Shape("dict", [each for _, each in items], [key if _is_step(key) else None for key, _ in items])
             if None in (found.steps or ()):
                 keys = [key for key, _ in items]
                 found = Shape("pairs", [*keys, *found.items], [*[None] * len(keys), *(found.steps or ())])
@@ -266,6 +278,8 @@ class Snapshot:
         if kind.__module__.partition(".")[0] in _RECORDED or self._library <= 0:
             return Shape("opaque", [])
         self._library -= 1
+        if (frame := _frame_of_rows(value, kind)) is not None:
+            return frame
         if (buffer := _buffer(value)) is not None:
             return Shape("buffer", [buffer])
         if kind.__module__ in {"ctypes", "_ctypes"}:  # a library keeps each function that was asked of it
@@ -282,6 +296,14 @@ def kind_iter(value: Any, kind: type[Any]) -> Any:
     """Iterate over a collection past what the agent's own kind of it does at that."""
     base: Any = next(each for each in (list, tuple, deque) if issubclass(kind, each))
     return base.__iter__(value)
+
+
+def _is_step(key: Any) -> bool:
+    """Tell a key by which an entry can be named and found again."""
+    kind = kind_of(key)
+    if kind is tuple:
+        return PLAIN.issuperset(map(type, key))
+    return kind in PLAIN or kind in ATOMS or issubclass(kind, Enum)
 
 
 def _living(held: Any) -> Any:
@@ -326,6 +348,15 @@ def _special(value: Any, kind: type) -> Shape | None:
         return Shape("closed", []) if value.closed else Shape("text", [value.getvalue(), value.tell()])
     if kind is array:
         return Shape("buffer", [value.tobytes()])
+    return _walking(value, kind)
+
+
+def _walking(value: Any, kind: type) -> Shape | None:
+    """Give the contents of what stands somewhere: a variable of a context, an iterator."""
+    if kind is ContextVar:
+        return Shape("context", [value.get(None)])
+    if kind in _UNTOLD or kind.__module__ == "itertools":
+        return Shape("untold", [object()])
     return _frame(value) if kind is GeneratorType else None
 
 
@@ -336,6 +367,17 @@ def _frame(value: Any) -> Shape:
         return Shape("generator", [-1])
     held = frame.f_locals
     return Shape("generator", [frame.f_lasti, *held.values()], [None, *held])
+
+
+def _frame_of_rows(value: Any, kind: type[Any]) -> Shape | None:
+    """Give what a table of pandas holds: its attributes are caches as well, and change when it is read."""
+    if kind.__module__.partition(".")[0] != "pandas" or "_mgr" not in dict_of(value):
+        return None
+    manager = dict_of(value)["_mgr"]
+    arrays = [*manager.arrays, *(axis.array for axis in manager.axes)]
+    if sum(getattr(each, "size", len(each)) for each in arrays) > MOST * 10:
+        return Shape("rows", [len(arrays), object()])
+    return Shape("rows", [repr(each.tolist()) for each in arrays])
 
 
 def _numbers(state: tuple[Any, ...]) -> bytes:
@@ -355,12 +397,12 @@ def _buffer(value: Any) -> bytes | None:
 def _changes(value: Any) -> Any:
     """Tell how often a connection changed what it keeps, where it says so."""
     kind = kind_of(value)
-    if kind.__module__ == "sqlite3" and kind.__qualname__ == "Connection":
+    if kind.__module__ == "sqlite3":
         try:
-            return value.total_changes
+            return (value.connection if kind.__qualname__ == "Cursor" else value).total_changes
         except Exception:  # it is closed, or another thread's
             alarms.pass_on()
-    return None
+    return object() if kind.__module__.partition(".")[0] in _EMBEDDED else None
 
 
 def is_connection(value: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reenact.boundary.memory_databases import changes
 from reenact.boundary.reach import Reach, reach
 from reenact.boundary.roots import ABSENT, CODE, Root, roots
 from reenact.boundary.snapshot import Ref, Snapshot, is_connection
@@ -130,5 +131,7 @@ def reached(
     looked = Reached(found, earlier)
     for root in roots(found, target, arguments):
         looked.add(root)
+    if found.unknown and (counts := changes()):
+        looked.add(Root("a database in memory", "value", counts))
     looked.snapshot.done()
     return looked

@@ -120,5 +120,5 @@ def _note(name: str, text: str) -> None:
         around.add(id(found))
         found = found.outer
     for each in tuple(_open.values()):
-        if each.texts and id(each) not in around:
-            each.mixed = True
+        if id(each) not in around and each.texts and each.texts[-1][2] == each.pieces:
+            each.mixed = True  # an answer prints it behind the other
