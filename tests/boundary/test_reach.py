@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import ctypes
 import functools
+import io
 import itertools
 import math
 import operator
 import os
 import re
+import types
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -155,6 +159,51 @@ def test_code_in_a_table_is_looked_at_and_a_name_that_moves_is_noticed(monkeypat
     monkeypatch.setattr(f"{__name__}.computes", native)
     assert not before.holds()
     assert reach(by_two).unknown == ["ctypes.CDLL"]
+
+
+def says(n: int) -> int:
+    print(n)  # noqa: T201
+    return n
+
+
+class Telling:
+    def write(self, text: str) -> Any:
+        return LIBC.puts(text)
+
+    def flush(self) -> None: ...
+
+
+def test_what_is_printed_goes_where_standard_output_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    found = reach(says)
+    assert found.unknown == []
+    assert found.holds()
+    monkeypatch.setattr("sys.stdout", Telling())
+    assert not found.holds()
+    assert reach(says).unknown == ["ctypes.CDLL"]
+
+
+def asks_a_module() -> Any:
+    return LAZY.anything
+
+
+LAZY = types.ModuleType("lazy")
+exec("def __getattr__(name):\n    return open(name)", vars(LAZY))
+LAZY.__file__ = __file__
+
+
+def test_a_module_that_makes_its_attributes_is_asked_for_them() -> None:
+    assert reach(asks_a_module).unknown == ["io.open"]
+
+
+def copies(value: Any) -> Any:
+    return copy.copy(value)
+
+
+def test_what_copying_was_told_to_call_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reach(copies).unknown == []
+    monkeypatch.setitem(copyreg.dispatch_table, Plain, native)  # type: ignore[arg-type]
+    assert reach(copies).unknown == ["ctypes.CDLL"]
 
 
 def by_two(n: int) -> float:

@@ -150,6 +150,28 @@ class _Names:
         return (name in self._named) != self._all
 
 
+_ASKS: Final[dict[str, frozenset[str]]] = {
+    "builtins": frozenset({"keys"}),
+    "collections": frozenset({"keys", "items", "elements"}),
+    "contextlib": frozenset({"close", "aclose"}),
+    "csv": frozenset({"write"}),
+    "_csv": frozenset({"write"}),
+    "fractions": frozenset({"numerator", "denominator", "as_integer_ratio"}),
+    "decimal": frozenset({"numerator", "denominator"}),
+    "json": frozenset({"read", "write"}),
+    "pprint": frozenset({"write"}),
+    "statistics": frozenset({"numerator", "denominator", "as_integer_ratio"}),
+    "urllib.parse": frozenset({"decode", "encode", "items"}),
+}
+PRINT_ASKS: Final = frozenset({"write", "flush"})
+"""What `print` asks of the stream that it is given."""
+
+
+def asks(value: Any) -> frozenset[str]:
+    """Name the methods that what is on the list calls of what it is given, beside those between two underscores."""
+    return _ASKS.get(str(value.__module__), frozenset())
+
+
 _LISTED: Final = {module: _Names(names) for module, names in _NAMES.items()}
 CLOCK: Final = frozenset({"now", "utcnow", "today"})
 """Names by which the classes of `datetime` read the clock."""

@@ -20,6 +20,7 @@ and `state` tells while it walks through values whether it meets a kind of thing
 from __future__ import annotations
 
 import builtins
+import copyreg
 import gc
 import marshal
 import sys
@@ -231,6 +232,8 @@ class _Walk:
 
     def _look_at(self, value: Any) -> None:
         kind = cast("type[Any]", type(value))
+        if issubclass(kind, FunctionType | BuiltinFunctionType | type):
+            self._names |= harmless.asks(value)
         if kind is FunctionType:
             self._function(value)
         elif issubclass(kind, ModuleType):
@@ -275,7 +278,9 @@ class _Walk:
             if not harmless.is_listed_builtin(value):
                 self._unknown(_spelled(value))
             elif value is print:
+                self._names |= harmless.PRINT_ASKS
                 self.push(sys.stdout)
+                self.found.name(sys.__dict__, "stdout", sys.stdout)
         elif value.__name__ not in _OF_TYPES or not issubclass(type(bound), type):
             self.push(bound)
 
@@ -291,6 +296,9 @@ class _Walk:
         if not is_own_function(fn):
             if not _is_generated(fn) and not harmless.is_listed_function(fn):
                 self._unknown(_spelled(fn))
+            elif fn.__globals__.get("__name__") == "copy":
+                for each in [*copyreg.dispatch_table.values()]:
+                    self.push(each if type(each) is FunctionType and is_own_function(each) else None)
             return
         behind = _behind_trampoline(fn.__code__)
         if behind is not None:  # a tool that was cut itself: what it ran before
@@ -346,12 +354,15 @@ class _Walk:
                 self._unknown(f"{module.__name__}.{name}")
             elif name in table:
                 self._attribute(module, table, name)
-                if issubclass(type(table[name]), FunctionType | BuiltinFunctionType | type):
+                if type(table[name]) not in _PLAIN:
                     self.found.name(table, name, table[name])
 
     def _module(self, module: ModuleType) -> None:
         if is_own_globals(vars(module)) or harmless.is_listed_module(module.__name__):
             self._place(module, vars(module))
+            self.push(vars(module).get("__getattr__"))  # PEP 562
+            if type(module) is not ModuleType:
+                self.push(type(module))
         else:
             self._unknown(module.__name__)
 
@@ -363,7 +374,7 @@ class _Walk:
             return
         self.push(type(cls))
         bases = cls.__mro__[1:]
-        called_by_name = any(not is_own_class(base) and base.__flags__ & _HEAP for base in bases)
+        called_by_name = _is_called_by_name(bases)
         for base in bases:
             self.push(base)
         self._place(cls, dict(vars(cls)), whole=called_by_name)
@@ -374,7 +385,7 @@ class _Walk:
     def _instance(self, value: Any, kind: type) -> None:
         self.push(kind)
         held = {**_slots(value, kind), **_dict_of(value)}
-        called_by_name = any(not is_own_class(base) and base.__flags__ & _HEAP for base in kind.__mro__)
+        called_by_name = _is_called_by_name(kind.__mro__)
         self._place(value, held, whole=called_by_name)
         if issubclass(kind, dict | list | tuple | set | frozenset | deque):
             kept = {id(each) for each in held.values()}
@@ -383,7 +394,6 @@ class _Walk:
                     self.push(each)
 
 
-_HEAP: Final = 1 << 9
 _BY_NAME: Final = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 _OF_TYPES: Final = frozenset({"fromkeys", "maketrans", "fromhex", "from_bytes", "from_iterable", "combine", "strptime"})
 """Class methods of listed classes, bound to them."""
@@ -401,6 +411,20 @@ def _is_data(value: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+_CALLED_SPECIALLY: Final = (dict, list, tuple, set, frozenset, deque, str, bytes, bytearray, int, float, complex)
+
+
+def _is_called_by_name(bases: tuple[type, ...]) -> bool:
+    """Tell whether a base of Python's calls methods of a class by names that the agent's code need not spell."""
+    return any(
+        base is not object
+        and base not in _CALLED_SPECIALLY
+        and not is_own_class(base)
+        and not issubclass(base, BaseException)
+        for base in bases
+    )
 
 
 def _is_ours(fn: FunctionType) -> bool:
