@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -88,6 +89,7 @@ class Ground:
         self._files.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         fill(self.folder)
+        self.folder.with_name("tmp").mkdir(exist_ok=True)
         home = self.folder / "home"
         (home / ".config" / "autostart").mkdir(parents=True)
         (home / ".bashrc").write_text("# the user's own\n")
@@ -134,7 +136,7 @@ class Ground:
     @property
     def key(self) -> int:
         """The key of System V objects."""
-        return int.from_bytes(self.tag.encode()[-3:], "big")
+        return zlib.crc32(self.tag.encode()) & 0x7FFFFFFF
 
     def clean(self) -> None:
         """Take away what lies beyond the folder."""
@@ -156,6 +158,7 @@ class Ground:
             "files": files(self.folder),
             "attributes": {str(path): os.listxattr(path) for path in self.folder.iterdir() if path.is_file()},
             "beyond": [str(path) for path in self._beyond()],
+            "left over": sorted(path.name for path in self.folder.with_name("tmp").glob("reenact-*")),
             "heard": sorted(set(self.heard)),
             "victim": self._victim(),
             "system v": self._system_v(),

@@ -138,7 +138,7 @@ def ran(argv: list[str], cwd: Path, ground: Ground, probe: Probe, more: dict[str
         name: value for name, value in os.environ.items() if not name.startswith(("REENACT_", "OTEL_", "PYTHON"))
     }
     environ |= {"HOME": str(ground.folder / "home"), "REENACT_KEY": "a key of these tests", **more}
-    environ["PYTHONPATH"] = ""
+    environ |= {"PYTHONPATH": "", "TMPDIR": str(ground.folder.with_name("tmp"))}
     if probe.stdin == "terminal":
         return _at_a_terminal(argv, cwd, environ)
     given: Any = subprocess.DEVNULL
@@ -190,7 +190,7 @@ def _at_a_terminal(argv: list[str], cwd: Path, environ: dict[str, str]) -> Done:
         typed = b""
         with suppress(OSError):
             typed = os.read(follower, 1000)
-        mode = termios.tcgetattr(follower)[:4]
+        mode = termios.tcgetattr(follower)[:4], os.get_terminal_size(follower)
         texts = _read(out), _read(err)
     os.close(leader)
     os.close(follower)
