@@ -87,7 +87,8 @@ class Ground:
         """Make everything new that a program may have changed; addresses stay, where they can."""
         self.clean()
         self._files.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        # No recursion: programs lay deep trees.
+        subprocess.run(["rm", "-rf", str(self.folder)], check=True)
         fill(self.folder)
         self.folder.with_name("tmp").mkdir(exist_ok=True)
         home = self.folder / "home"

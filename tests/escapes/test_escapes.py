@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -33,7 +34,8 @@ def ground_with_servers() -> Iterator[Ground]:
     """Start every server that can be had, and make the ground around them."""
     # Not pytest's own folder: a unix socket's path has room for 107 bytes.
     with ExitStack() as stack:
-        top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oz-", ignore_cleanup_errors=True)))
+        top = Path(tempfile.mkdtemp(prefix="oz-"))
+        stack.callback(subprocess.run, ["rm", "-rf", str(top)], check=True)
         top.chmod(0o755)
         tag = f"oz{os.getpid()}z"
         places: dict[str, object] = {"model": stack.enter_context(model())}
