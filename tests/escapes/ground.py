@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import shutil
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from seal.outside import files, fill
+from seal.outside import fill
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 BEYOND = (
@@ -258,6 +259,26 @@ class Ground:
         thread.start()
         self._files.callback(thread.join)
         self._files.callback(ended.set)
+
+
+def files(folder: Path) -> dict[str, object]:
+    """Give every file with what `stat` and its content say, but for when it was looked at; however deep it lies."""
+    found: dict[str, object] = {}
+    waiting = [str(folder)]
+    while waiting:
+        for entry in os.scandir(waiting.pop()):
+            told = entry.stat(follow_symlinks=False)
+            content: object = None
+            if entry.is_symlink():
+                content = str(Path(entry.path).readlink())
+            elif entry.is_dir():
+                waiting.append(entry.path)
+            elif entry.is_file():
+                content = hashlib.sha256(Path(entry.path).read_bytes()).hexdigest()
+            times = () if entry.is_dir(follow_symlinks=False) else (told.st_mtime_ns,)
+            name = os.path.relpath(entry.path, folder).encode(errors="surrogateescape").decode(errors="replace")
+            found[name] = (told.st_mode, told.st_uid, told.st_gid, told.st_nlink, *times, content)
+    return found
 
 
 def _shut(server: socket.socket) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from escapes.ground import files
 from escapes.ordinary import DATA, ORDINARY, Ordinary
-from seal.outside import files
 
 LIMIT_S = 120
 USER = "nobody"
