@@ -89,7 +89,7 @@ class Ground:
         self.clean()
         self._files.close()
         # No recursion: programs lay deep trees.
-        subprocess.run(["rm", "-rf", str(self.folder)], check=True)
+        subprocess.run(["rm", "-rf", str(self.folder), str(self.folder.with_name("tmp"))], check=True)
         fill(self.folder)
         self.folder.with_name("tmp").mkdir(exist_ok=True)
         home = self.folder / "home"
