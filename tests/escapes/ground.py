@@ -36,6 +36,8 @@ VICTIM = (
 )
 BUFFER = 9
 MULTICAST = "239.77.7.7"
+ADDRESS = "127.66.0.1"
+"""What a program gives the loopback, by netlink."""
 IPC_RMID = 0
 KEYCTL, JOIN_SESSION_KEYRING, KEYCTL_SEARCH, SESSION_KEYRING = 250, 1, 10, -3
 
@@ -147,6 +149,8 @@ class Ground:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             with suppress(OSError):
                 path.rmdir()
+        if ADDRESS in Path("/proc/net/fib_trie").read_text():
+            subprocess.run(["ip", "addr", "del", f"{ADDRESS}/32", "dev", "lo"], capture_output=True, check=False)
         LIBC.shmctl(LIBC.shmget(self.key, 0, 0), IPC_RMID, None)
         LIBC.semctl(LIBC.semget(self.key, 0, 0), 0, IPC_RMID)
         LIBC.msgctl(LIBC.msgget(self.key, 0), IPC_RMID, None)
@@ -166,7 +170,7 @@ class Ground:
             "system v": self._system_v(),
             "key": LIBC.syscall(KEYCTL, KEYCTL_SEARCH, SESSION_KEYRING, b"user", self.tag.encode(), 0) > 0,
             "name": socket.gethostname(),
-            "addresses": "127.66.0.1" in Path("/proc/net/fib_trie").read_text(),
+            "addresses": ADDRESS in Path("/proc/net/fib_trie").read_text(),
             **({name: look() for name, look in self.counters.items()} if self.asked else {}),
         }
 

@@ -47,7 +47,7 @@ def postgres(folder: Path) -> Iterator[dict[str, object]]:
     drop = ["setpriv", "--reuid=nobody", "--clear-groups"] if os.getuid() == 0 else []
     port, data = free_port(), folder / "data"
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C"}
-    made = [*drop, str(bin_ / "initdb"), "-D", str(data), "-A", "trust", "-U", "u", "-N"]
+    made = [*drop, str(bin_ / "initdb"), "-D", str(data), "-A", "trust", "-U", "u", "-N", "-E", "UTF8"]
     subprocess.run(made, check=True, capture_output=True, env=environ, cwd=folder)
     command = [*drop, str(bin_ / "postgres"), "-D", str(data), "-p", str(port), "-k", str(folder), "-c", "fsync=off"]
     server = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
