@@ -36,8 +36,6 @@ VICTIM = (
 )
 BUFFER = 9
 MULTICAST = "239.77.7.7"
-ADDRESS = "127.66.0.1"
-"""What a program gives the loopback, by netlink."""
 IPC_RMID = 0
 KEYCTL, JOIN_SESSION_KEYRING, KEYCTL_SEARCH, SESSION_KEYRING = 250, 1, 10, -3
 
@@ -121,6 +119,7 @@ class Ground:
             "victim": self.victim.pid,
             "buffer": self.buffer,
             "key": self.key,
+            "address": self.address,
             **self.more,
         }
         self.folder.with_name("where.json").write_text(json.dumps(places))
@@ -138,6 +137,11 @@ class Ground:
         shutil.copytree(made, self.folder, dirs_exist_ok=True)
 
     @property
+    def address(self) -> str:
+        """What a program gives the loopback, by netlink."""
+        return f"127.66.{self.key >> 8 & 255}.{self.key & 255 | 1}"
+
+    @property
     def key(self) -> int:
         """The key of System V objects."""
         return zlib.crc32(self.tag.encode()) & 0x7FFFFFFF
@@ -149,8 +153,8 @@ class Ground:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             with suppress(OSError):
                 path.rmdir()
-        if ADDRESS in Path("/proc/net/fib_trie").read_text():
-            subprocess.run(["ip", "addr", "del", f"{ADDRESS}/32", "dev", "lo"], capture_output=True, check=False)
+        if self.address in Path("/proc/net/fib_trie").read_text():
+            subprocess.run(["ip", "addr", "del", f"{self.address}/32", "dev", "lo"], capture_output=True, check=False)
         LIBC.shmctl(LIBC.shmget(self.key, 0, 0), IPC_RMID, None)
         LIBC.semctl(LIBC.semget(self.key, 0, 0), 0, IPC_RMID)
         LIBC.msgctl(LIBC.msgget(self.key, 0), IPC_RMID, None)
@@ -170,7 +174,7 @@ class Ground:
             "system v": self._system_v(),
             "key": LIBC.syscall(KEYCTL, KEYCTL_SEARCH, SESSION_KEYRING, b"user", self.tag.encode(), 0) > 0,
             "name": socket.gethostname(),
-            "addresses": ADDRESS in Path("/proc/net/fib_trie").read_text(),
+            "addresses": self.address in Path("/proc/net/fib_trie").read_text(),
             **({name: look() for name, look in self.counters.items()} if self.asked else {}),
         }
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 from escapes.ground import Ground
 
 LIMIT_S = 90
-LEVELS = {"A": {}, "C": {"REENACT_ENFORCE": "off"}}
+LEVELS: dict[str, dict[str, str]] = {"A": {}, "B": {"REENACT_ENFORCE": "landlock"}, "C": {"REENACT_ENFORCE": "off"}}
 """What the environment of a replay says, for each level of enforcement."""
 STRONG = ("copied", "enforced")
 
@@ -212,7 +212,7 @@ def written(ground: Ground, probe: Probe, place: str) -> Path:
 
 
 def try_out(
-    ground: Ground, kind: str, name: str, probe: Probe, *, place: str = "own", levels: tuple[str, ...] = ("A", "C")
+    ground: Ground, kind: str, name: str, probe: Probe, *, place: str = "own", levels: tuple[str, ...] = ("A", "B", "C")
 ) -> list[Row]:
     """Record, undo, and replay a program at each level; a row for each."""
     ground.asked, ground.trying = kind == "databases", name
@@ -294,7 +294,7 @@ def judged(row: Row, probe: Probe, again: Done, outcome: str) -> None:
         row.faults.append(f"happened, and the word is {row.word}")
     if row.changed and same and probe.client and probe.client not in json.dumps(world) + json.dumps(told):
         row.faults.append(f"untold: {probe.client} is not named")
-    if row.verdict == "exact" and not same:
+    if row.verdict == "exact" and not same and row.level == "A":
         row.faults.append("exact, then " + row.result + ": " + str(told.get("why"))[:160])
     if same and _outcome(again.err) != outcome:
         row.faults.append(f"same over another outcome: {outcome!r}, then {_outcome(again.err)!r}")
