@@ -294,7 +294,7 @@ def judged(row: Row, probe: Probe, again: Done, outcome: str) -> None:
         row.faults.append(f"happened, and the word is {row.word}")
     if row.changed and same and probe.client and probe.client not in json.dumps(world) + json.dumps(told):
         row.faults.append(f"untold: {probe.client} is not named")
-    if row.verdict == "exact" and not same and row.level == "A":
+    if row.verdict == "exact" and not same and row.level == "A" and not probe.silent:
         row.faults.append("exact, then " + row.result + ": " + str(told.get("why"))[:160])
     if same and _outcome(again.err) != outcome:
         row.faults.append(f"same over another outcome: {outcome!r}, then {_outcome(again.err)!r}")
