@@ -142,7 +142,7 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     *,
     models: str = "recorded",
     tools: str = "recorded",
-    writes: str = "refuse",
+    writes: str = "copy",
     after: str = "stop",
     check: Iterable[str | Path | Placed | Assertion] = (),
     strict: bool = True,
@@ -150,7 +150,8 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
 ) -> Generator[Replay]:
     """Answer this process's calls from a recording.
 
-    Files that are written outside every declared tool are refused; `writes="allow"` lets that happen. `after` says what
+    Files that are written outside every declared tool are refused, since this process cannot be sealed any more;
+    `writes="allow"` lets that happen. `after` says what
     happens after the first divergence: `stop`, `nearest` or `live-models`. `check` holds assertions, as text or as
     `reenact.assertions` makes them, or the paths of files that hold some; the handle's `judgement` then says what the
     replay means for them. At the end, `strict` raises `errors.Diverged` where the replay left the recording, even if

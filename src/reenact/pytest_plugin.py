@@ -21,7 +21,7 @@ _MARK = "reenact"
 _INI = {
     "reenact_mode": ("string", "none, once, new_episodes, all; or live, record, replay (default: none)"),
     "reenact_folder": ("string", "folder of the fixtures, beside the tests (default: recordings)"),
-    "reenact_writes": ("string", "refuse or allow: files that a replayed program writes outside every tool"),
+    "reenact_writes": ("string", "copy, refuse or allow: files that a replayed program writes outside every tool"),
     "reenact_allowed_hosts": ("args", "hosts that replayed tests may talk to (default: none, loopback included)"),
     "reenact_warm": ("string", "on or off: fork replayed programs from a warm interpreter (default: on)"),
 }
@@ -138,7 +138,7 @@ def reenact_replay(request: pytest.FixtureRequest, reenact_config: Mapping[str, 
     """Run a program in a process of its own, its calls answered from the fixture that the marker names."""
     from reenact.testing.cases import Replays
 
-    case = _case(request, reenact_config, writes="refuse")
+    case = _case(request, reenact_config, writes="copy")
     replays = Replays(case)
     request.node.stash.setdefault(_finishing, []).append(replays)
     return replays

@@ -105,17 +105,27 @@ def digest(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("act", "line", "what"), [("write", 11, "write report.txt"), ("child", 14, "child process 'touch'")]
 )
-def test_what_nobody_declared_is_refused_and_named(desk: Desk, act: str, line: int, what: str) -> None:
+def test_what_nobody_declared_is_refused_and_named_where_no_world_is_sealed(
+    desk: Desk, act: str, line: int, what: str
+) -> None:
     program = desk.write("writes.py", WRITES)
     assert desk.reenact("run", "--", "python", program, act).returncode == 0
     before = digest(desk.folder)
-    done = desk.reenact("replay", "last")
+    done = desk.reenact("replay", "last", environ={**desk.bare(), "REENACT_ENFORCE": "off"}, cold=True)
     assert done.returncode == 1
     assert (
         f"refused: {what} at {desk.folder}/writes.py:{line}; declare the function around it with @reenact.tool"
         in done.stderr
     )
+    assert "outside world: watched: files" in done.stderr
     assert digest(desk.folder) == before
+
+
+def test_what_is_written_lowers_no_verdict(desk: Desk) -> None:
+    program = desk.write("writes.py", WRITES)
+    recorded = desk.reenact("run", "--", "python", program, "child", "write")
+    assert "child process 'touch'" in recorded.stderr
+    assert "report.txt" not in recorded.stderr
 
 
 def test_writes_are_let_through_on_purpose(desk: Desk) -> None:
@@ -129,7 +139,7 @@ def test_writes_are_let_through_on_purpose(desk: Desk) -> None:
 
 
 BY_THREADS = """
-import asyncio, atexit, concurrent.futures, os, pathlib, threading, time
+import asyncio, atexit, concurrent.futures, os, threading, time
 import reenact
 
 @reenact.tool
@@ -137,9 +147,6 @@ def look():
     return 1
 
 look()
-for number in range(6):
-    pathlib.Path(f"{number}.txt").write_text("x")
-pathlib.Path("last.txt").write_text("x")
 thread = threading.Thread(target=os.remove, args=["0.txt"])
 thread.start()  # of a thread
 thread.join()
@@ -158,17 +165,16 @@ atexit.register(os.remove, "last.txt")
 
 def test_what_a_builtin_does_on_a_thread_is_noted_at_the_line_that_started_it(desk: Desk) -> None:
     program = desk.write("threads.py", BY_THREADS)
+    for name in ("0", "1", "2", "3", "4", "5", "last"):
+        (desk.folder / f"{name}.txt").write_text("x")
     done = desk.reenact("run", "--", sys.executable, program, cold=True)  # the end of an interpreter is part of it
     assert done.returncode == 0, done.stderr
-    lost = [reason["lost"] for reason in json.loads(desk.reenact("doctor", "--json").stdout)["verdict"]["reasons"]]
+    assert "replayable: exact" in done.stderr
+    attributes = json.loads(desk.reenact("show", "last", "--json").stdout)["calls"][0]["attributes"]
+    told = {Path(each["path"]).name: each for each in json.loads(attributes["reenact.written"])["files"]}
+    assert all(each["before"]["text"] == "x" and each["after"] is None for each in told.values())
     lines = {text.partition("  # ")[2]: at for at, text in enumerate(BY_THREADS.splitlines(), 1) if "  # of " in text}
     file = desk.folder / program
     for name, kind in enumerate(["a thread", "a pool", "a pool", "a timer", "asyncio", "an executor"]):
-        told = f"remove {name}.txt at {file}:{lines[f'of {kind}']}: a replay refuses it"
-        assert told in lost, (kind, lost)
-    assert "remove last.txt at a line of no file: a replay refuses it" in lost
-    assert not [each for each in lost if "threading.py" in each or "runpy" in each or "reenact/" in each]
-    spoken = desk.reenact("doctor").stdout
-    (wrote,) = [line for line in spoken.splitlines() if "write" in line and "0.txt" in line]
-    assert "0.txt and 5 more at" in wrote
-    assert "write 1.txt" not in spoken
+        assert told[f"{name}.txt"]["at"] == f"{file}:{lines[f'of {kind}']}", kind
+    assert told["last.txt"]["at"] == "a line of no file"

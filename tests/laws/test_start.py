@@ -89,8 +89,8 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
         ("nothing", "parent", 132),
         ("recorded", "child", 170),
         ("recorded", "parent", 138),
-        ("replayed", "child", 210),
-        ("replayed", "parent", 182),
+        ("replayed", "child", 212),
+        ("replayed", "parent", 184),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

@@ -22,6 +22,7 @@ from reenact.graph.verdict import judge
 from reenact.record import undeclared
 from reenact.record.undeclared import Undeclared
 from reenact.values.run import UNDECLARED, Grade, Run
+from reenact.values.written import written
 
 
 @pytest.fixture(autouse=True)
@@ -71,10 +72,12 @@ def told(did: Did) -> list[str]:
     return [each.rpartition(" at ")[0] for each in listed(run)]
 
 
+FILES: dict[str, Callable[[], object]] = {
+    "notes.txt": lambda: Path("notes.txt").write_text("new"),
+    "old.txt": lambda: Path("old.txt").unlink(),
+    "book.db": lambda: sqlite3.connect("book.db").close(),
+}
 ACTS: dict[str, Callable[[], object]] = {
-    "write notes.txt": lambda: Path("notes.txt").write_text("new"),
-    "remove old.txt": lambda: Path("old.txt").unlink(),
-    "open database book.db": lambda: sqlite3.connect("book.db").close(),
     "child process 'true'": lambda: subprocess.run(["true"], check=True),
     "connect to 127.0.0.1": refused_connection,
 }
@@ -95,6 +98,22 @@ def test_what_a_replay_would_refuse_is_noted_with_its_line_and_the_verdict_says_
     assert [reason.field for reason in verdict.reasons] == ["side effect"]
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_written_is_noted_apart_and_lowers_no_verdict(held: Held, name: str) -> None:
+    def work() -> None:
+        ask()
+        structure(FILES[name])
+
+    (run,) = held.record(work).runs
+    assert listed(run) == []
+    wrote = written(run)
+    assert wrote is not None
+    file = wrote.files[str(Path(name).absolute())]
+    assert file.at.startswith(f"{__file__}:")
+    assert (file.before is None) is (name != "old.txt")
+    assert judge(run).reasons == ()
+
+
 def test_what_a_declared_tool_does_and_what_changes_nothing_is_not_noted(held: Held, folder: Path) -> None:
     def spare() -> None:
         with tempfile.NamedTemporaryFile() as made:
@@ -107,13 +126,16 @@ def test_what_a_declared_tool_does_and_what_changes_nothing_is_not_noted(held: H
         Path("gone.txt").unlink(missing_ok=True)
 
     def work() -> None:
-        for act in ACTS.values():
+        for act in (*ACTS.values(), *FILES.values()):
             declared(act)
         structure(spare)
 
     (run,) = held.record(work).runs
     assert listed(run) == []
     assert "side effect" not in {reason.field for reason in judge(run).reasons}
+    wrote = written(run)
+    assert wrote is not None
+    assert [Path(path).name for path in wrote.files] == ["log.txt"], "a log is written by the program"
 
 
 def test_what_a_replay_puts_something_else_in_place_of_is_not_noted_and_what_follows_is(held: Held) -> None:
@@ -127,15 +149,15 @@ def test_what_a_replay_puts_something_else_in_place_of_is_not_noted_and_what_fol
 
 
 def test_it_can_be_switched_off(held: Held) -> None:
-    (run,) = held.record(lambda: structure(ACTS["write notes.txt"]), {"REENACT_UNDECLARED": "off"}).runs
-    assert listed(run) == []
+    (run,) = held.record(lambda: structure(FILES["notes.txt"]), {"REENACT_UNDECLARED": "off"}).runs
+    assert (listed(run), written(run)) == ([], None)
 
 
 def test_the_list_is_bounded_and_says_that_there_was_more(held: Held) -> None:
     def work() -> None:
         ask()
         for number in range(80):
-            Path(f"file {number}").write_text("x")
+            sys.audit("os.system", f"program {number}")
 
     acts = listed(held.record(work).runs[0])
     assert len(acts) == 51
@@ -150,23 +172,23 @@ def test_a_unit_that_came_in_tells_its_own_acts_alone() -> None:
 
         def work(unit: Inbound) -> None:
             with inside(unit):
-                Path(f"of {units.index(unit)}").write_text("x")
+                sys.audit("os.system", f"of {units.index(unit)}")
 
         threads = [threading.Thread(target=work, args=(unit,)) for unit in units]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        Path("of the process").write_text("x")
+        sys.audit("os.system", "of the process")
     finally:
         undeclared.listen(None)
-    Path("of nobody").touch()
+    sys.audit("os.system", "of nobody")
     spelled = [[each.rpartition(" at ")[0] for each in heard.listed(unit)] for unit in (*units, None)]
-    assert spelled == [["write of 0"], ["write of 1"], ["write of the process"]]
+    assert spelled == [["child process 'of 0'"], ["child process 'of 1'"], ["child process 'of the process'"]]
 
 
 def test_an_event_that_cannot_be_read_is_taken_for_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError
 
     heard = Undeclared()

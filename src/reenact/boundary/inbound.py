@@ -33,7 +33,19 @@ Open = Callable[["Inbound"], tuple[Place, End] | None]
 class Inbound:
     """One unit of work. `name` and `asked` (attributes of the root) are called once, when its run begins."""
 
-    __slots__ = ("_answer", "_asked", "_end", "_lock", "_name", "_owner", "_place", "ended", "lane", "undeclared")
+    __slots__ = (
+        "_answer",
+        "_asked",
+        "_end",
+        "_lock",
+        "_name",
+        "_owner",
+        "_place",
+        "ended",
+        "lane",
+        "undeclared",
+        "written",
+    )
 
     def __init__(self, name: Callable[[], str], asked: Callable[[], Mapping[str, Any]]) -> None:
         self._name, self._asked = name, asked
@@ -41,6 +53,8 @@ class Inbound:
         self.ended = False
         self.undeclared: dict[str, None] = {}
         """What it did past every boundary."""
+        self.written: object = None
+        """What of files it wrote, as its recorder keeps it."""
         self._answer: tuple[Answered, BaseException | None] = (dict, None)
         self._place: Place | None = None
         self._end: End | None = None

@@ -2,7 +2,8 @@
 
 Reading is none, nor is what stays among the processes of one program. Of the writes those are spared that change
 nothing which was there before the program: files made with `tempfile` in this process, caches (`XDG_CACHE_HOME`), our
-own journal and ledger, log files that `logging` writes, a folder that is there, the removal of a file that is not.
+own journal and ledger, a folder that is there, the removal of a file that is not; where they are led to nowhere, log
+files that `logging` writes.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import sysconfig
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 from reenact.boundary import touches
+from reenact.boundary.files import spelled
 from reenact.boundary.kin import stays_within
 from reenact.boundary.touches import Touch
 
@@ -31,6 +35,7 @@ _PASSING_ON: Final = (
     "record/undeclared.py",
     "replay/guard.py",
     "replay/leading.py",
+    "replay/writes.py",
 )
 _HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in _PASSING_ON)})
 """Where an audit hook of ours looks on, or the agent's work runs on a thread of its own: no writing of ours."""
@@ -47,10 +52,15 @@ EVENTS: Final = (touches.EVENTS | _MADE) - {
 
 WRITES: Final = frozenset({"write", "database"})
 """The kinds of touches that change files."""
+_REMOVALS: Final = frozenset({"os.remove", "os.rmdir", "shutil.rmtree"})
+_IN_FOLDERS: Final = frozenset(
+    {"os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.utime", "shutil.rmtree"}
+)
+"""Events whose last argument is an open folder that the path begins in, where there is one."""
 _TRIES_FOLDERS: Final = "_get_default_tempdir"
 """The function of `tempfile` that writes a file to see whether it can."""
 _LOGS: Final = frozenset({"logging", "logging.handlers"})
-_made = set[str]()
+_made: dict[str, None] = {}
 _replaced = threading.local()
 
 
@@ -64,15 +74,16 @@ def replaced_in_a_replay() -> Generator[None]:
         _replaced.now = before
 
 
-def side_effect(event: str, args: tuple[Any, ...], mark: str) -> Touch | None:
+def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = False) -> Touch | None:
     """Say what an event does to the world outside this program; None where that is nothing, or is spared.
 
-    Python children that inherit the variable `mark` belong to the program. Must hear of every event in `EVENTS`, since
-    it learns of temporary files as they are made.
+    Python children that inherit the variable `mark` belong to the program; `logs` says that what `logging` writes is
+    not spared. Must hear of every event in `EVENTS`, since it learns of temporary files as they are made.
     """
     if event in _MADE:
         if args:
-            _made.add(os.path.abspath(os.fsdecode(args[0])))  # noqa: PTH100 - inside a hook: no object for each file
+            made = os.path.abspath(os.fsdecode(args[0]))  # noqa: PTH100 - inside a hook: no object for each file
+            _made[made] = _made[os.path.realpath(made)] = None
         return None
     if event == "open" and touches.opens_to_read(args):
         return None
@@ -80,23 +91,48 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str) -> Touch | None:
     if touch is None or touch.kind == "read" or getattr(_replaced, "now", False):
         return None
     if touch.kind in WRITES:
-        return None if _is_spared(event, touch) else touch
+        return _unless_spared(event, args, touch, logs=logs)
     return None if stays_within(event, args, mark) else touch
 
 
-def _is_spared(event: str, touch: Touch) -> bool:
-    path = os.path.abspath(touch.path)  # noqa: PTH100 - in an audit hook, where pathlib costs too much
-    if _is_temporary(path) or f"{path}{os.sep}".startswith(_cache()) or _is_ours_or_a_log():
-        return True
-    if event == "os.mkdir":
-        return os.path.isdir(path)  # noqa: PTH112 - as above
-    return event in {"os.remove", "os.rmdir", "shutil.rmtree"} and not os.path.lexists(path)
+def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: bool) -> Touch | None:
+    folder = args[-1] if event in _IN_FOLDERS else -1
+    beneath = isinstance(folder, int) and folder >= 0
+    path = spelled(args[0], folder) if beneath else os.path.abspath(touch.path)  # noqa: PTH100 - in an audit hook
+    if is_left_out(path):
+        return None
+    if event == "os.mkdir" and os.path.isdir(path):  # noqa: PTH112 - as above
+        return None
+    if event in _REMOVALS and not os.path.lexists(path):
+        return None
+    author = _author()
+    if author is not None:
+        if author.f_globals.get("__name__") not in _LOGS or not logs:
+            return None
+        touch = replace(touch, is_log=True, handler=author.f_locals.get("self"))
+    return touch
+
+
+def is_left_out(path: str) -> bool:
+    """Tell a path that `tempfile` made in this process, or one in a cache."""
+    return _is_temporary(path) or f"{path}{os.sep}".startswith(_cache())
+
+
+def made() -> list[str]:
+    """List the paths that `tempfile` made in this process."""
+    return [*_made]
 
 
 def _is_temporary(path: str) -> bool:
-    if path in _made:
-        return True
-    return any(path.startswith(f"{folder}{os.sep}") for folder in _made)
+    if not _made:
+        return False
+    above: str = path
+    while above not in _made:
+        shorter: str = os.path.dirname(above)  # noqa: PTH120 - as above
+        if shorter == above:
+            return False
+        above = shorter
+    return True
 
 
 def _cache() -> str:
@@ -104,16 +140,16 @@ def _cache() -> str:
     return os.path.join(named, "")  # noqa: PTH118 - as above
 
 
-def _is_ours_or_a_log() -> bool:
-    """Tell by the innermost frame that is not Python's whether our own code writes; or `tempfile`, or `logging`."""
+def _author() -> FrameType | None:
+    """Find by the innermost frame that is not Python's whether our own code writes; or `tempfile`, or `logging`."""
     frame = inspect.currentframe()
     while frame is not None:
         name, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
         if name in _HOOKS:
             pass
         elif module in _LOGS or (module == "tempfile" and frame.f_code.co_name == _TRIES_FOLDERS):
-            return True
+            return frame
         elif name.startswith(_INSTALLED) or not name.startswith((*_PYTHON_S, "<")):
-            return name.startswith(_OURS)
+            return frame if name.startswith(_OURS) else None
         frame = frame.f_back
-    return False
+    return None

@@ -31,6 +31,10 @@ class Touch:
     """The act in a few words: `connect to 10.0.0.7:443`, `write notes.txt`."""
     path: str = ""
     """The file it is about, as the program named it; empty where it is about none."""
+    is_log: bool = False
+    """`logging` does it."""
+    handler: object = None
+    """The handler of `logging` that does it, where that can be told."""
 
 
 _CODE: Final = tuple(
@@ -83,6 +87,11 @@ def _path(value: Any) -> str | None:
 
 _told: Final[dict[str, Callable[[str], str]]] = {"path": str}
 """Tells a path as the program knows it."""
+
+
+def told(path: str) -> str:
+    """Tell a path as the program knows it."""
+    return _told["path"](path)
 
 
 def tell_paths(by: Callable[[str], str]) -> None:

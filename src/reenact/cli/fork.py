@@ -19,7 +19,7 @@ from reenact.pipeline.forking import Prepared, Wanted, fork, prepare, repeat
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
-from reenact.replay.policy import After, Policy, Source, Writes
+from reenact.replay.policy import After, Policy, Source
 from reenact.report.forking import fork_document, forked, repeated, repeated_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
@@ -59,13 +59,7 @@ _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 )
 @click.option("--models", type=_SOURCES, default="recorded", show_default=True, help="Model answers from there on.")
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Tool results from there on.")
-@click.option(
-    "--writes",
-    type=click.Choice([each.value for each in Writes]),
-    default="refuse",
-    show_default=True,
-    help="Files that are written outside every declared tool.",
-)
+@options.writes
 @options.allow_host
 @click.option(
     "--check",

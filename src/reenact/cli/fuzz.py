@@ -17,7 +17,7 @@ from reenact.pipeline.fuzzing import Progress, Settings, fuzz
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
-from reenact.replay.policy import After, Writes
+from reenact.replay.policy import After
 from reenact.report.fuzz import fuzz_document, fuzz_lines
 from reenact.values import unit
 from reenact.values.variation import Group
@@ -53,7 +53,7 @@ _MOST_JOBS = 8
     show_default=True,
     help="After a request that nobody recorded: stop, or go on with the nearest recorded answer, which is no evidence.",
 )
-@click.option("--writes", type=click.Choice([each.value for each in Writes]), default="refuse", show_default=True)
+@options.writes
 @options.allow_host
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 def fuzz_command(
@@ -85,7 +85,7 @@ def fuzz_command(
         jobs=how["jobs"] or min(_MOST_JOBS, os.cpu_count() or 1),
         limit_s=how["limit_s"],
         after=After(how["after"]),
-        writes=Writes(how["writes"]),
+        writes=how["writes"],
         hosts=how["hosts"],
         named="" if found.run.source == "store" else selector,
         command=given,

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 import click
 
+from reenact.errors import UsageError
 from reenact.report.paint import painted
 from reenact.stores.directory import DirectoryStore, locate
 from reenact.values.json import Json, compact
@@ -48,6 +49,33 @@ allow_host = click.option(
 )
 
 
+class _Writes(click.ParamType[str]):
+    """What becomes of writes; `keep FOLDER` is spelled `keep=FOLDER` from here on."""
+
+    name = "writes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the word."""
+        from reenact.replay.policy import read_writes
+
+        try:
+            read_writes(str(value))
+        except UsageError as error:
+            self.fail(error.message.removeprefix("writes: "), param, ctx)
+        return str(value)
+
+
+writes = click.option(
+    "--writes",
+    type=_Writes(),
+    metavar="copy|keep DIR|refuse|allow",
+    default="copy",
+    show_default=True,
+    help="Files that are written outside every declared tool: to a copy, and compared; to a copy, and taken out into a "
+    "folder; refused; or for real. Without a sealed world a copy refuses.",
+)
+
+
 class WithProgram(click.Command):
     """A command whose words end in `-- COMMAND`: what stands behind `--` is the program's, and only that.
 
@@ -57,9 +85,21 @@ class WithProgram(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options and RUN before `--`; the argument `given` is what follows it."""
         at = args.index("--") if "--" in args else len(args)
-        left = super().parse_args(ctx, args[:at])
+        left = super().parse_args(ctx, _with_folder(args[:at]))
         ctx.params["given"] = (*ctx.params["given"], *args[at + 1 :])
         return left
+
+
+def _with_folder(args: list[str]) -> list[str]:
+    """Join the folder of `--writes keep FOLDER` to its word: an option of click takes one."""
+    joined = list(args)
+    for at, word in enumerate(args):
+        if (word == "--writes" and args[at + 1 : at + 2] == ["keep"]) or word == "--writes=keep":
+            last = at + 1 if word == "--writes" else at
+            if last + 1 < len(args):
+                joined[at : last + 2] = [f"--writes=keep={args[last + 1]}"]
+            return joined
+    return joined
 
 
 def store(folder: Path | None, *, whoevers: bool = False) -> DirectoryStore:

@@ -17,7 +17,7 @@ from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
 from reenact.pipeline.replaying import policy_note
 from reenact.pipeline.sources import find
-from reenact.replay.policy import After, Policy, Source, Writes
+from reenact.replay.policy import After, Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 
@@ -36,13 +36,7 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 @click.option("--models", type=_SOURCES, default="recorded", show_default=True, help="Where model answers come from.")
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Where tool results come from.")
-@click.option(
-    "--writes",
-    type=click.Choice([each.value for each in Writes]),
-    default="refuse",
-    show_default=True,
-    help="Files that are written outside every declared tool.",
-)
+@options.writes
 @options.allow_host
 @click.option(
     "--after",

@@ -6,16 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from reenact.boundary.reading import frames
-from reenact.compare.content import gist
-from reenact.compare.ending import ending_differences, is_root
+from reenact.compare.content import blind, gist
+from reenact.compare.ending import ending_differences, is_root, of_run, was_cut_off
 from reenact.compare.fields import is_structural, outcome_differences, question_differences
 from reenact.compare.foreign import differing_questions, kept_outcomes
 from reenact.compare.pairing import Item, Pairs, paired
 from reenact.compare.sequences import aligned
 from reenact.values.call import CallKind
 from reenact.values.difference import ABSENT, Divergence, FieldDifference
+from reenact.values.json import Json
 from reenact.values.judgement import Comparison
-from reenact.values.run import Node, Run
+from reenact.values.lenient import as_list, as_text
+from reenact.values.run import WRITTEN, Node, Run
 
 __all__ = ["Comparison", "compare"]
 
@@ -47,6 +49,7 @@ def compare(a: Run, b: Run) -> Comparison:
     divergences = [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]
     divergences += [] if divergences else _structure(a, b)
     divergences += ending_differences(a, b)
+    divergences += _writes(a, b)
     return Comparison(
         same=not divergences,
         same_path=not any(each.structural for each in (*divergences, *(d for rest in more.values() for d in rest))),
@@ -148,6 +151,35 @@ def _extra(found: Pairs) -> Iterator[tuple[_Place, Divergence]]:
             yield (latest.get(item.lane, last), 1, item.node.number), _alone(item.node, "extra")
         else:
             last = latest[item.lane] = partner[id(item)]
+
+
+def _writes(a: Run, b: Run) -> list[Divergence]:
+    """Compare what two runs wrote, where both say it and have an end."""
+    if was_cut_off(a) or was_cut_off(b) or not all(any(WRITTEN in n.span.attributes for n in r.nodes) for r in (a, b)):
+        return []
+    from reenact.values.written import written
+
+    told = written(a), written(b)
+    if told[0] is None or told[1] is None:
+        return []
+    if not (told[0].files or told[1].files):
+        return []
+    from reenact.compare.written import compare_writes
+
+    foreign = (a.salt, a.key_id) != (b.salt, b.key_id)
+    found = compare_writes(told[0], told[1], blind if foreign else lambda _a, _b: False)
+    divergences = [_of_file(each, a, b) for each in found.divergences]
+    for one, other in found.undecided:
+        sizes = [f"{(each.after or {}).get('size')} bytes" for each in (one, other)]
+        divergences.append(of_run(a, b, f"wrote {told[0].named(one.path)}", sizes[0], f"{sizes[1]}, others"))
+    return divergences
+
+
+def _of_file(said: dict[str, Json], a: Run, b: Run) -> Divergence:
+    absent = as_list(said.get("absent"))
+    left, right = (ABSENT if side in absent else said.get(side) for side in ("a", "b"))
+    kind = as_text(said.get("kind"))
+    return of_run(a, b, as_text(said.get("field")), left, right, kind=kind, text=kind == "changed")
 
 
 _SHOWN_STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT})

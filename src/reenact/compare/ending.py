@@ -57,15 +57,17 @@ def ending_differences(a: Run, b: Run) -> Iterator[Divergence]:
         yield of_run(a, b, "exit code", codes[0], codes[1])
 
 
-def of_run(a: Run, b: Run, field: str, left: Json | Absent, right: Json | Absent) -> Divergence:
-    """Make the divergence of a field that is of the whole run and of no call."""
+def of_run(
+    a: Run, b: Run, field: str, left: Json | Absent, right: Json | Absent, *, kind: str = "changed", text: bool = False
+) -> Divergence:
+    """Make the divergence of a field that is of the whole run and of no call; of a `text` it is one of wording."""
     return Divergence(
-        kind="changed",
+        kind=kind,
         call="run",
         field=field,
         a=left,
         b=right,
-        structural=True,
+        structural=not text,
         node_a=a.root.id if a.root else None,
         node_b=b.root.id if b.root else None,
     )

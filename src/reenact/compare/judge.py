@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from reenact.compare.answers import answer_differences
 from reenact.compare.content import gist
@@ -21,9 +22,12 @@ from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
 from reenact.values.json import Json
-from reenact.values.judgement import ReplayResult
+from reenact.values.judgement import ReplayResult, WritesTold
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node, Run
+
+if TYPE_CHECKING:
+    from reenact.values.written import Written
 
 __all__ = ["ReplayResult", "judge_replay", "one_line"]
 
@@ -72,18 +76,19 @@ def judge_replay(
     *,
     exit_code: int | None,
     recorded_exit: int | None,
+    wrote: tuple[Written | None, Written | None] | None = None,
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
     An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed
     inside its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again
     is the same. Calls that the policy let go live are counted and are no divergence; where all models or all tools
-    went live, the recorded ones are not owed.
+    went live, the recorded ones are not owed. `wrote` is what the recorded program wrote and what this one did, where
+    that is to be compared; a None in it stands for one that does not know.
     """
     ledger = _up_to_the_delivery(ledger)
-    said = replace(
-        _told(ledger), replay=replay.id if replay else None, exit_code=exit_code, recorded_exit=recorded_exit
-    )
+    own = replay.id if replay else None
+    said = replace(_told(ledger), replay=own, exit_code=exit_code, recorded_exit=recorded_exit)
     if not _all(ledger, "joined"):
         return replace(said, why="the program never joined the replay")
     if (undelivered := _all(ledger, "undelivered")) and not (said.misses or said.refused):
@@ -91,15 +96,16 @@ def judge_replay(
     of = Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
-    failed = {miss.node.id for miss in misses if miss.node and miss.means is not _Stop.DIVERGED}
-    named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
-    answered = [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
+    answered = _answered(of, ledger, misses)
     unasked = _unasked(of, ledger, answered, misses, stopped=_was_stopped(ledger), whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     found = [*_divergences(of, ledger, misses, refused, unasked.passed), *map(_of_conflict, renamings.conflicts)]
+    writes = WritesTold()
     if not (found or misses or refused):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
         found = [divergence_to_json(each) for each in ends if not renamings.are_one(each)]
+        writes, differing = _writes(wrote, renamings, cut_off=was_cut_off(recorded))
+        found += differing
     made = bool(answered or said.ran_again or misses or refused)
     result, why = _result(found, misses, said.unrestored, nothing=unasked.nothing_owed and not made)
     return replace(
@@ -110,13 +116,14 @@ def judge_replay(
         unconsumed=[_shown(node) for node in unasked.passed],
         not_reached=unasked.not_reached,
         divergences=found,
+        writes=writes,
         redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
 
 
 def _result(
-    found: Sequence[object], misses: Sequence[_Miss], unrestored: Sequence[Mapping[str, Json]], *, nothing: bool
+    found: Sequence[object], misses: Sequence[_Miss], unrestored: Sequence[Entry], *, nothing: bool
 ) -> tuple[str, str]:
     """Say what a replay came to, and why where nothing can be said of it."""
     if found:
@@ -125,9 +132,7 @@ def _result(
         return "failed", as_text(lost.entry.get("reason"))
     if nothing:
         return "unjudged", "the recording holds no call that could be answered, and none was made"
-    if unrestored:
-        return "unjudged", _of_state(unrestored[0])
-    return "same", ""
+    return ("unjudged", _of_state(unrestored[0])) if unrestored else ("same", "")
 
 
 def _of_state(entry: Mapping[str, Json]) -> str:
@@ -136,6 +141,13 @@ def _of_state(entry: Mapping[str, Json]) -> str:
     why = as_text(entry.get("why"))
     said = f"what {as_text(entry.get('call'))} changed in memory ({names}) could not be put back"
     return f"{said}: {why}" if why else said
+
+
+def _answered(of: Recorded, ledger: Sequence[Entry], misses: Sequence[_Miss]) -> list[str]:
+    """List the recorded calls that were answered, by id, as often as they were."""
+    failed = {miss.node.id for miss in misses if miss.node and miss.means is not _Stop.DIVERGED}
+    named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
+    return [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
 
 
 def _told(ledger: Sequence[Entry]) -> ReplayResult:
@@ -373,6 +385,31 @@ def _ends(
     if recorded_code is not None and recorded_code != code:
         found.append(_of_run("exit code", recorded_code, code))
     return found
+
+
+def _writes(
+    wrote: tuple[Written | None, Written | None] | None, renamings: Renamings, *, cut_off: bool
+) -> tuple[WritesTold, list[dict[str, Json]]]:
+    """Compare what was written. A recording that was cut off does not say what it wrote last."""
+    if wrote is None:
+        return WritesTold(), []
+    recorded, replay = wrote
+    if recorded is None or replay is None or cut_off:
+        whose = "the recording has no end" if cut_off else "the recording" if recorded is None else "the replay"
+        return WritesTold(why=whose if cut_off else f"{whose} does not say what was written"), []
+    if not (recorded.files or replay.files):
+        return WritesTold(compared=True), []
+    from reenact.compare.written import compare_writes
+
+    told = compare_writes(recorded, replay, lambda a, b: renamings.are_one(_of_run("wrote", a, b)))
+    return WritesTold(
+        compared=True,
+        as_recorded=told.same,
+        passed_over=told.passed,
+        undecided=told.undecided,
+        bytes_differ=tuple(recorded.named(one.path) for one, _ in told.undecided),
+        notes=told.notes,
+    ), [*told.divergences]
 
 
 def _of_run(field: str, a: Json, b: Json) -> Divergence:

@@ -24,10 +24,25 @@ from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redacted import given_by, given_to
-from reenact.values.run import SIDE_EFFECT, STOPPED, UNDECLARED, Grade, KitItem, Node, Reason, Run, Verdict
+from reenact.values.run import SIDE_EFFECT, STOPPED, UNDECLARED, WRITTEN, Grade, KitItem, Node, Reason, Run, Verdict
 from reenact.values.unread import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
+_NOTHING_WRITTEN = '{"files":[]}'
+_RECORD_AGAIN = "record it again: what is written is noted now"
+_ON_FILES = (
+    "write ",
+    "remove ",
+    "make folder ",
+    "truncate ",
+    "change ",
+    "move ",
+    "link ",
+    "copy ",
+    "unpack ",
+    "open database ",
+)
+"""How acts on files begin in recordings that list them with all others (`boundary.touches`)."""
 _ROOM = "make room on the disk, or name another with REENACT_STORE"
 _CUT = "reenact.cut"
 _MARK = "REDACTED_"
@@ -151,6 +166,7 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
         yield Reason(call="run", field="calls", lost=lost, fix="declare the function around them with @reenact.tool")
     yield from carrier_reasons(run)
     yield from _undeclared_reasons(run)
+    yield from _written_reasons(run)
     yield from _draw_reasons(run)
     if unit.inbound(run) is not None:
         from reenact.graph.units import unit_reasons
@@ -184,8 +200,32 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
     for node in run.nodes:
         told = node.span.attributes.get(UNDECLARED)
         for what in as_list(parsed_or_none(told)) if isinstance(told, str) else ():
-            fix = "declare the function around it with @reenact.tool, or replay with --writes allow where it is a file"
-            yield Reason(call="run", field=SIDE_EFFECT, lost=f"{as_text(what)}: a replay refuses it", fix=fix)
+            act = as_text(what)
+            if act.startswith(_ON_FILES):  # of a recorder that did not note what was written
+                lost = f"{act}: a replay writes it to a copy, and has nothing to compare it with"
+                yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=_RECORD_AGAIN)
+            else:
+                fix = "declare the function around it with @reenact.tool"
+                yield Reason(call="run", field=SIDE_EFFECT, lost=f"{act}: a replay refuses it", fix=fix)
+
+
+def _written_reasons(run: Run) -> Iterator[Reason]:
+    """Name what the program may have read of files that it then changed, and that nobody has any more."""
+    if all(node.span.attributes.get(WRITTEN, _NOTHING_WRITTEN) == _NOTHING_WRITTEN for node in run.nodes):
+        return
+    from reenact.values.written import Written, written
+
+    told = written(run) or Written()
+    for file in told.files.values():
+        before = file.before or {}
+        if before.get("read") is True:
+            lost = f"{told.named(file.path)} as it was before: {as_text(before.get('lost'))}"
+            fix = "let the policy keep its values" if "redaction" in lost else "keep it smaller than 64 KiB"
+            fix += ", or read it in a function declared with @reenact.tool"
+            yield Reason(call="run", field="files", lost=lost, fix=fix)
+    if told.more:
+        lost = f"what {told.more} more files became; the first 1,000 of a run are noted"
+        yield Reason(call="run", field="files", lost=lost, fix="write them in a function declared with @reenact.tool")
 
 
 def _redacted(run: Run) -> int:

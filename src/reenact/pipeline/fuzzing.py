@@ -19,7 +19,7 @@ from reenact.graph.verdict import judge
 from reenact.pipeline import catalog, proving
 from reenact.pipeline.sources import Found
 from reenact.pipeline.trying import Bench
-from reenact.replay.policy import After, Policy, Writes
+from reenact.replay.policy import After, Policy
 from reenact.stores.directory import DirectoryStore
 from reenact.values.assertion import Placed
 from reenact.values.difference import one_line
@@ -57,7 +57,8 @@ class Settings:
     limit_s: float | None = None
     """How long one run may take; None for ten times as long as without a variation, and 10 s at least."""
     after: After = After.NEAREST
-    writes: Writes = Writes.REFUSE
+    writes: str = "copy"
+    """What becomes of files (`replay.policy.read_writes`)."""
     hosts: tuple[str, ...] = ()
     """What the program may talk to (`values.way`)."""
     named: str = ""
@@ -84,7 +85,7 @@ def fuzz(
     What is found before a variation is met is no discovery: the first run of the program has none.
     """
     began = time.monotonic()
-    policy = Policy(after=settings.after, writes=settings.writes, hosts=settings.hosts)
+    policy = Policy.named({"after": settings.after, "writes": settings.writes}, settings.hosts)
     entry: dict[str, Json] = {**found.run.entry, "argv": [*argv]}
     found = replace(found, run=replace(found.run, entry=entry))  # what is varied is the command that is run
     with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
-from reenact.boundary import children
+from reenact.boundary import children, side_effects
 from reenact.pipeline import keyring, recording
 from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bytecode import UNCACHED, missing_caches
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class InProcess:
     """A replay in charge of this process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a plan says
         self,
         runs: Iterable[Run],
         selected: Run,
@@ -47,7 +47,10 @@ class InProcess:
         store: Path | None,
         process: str | None = None,
         branch: Branch | None = None,
+        *,
+        sealed: bool = False,
     ) -> None:
+        """Take charge; `sealed` says that whatever this process writes goes to a copy."""
         self.ledger, self._branch = ledger, branch
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
@@ -72,10 +75,12 @@ class InProcess:
             answers=self._draws,
             taped=self._draws.is_taped,
             generators=self._draws.generators,
+            writes=sealed and policy.writes.copies,
+            wrote=lambda paths: ledger.note("wrote", paths=[*paths], temporary=side_effects.made()),
         )
         self.recording: Recording = recording.start(setup)
         self._stack.callback(recording.stop, self.recording)
-        self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways))
+        self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways, sealed=sealed))
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
@@ -131,7 +136,8 @@ def join(path: str) -> None:
     runs = [selected if run is recorded else run for run in runs]
     descent = children.read(os.environ.get(children.VARIABLE, ""))
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
-    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch)
+    sealed = guard.is_sealed()
+    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, sealed=sealed)
     ledger.note("joined", pid=os.getpid(), process=process)
     if sys.dont_write_bytecode:
         atexit.register(_note_missing_caches, ledger)

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link
 
-from reenact.boundary import children, door, inbound, lanes, tape
+from reenact.boundary import children, door, inbound, lanes, side_effects, tape
 from reenact.boundary.patching import Patches
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
@@ -33,6 +33,7 @@ from reenact.record.projection import Projection, application_provider
 from reenact.record.recorder import Recorder, order_clock
 from reenact.record.runs import REPLACED, Run, Runs
 from reenact.record.span import CallSpans
+from reenact.record.written import Writes
 from reenact.redact import in_force, keys
 from reenact.redact.engine import KNOWN, Engine, names_a_secret
 from reenact.redact.in_force import Guard
@@ -75,6 +76,10 @@ class Setup:
     """Draws are taken down."""
     generators: Mapping[str, str] | None = None
     """Modes of the shared random generators (`boundary.tape`); None where the program may have seeded them already."""
+    writes: bool = False
+    """The program's writes go through in a replay, and are noted as in a recording."""
+    wrote: Callable[[Iterable[str]], None] | None = None
+    """Hears the paths that the process wrote, at its end."""
     application: TracerProvider | Any | None = None
     """The application's provider to project to; looked up by default."""
 
@@ -199,6 +204,9 @@ class Recording:
         )
         self.runs.below = setup.root
         self.runs.around_unit = setup.around_unit
+        if self.watches or setup.writes:
+            self.runs.writes = Writes(self.engine.attributes, self.runs.owner, side_effects.made)
+            self.runs.wrote = setup.wrote
         return Recorder(
             self._spans,
             self.journal,
@@ -287,7 +295,7 @@ class Recording:
 
     @property
     def watches(self) -> bool:
-        """What the program does past every boundary is noted. A replay refuses it instead."""
+        """What the program does past every boundary is noted. A replay refuses it, or leads it to a copy."""
         return not self.strict and self._environ.get("REENACT_UNDECLARED", "").lower() != "off"
 
     @property
@@ -377,7 +385,8 @@ def current() -> Recording | None:
 def _take_charge() -> None:
     """Put the innermost recording's doorman at the door."""
     innermost = current()
-    undeclared.listen(innermost.runs.undeclared if innermost and innermost.watches else None)
+    watched = innermost.runs.undeclared if innermost and innermost.watches else None
+    undeclared.listen(watched, innermost.runs.writes if innermost else None)
     door.install(innermost.doorman if innermost else None, strict=innermost.strict if innermost else False)
     if innermost is None:
         tape.install(on=False)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from reenact.boundary.settled import settled
 from reenact.compare.judge import ReplayResult, judge_replay
-from reenact.errors import CannotJudge
+from reenact.errors import CannotJudge, InputError
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
-from reenact.pipeline import keyring, settings
+from reenact.pipeline import copied, keyring, settings
 from reenact.pipeline.appending import append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
@@ -30,7 +31,7 @@ from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
 from reenact.pipeline.scratch import Scratch
-from reenact.pipeline.sealed import levels, sealed
+from reenact.pipeline.sealed import Given, Sealed, levels, sealed
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
@@ -44,6 +45,8 @@ from reenact.values.call import Unfinished
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.run import Grade, Run
+from reenact.values.terminal import tell
+from reenact.values.written import Written, written
 
 if TYPE_CHECKING:  # most replays let nothing out
     from reenact.pipeline.ways_out import WaysOut
@@ -51,6 +54,8 @@ if TYPE_CHECKING:  # most replays let nothing out
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 """Runs a program: its words, folder and whole environment. Gives its exit code, negative for a signal."""
 _LEDGER: Final = "ledger.jsonl"
+_APART_S: Final = 2.1
+"""Two replays that are held against each other begin so far apart: times in archives are told in steps of two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +73,8 @@ class Replayed:
     """How many calls that went live were added to the recording."""
     entries: tuple[Mapping[str, Json], ...] = ()
     """The ledger."""
+    wrote: Written | None = None
+    """What this program wrote, where that was noted."""
 
 
 def policy_note(run: Run, store: DirectoryStore) -> str:
@@ -97,12 +104,41 @@ def replay(
     """Run a program against a recording in a process of its own, and judge it.
 
     `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where `found`
-    is altered the program is judged against the altered run. Raises `CannotJudge` where the program cannot be started,
-    `UsageError` where a change fits no call.
+    is altered the program is judged against the altered run. It is run once more, with nobody to read what it prints,
+    where only that can tell whether other bytes than recorded are the program's doing. Raises `CannotJudge` where the
+    program cannot be started, `UsageError` where a change fits no call.
     """
     store = own_store(store)
+    asked = policy
+    if policy.keep:
+        asked = replace(policy, keep=str(Path(policy.keep).absolute()))
+    began = time.monotonic()
     with closing(Scratch("reenact-replay-")) as scratch:
-        return _replay(found, argv, cwd, policy, store, scratch.path, start or printing())
+        done = _replay(found, argv, cwd, asked, store, scratch.path, start or printing())
+    if not done.result.writes.undecided or done.result.result != "same":
+        return done
+    time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
+    with closing(Scratch("reenact-replay-")) as scratch:
+        quietly = replace(asked, writes=Writes.COPY, keep="")
+        again = _replay(found, argv, cwd, quietly, store, scratch.path, silent, tells=False)
+    return _decided(done, again)
+
+
+def _decided(done: Replayed, again: Replayed) -> Replayed:
+    """Decide by a second replay on files that differ from the recorded ones in their bytes alone."""
+    from reenact.compare.written import decided
+
+    told, writes = done.wrote, done.result.writes
+    if told is None:
+        return done
+    divergences, left = decided(writes.undecided, told, again.wrote)
+    result = replace(
+        done.result,
+        result="diverged" if divergences else done.result.result,
+        divergences=divergences,
+        writes=replace(writes, undecided=(), bytes_differ=tuple(left)),
+    )
+    return replace(done, result=result)
 
 
 def own_store(store: DirectoryStore) -> DirectoryStore:
@@ -113,12 +149,18 @@ def own_store(store: DirectoryStore) -> DirectoryStore:
     return chosen
 
 
+def silent(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
+    """Run a program in a new process that reads nothing and prints to nobody."""
+    with Path(os.devnull).open("r+b") as nobody:
+        return _run(argv, cwd, environ, nobody, nobody, nobody)
+
+
 def printing(stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None) -> Start:
     """Have a program run in a new process, printing to this one's standard streams or to what is given."""
     return partial(_run, stdout=stdout, stderr=stderr)
 
 
-def _replay(
+def _replay(  # noqa: PLR0913 - what is replayed, and how
     found: Found,
     argv: Sequence[str],
     cwd: Path,
@@ -126,28 +168,30 @@ def _replay(
     store: DirectoryStore,
     scratch: Path,
     start: Start,
+    *,
+    tells: bool = True,
 ) -> Replayed:
     found = replace(found, run=_recorded_here(found.run))
     answering = found.altered.run(found.run)
     user_key.take()  # no replayed process finds it
     recording = os.urandom(8).hex()
-    environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
-    environ |= {name: value for name, value in settings.unset_ones(found).items() if name not in environ}
-    environ |= settings.set_always(found)
-    environ.pop("REENACT_RECORD", None)
-    environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
+    environ = _environ(found, scratch, recording)
     ways = _ways(found, policy, environ)
     ring, plan = _plan(found, policy, store, scratch, ways)
-    begin = _unsealed(start, ring, scratch)
-    if policy.writes is Writes.REFUSE:
-        begin = _sealing(start, begin, store, scratch, ways, ring)
+    begun = copied.begin(found, cwd) if policy.writes.copies and not found.altered.branch else copied.Begin()
+    if tells:
+        for line in begun.unlike:
+            tell(line)
+    out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
+    world = _World(policy=policy, store=store, scratch=scratch, ring=ring, begin=begun, out=out)
     with owning(store, recording):
-        code = begin(argv, cwd, environ)
+        code = _started(argv, cwd, environ, world, start)
         started = Started(found=found, argv=argv, cwd=cwd, environ=environ)
         mend = mending(started, store, recording, ring.salt)
         runs = Drain(store, recording=recording, mend=mend).finish(exit_codes={})
     entries = _entries(Path(plan.ledger))
     own = counterpart(runs, found)
+    wrote = _wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None
     result = judge_replay(
         answering,
         () if unit.inbound(found.run) is not None else found.siblings,  # its process's start-up is owed to nobody
@@ -155,8 +199,14 @@ def _replay(
         entries,
         exit_code=code,
         recorded_exit=_recorded_exit(found.run),
+        wrote=wrote if not (found.altered.branch or found.altered.changes) else None,
     )
+    if world.changed is not None:
+        notes = [told for run in runs if (told := written(run)) is not None]
+        unnamed = copied.unwitnessed(world.changed, notes, entries, begun)
+        result = replace(result, unwitnessed=unnamed, writes=replace(result.writes, kept=tuple(world.kept)))
     return Replayed(
+        wrote=wrote[1] if wrote is not None else None,
         result=result,
         run=own,
         recorded_commit=_commit_id(found.run.surroundings.get("commit")),
@@ -167,40 +217,75 @@ def _replay(
     )
 
 
-def _unsealed(start: Start, ring: Keyring, scratch: Path) -> Start:
-    """Have a program run with the audit hook alone."""
+def _environ(found: Found, scratch: Path, recording: str) -> dict[str, str]:
+    """Give the environment of the program."""
+    environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
+    environ |= {name: value for name, value in settings.unset_ones(found).items() if name not in environ}
+    environ |= settings.set_always(found)
+    environ.pop("REENACT_RECORD", None)
+    environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
+    return environ
 
-    def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
-        keyring.leave(ring, scratch)
-        return start(argv, cwd, environ)
 
-    return run
+@dataclass(slots=True, kw_only=True)
+class _World:
+    """What a program is run in, and what became of it."""
+
+    policy: Policy
+    store: DirectoryStore
+    scratch: Path
+    ring: Keyring
+    begin: copied.Begin
+    out: tuple[Sequence[Mapping[str, Json]], Sequence[str]] = ((), ())
+    """The hosts and the sockets that may be reached from there."""
+    changed: list[copied.Changed] | None = None
+    """What was changed in the copy; None where there was none."""
+    kept: list[str] = field(default_factory=list[str])
 
 
-def _sealing(
-    start: Start, instead: Start, store: DirectoryStore, scratch: Path, ways: WaysOut | None, ring: Keyring
-) -> Start:
-    """Have a program run in a world of its own where there can be one, else by `instead`."""
-    out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
+def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: _World, start: Start) -> int:
+    """Run the program in a world of its own where there can be one, else with the audit hook alone."""
+    left = levels(os.environ, leads_out=any(world.out)) if world.policy.writes is not Writes.ALLOW else []
+    given = Given(*world.out, begin=world.begin.entries, handed=world.ring.spelled())
+    while left:
+        with sealed(argv, cwd, world.store, world.scratch, left, given) as copy:
+            code = start(copy.words, cwd, keyring.without_ours(environ))
+            copy.take_out(world.store)
+            refused = copy.refused()
+            if refused is None:
+                _look_through(copy, cwd, world)
+                return code
+            if (world.scratch / _LEDGER).exists():  # it has run: a second run would be judged together with the first
+                raise CannotJudge(
+                    f"the program ran in a sealed world that left no word of itself: {refused}",
+                    hint="replay it again, or without the seal: REENACT_ENFORCE=off",
+                )
+            left = copy.left
+    keyring.leave(world.ring, world.scratch)
+    return start(argv, cwd, environ)
 
-    def run(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
-        left = levels(os.environ, leads_out=any(out))
-        while left:
-            with sealed(argv, cwd, store, scratch, left, out, ring.spelled()) as world:
-                code = start(world.words, cwd, keyring.without_ours(environ))
-                world.take_out(store)
-                refused = world.refused()
-                if refused is None:
-                    return code
-                if (scratch / _LEDGER).exists():  # it has run: a second run would be judged together with the first
-                    raise CannotJudge(
-                        f"the program ran in a sealed world that left no word of itself: {refused}",
-                        hint="replay it again, or without the seal: REENACT_ENFORCE=off",
-                    )
-                left = world.left
-        return instead(argv, cwd, environ)
 
-    return run
+def _look_through(copy: Sealed, cwd: Path, world: _World) -> None:
+    """See what of the copy was changed, before it goes, and take out what is to be kept."""
+    left_out = (str(world.store.folder.absolute()), str(world.scratch))
+    if copy.folder is None:
+        world.changed = copied.changed(copy.upper, copy.copied, left_out)
+    else:
+        world.changed = copied.changed_in(copy.folder, copy.copied[0], left_out)
+    if world.policy.writes is Writes.KEEP:
+        entries = ledger.read(world.scratch / _LEDGER)
+        wanted = copied.written_by(world.changed, entries, world.begin)
+        try:
+            world.kept = copied.keep(world.changed, Path(world.policy.keep), cwd, wanted)
+        except OSError as error:
+            raise InputError(str(error.filename), f"what was written cannot be kept: {error.strerror}") from error
+
+
+def _wrote(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Written | None, Written | None]:
+    """Give what the recorded program wrote, and what this one did; of a unit that came in, that unit alone."""
+    if unit.inbound(found.run) is not None:
+        return written(found.run), written(own) if own is not None else None
+    return copied.of_all((found.run, *found.siblings)), copied.of_all(runs)
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
@@ -264,12 +349,14 @@ def _run(
     environ: Mapping[str, str],
     stdout: IO[bytes] | None = None,
     stderr: IO[bytes] | None = None,
+    stdin: IO[bytes] | None = None,
 ) -> int:
     try:
         process = subprocess.Popen(
             list(argv),
             cwd=cwd,
             env=dict(environ),
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls

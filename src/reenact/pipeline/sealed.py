@@ -24,7 +24,7 @@ from reenact.redact import in_force
 from reenact.seal import launch
 from reenact.stores.directory import DirectoryStore
 from reenact.values import private, user_key
-from reenact.values.json import parsed_or_none
+from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 
 _ENFORCE: Final = "REENACT_ENFORCE"
@@ -47,6 +47,8 @@ class Sealed:
     upper: Path
     argv: Sequence[str] = ()
     copied: list[str] = field(default_factory=list[str])
+    folder: Path | None = None
+    """The copy of the working folder, where that alone is a copy."""
     left: list[str] = field(default_factory=list[str])
     """What can be tried next, where there is no such world here."""
 
@@ -61,6 +63,7 @@ class Sealed:
             raise CannotJudge(f"cannot start {self.argv[0]!r}: {os.strerror(int(number))}", hint=hint)
         if "copied" in said:
             self.copied = [str(each) for each in said["copied"]]
+            self.folder = Path(str(said["folder"])) if "folder" in said else None
             return None
         tried = as_list(said.get("tried"))
         self.left = [level for level in self.left if tried and level not in tried]
@@ -78,6 +81,20 @@ class Sealed:
         for path in _files(self.journals):
             with suppress(OSError):
                 path.rename(store.journals / path.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a world has of the real one."""
+
+    ways: Sequence[Mapping[str, Any]] = ()
+    """Hosts that may be reached from there (`seal.relay.serve`)."""
+    sockets: Sequence[str] = ()
+    """Sockets of the host's."""
+    begin: Sequence[Mapping[str, Json]] = ()
+    """What stood at some paths when the recorded run began (`seal.begin`)."""
+    handed: str = ""
+    """A text that the program gets by a descriptor."""
 
 
 def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
@@ -101,14 +118,9 @@ def sealed(
     store: DirectoryStore,
     scratch: Path,
     tried: Sequence[str],
-    out: tuple[Sequence[Mapping[str, Any]], Sequence[str]] = ((), ()),
-    handed: str = "",
+    given: Given,
 ) -> Generator[Sealed]:
-    """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends.
-
-    `out` are the ways out: hosts (`seal.relay.serve`), and sockets of the host's; `handed` is a text that the program
-    gets by a descriptor.
-    """
+    """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends."""
     with closing(Scratch(_COPY)) as copy:
         upper = copy.path
         instead, journals = _stand_in(store, cwd, scratch)
@@ -121,14 +133,15 @@ def sealed(
             "hidden": hidden,
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
-        made = {"world": {**world, "sockets": [*out[1]]}, "cell": {**world, **_bounds(os.environ)}}
+        made = {"world": {**world, "sockets": [*given.sockets]}, "cell": {**world, **_bounds(os.environ)}}
         told = {
             "argv": list(argv),
             "cwd": str(cwd),
+            "begin": [*given.begin],
             "answer": str(answer),
-            "ways": [*out[0]],
+            "ways": [*given.ways],
             "order": str(order),
-            "handed": handed,
+            "handed": given.handed,
             "told": str(scratch / "ledger.jsonl"),
             **{level: made[level] for level in tried},
         }

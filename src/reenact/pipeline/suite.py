@@ -265,7 +265,7 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
         "policy": {
             "models": policy.models.value,
             "tools": policy.tools.value,
-            "writes": policy.writes.value,
+            "writes": policy.spelled_writes,
             "after": policy.after.value,
         },
         "hosts": [*policy.hosts],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -29,10 +29,11 @@ from reenact.record import draws
 from reenact.record.shield import shielded
 from reenact.record.surroundings import entry_point
 from reenact.record.undeclared import Undeclared
+from reenact.record.written import Owner, Writes
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
-from reenact.values.run import UNDECLARED
+from reenact.values.run import UNDECLARED, WRITTEN
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -130,6 +131,12 @@ class Runs:
         """Traces of the application's that hold a run of ours."""
         self.undeclared = Undeclared()
         """What was done past every boundary."""
+        self.writes: Writes | None = None
+        """What of files is written there; None where nobody notes it."""
+        self.wrote: Callable[[Iterable[str]], None] | None = None
+        """Hears the paths that this process wrote, at its end."""
+        self._last: Run | None = None
+        """The run that ended last, units that came in aside."""
         self._process: Run | None = None
         self._copied_from: str | None = None
         """The run of the process that this one was forked off."""
@@ -204,6 +211,9 @@ class Runs:
         """Forget, in a copy of a process, the runs that are the original's to close."""
         self._lock = threading.RLock()  # a signal handler or a finalizer may call in the middle
         self.undeclared.forked()
+        if self.writes is not None:
+            self.writes.forked()
+        self._last = None
         self._open.clear()
         self._copied_from = self._process.id if self._process is not None else self._copied_from
         self._process = self._descent = None
@@ -419,18 +429,54 @@ class Runs:
             facts["reenact.children"] = compact(dict(run.children))
         if listed := self.undeclared.listed(run.unit):
             facts[UNDECLARED] = compact([*listed])
+        if self.writes is not None:
+            alone = run is self._process
+            owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
+            facts[WRITTEN] = self.writes.told(owners, alone=alone)
+        if run.unit is None:
+            self._last = run
         return facts
+
+    def owner(self) -> Owner:
+        """Say whose code runs now: that of a unit that came in, of a run, or of the process."""
+        unit = inbound.current()
+        if unit is not None and not unit.ended:
+            return unit
+        here = place.current()
+        if here is None or here.root not in self._open:
+            return None
+        return None if self._process is not None and here.root == self._process.place.root else here.root
 
     def close(self, error: ExceptionRecord | None) -> None:
         """Close every open run, at the end of the process or of the recording."""
+        if self.writes is not None:
+            self.writes.flush()
         for run in tuple(self._open.values()):
-            self.end(run, error)
+            if run is not self._process:
+                self.end(run, error)
+        self._end_process(error)
         self._process = None
 
     def leave(self, error: ExceptionRecord | None) -> None:
         """Close the run of the process alone: it ends without Python's clean-up."""
+        self._end_process(error)
+
+    @shielded
+    def _end_process(self, error: ExceptionRecord | None) -> None:
+        """End the run of the process. What was written outside of it hangs below the run that was last, if any was."""
+        writes = self.writes
+        if writes is not None and writes.pending and self._process is None:
+            if self._descent is not None:
+                self.process()
+            elif self._last is not None:
+                above = self._last.place
+                name, lane = "after the run", lanes.current().path
+                after = Descent(trace_id=above.trace_id, span_id=above.span_id, lane=lane, name=name, within=True)
+                self._process = self._begin_below(after, {"reenact.process.root": None})
         if self._process is not None:
             self.end(self._process, error)
+        if writes is not None and self.wrote is not None:
+            self.wrote(writes.paths())
 
     def opened(self) -> bool:
         """Tell whether any run was opened and is still open."""

@@ -1,8 +1,9 @@
 """What the agent does to the outside world past every boundary: not recorded, but noted, since no replay can redo it.
 
-Seen by an audit hook (PEP 578), as in a replay, which refuses the same. It hears of more than it looks at (`id` raises
-an event too), at some 0.15 µs each: `REENACT_UNDECLARED=off` leaves it out. An audit hook cannot be taken away again;
-while no recording is in charge it turns everything away.
+Files are apart (`record.written`): a replay writes them to a copy, and compares. Both are seen by an audit hook
+(PEP 578), as in a replay, which refuses the rest. It hears of more than it looks at (`id` raises an event too), at some
+0.15 µs each: `REENACT_UNDECLARED=off` leaves it out. An audit hook cannot be taken away again; while no recording is in
+charge it turns everything away.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import threading
 from typing import Any, Final
 
-from reenact.boundary import audit, inbound, place, side_effects, telemetry
+from reenact.boundary import audit, inbound, place, side_effects, telemetry, touches
+from reenact.boundary.files import opened_path, path_changes
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.source_line import where
+from reenact.boundary.touches import Touch
+from reenact.record.written import Writes
 from reenact.values import alarms
 
 _MOST: Final = 50
@@ -45,10 +49,11 @@ class Undeclared:
 class _Hook:
     """The one hook of the process, and who hears of what it sees."""
 
-    __slots__ = ("busy", "hooked", "listener")
+    __slots__ = ("busy", "hooked", "listener", "writes")
 
     def __init__(self) -> None:
         self.listener: Undeclared | None = None
+        self.writes: Writes | None = None
         self.hooked = False
         self.busy = threading.local()
 
@@ -56,28 +61,50 @@ class _Hook:
 _HOOK: Final = _Hook()
 
 
-def listen(listener: Undeclared | None) -> None:
-    """Have `listener` told from here on; None to stop."""
-    _HOOK.listener = listener
-    if listener is not None and not _HOOK.hooked:
+def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
+    """Have `listener` told from here on, and `writes` of files; None to stop."""
+    _HOOK.listener, _HOOK.writes = listener, writes
+    if (listener is not None or writes is not None) and not _HOOK.hooked:
         audit.hear(side_effects.EVENTS, _hook)
         _HOOK.hooked = True
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    listener = _HOOK.listener
-    if listener is None or getattr(_HOOK.busy, "now", False):
+    listener, writes = _HOOK.listener, _HOOK.writes
+    if (listener is None and writes is None) or getattr(_HOOK.busy, "now", False):
         return
     here = place.current()
     if here is not None and here.whole:  # its outcome stands for all that is done inside
         return
     _HOOK.busy.now = True
     try:
-        touch = side_effects.side_effect(event, args, "REENACT_RECORD")
-        if touch is not None and not (touch.kind == "network" and telemetry.is_sending()):
-            listener.note(inbound.current(), f"{touch.what} at {where()}")
+        _tell(event, args, listener, writes)
     except Exception as failure:  # our failure is never the agent's; what is not known is taken for done
         alarms.pass_on()
-        listener.note(None, f"{event} ({type(failure).__name__})")
+        if listener is not None:
+            listener.note(None, f"{event} ({type(failure).__name__})")
     finally:
         _HOOK.busy.now = False
+
+
+def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes: Writes | None) -> None:
+    if event == "open" and touches.opens_to_read(args):
+        if writes is not None and (path := opened_path(args)):
+            writes.reads(path)
+        return
+    touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
+    if touch is None:
+        return
+    if touch.kind in side_effects.WRITES:
+        if writes is not None:
+            _note_writes(writes, event, args, touch)
+    elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):
+        listener.note(inbound.current(), f"{touch.what} at {where()}")
+
+
+def _note_writes(writes: Writes, event: str, args: tuple[Any, ...], touch: Touch) -> None:
+    line = ""
+    for change in path_changes(event, args):
+        if not side_effects.is_left_out(change.path):
+            line = line or where()
+            writes.note(change, line, handler=touch.handler, is_log=touch.is_log)

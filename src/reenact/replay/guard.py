@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from reenact.boundary import audit, lanes, side_effects, telemetry, touches
+from reenact.boundary import audit, lanes, leads, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
@@ -39,7 +39,7 @@ _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False
 _state: dict[str, Any] = {
     "ledger": None,
     "hooked": False,
-    "writes": Writes.REFUSE,
+    "refuses": True,  # files are not written
     "open to": None,
     "given": None,  # the hosts that anything may talk to
     "ways": None,  # the hosts that a live call may talk to; None for all
@@ -75,23 +75,30 @@ def is_allowed() -> bool:
 
 @contextmanager
 def shut(
-    ledger: Ledger, policy: Writes = Writes.REFUSE, given: Sequence[str] = (), ways: Sequence[Way] | None = None
+    ledger: Ledger,
+    policy: Writes = Writes.REFUSE,
+    given: Sequence[str] = (),
+    ways: Sequence[Way] | None = None,
+    *,
+    sealed: bool = False,
 ) -> Generator[None]:
     """Keep the guard up. An audit hook cannot be taken away again; outside this block it does nothing.
 
     Anything may talk to the hosts that are `given`, live calls to those of `ways`, or to all where that is None.
+    `sealed` says that what is written goes to a copy.
     """
     if not _state["hooked"]:
         audit.hear(side_effects.EVENTS, _hook, when_finalizing=True)
         _state["hooked"] = True
-    before = {name: _state[name] for name in ("ledger", "writes", "given", "ways")}
-    _state.update(ledger=ledger, writes=policy)
+    refuses = not (policy is Writes.ALLOW or (sealed and policy.copies))
+    before = {name: _state[name] for name in ("ledger", "refuses", "given", "ways")}
+    _state.update(ledger=ledger, refuses=refuses)
     _state["given"], _state["ways"] = _read(given, ways)
     stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
     for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
     try:
-        with writes.logs_to_nowhere() if policy is Writes.REFUSE else nullcontext():
+        with writes.logs_to_nowhere() if refuses else writes.moved_by_copy() if sealed else nullcontext():
             yield
     finally:
         for name in telemetry.OPENTELEMETRY:
@@ -128,7 +135,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
             refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
     elif touch.kind in side_effects.WRITES:
-        if _state["writes"] is Writes.REFUSE:
+        if _state["refuses"] or (leads.of_this_process() is not None and not _is_in_a_copy(touch.path)):
             refuse(ledger, touch.what, event, _OR_ALLOW)
     elif touch.kind != "network":
         refuse(ledger, touch.what, event)
@@ -136,6 +143,12 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if telemetry.is_sending():
             raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
         refuse(ledger, touch.what, event, f"{_DECLARE}; or let it out with {_option(event, args)}")
+
+
+def _is_in_a_copy(path: str) -> bool:
+    """Tell whether what a program names lies in a folder that it works in a copy of; elsewhere the kernel refuses it."""
+    led, whole = leads.of_this_process(), os.path.abspath(path)  # noqa: PTH100 - in a hook, and led
+    return led is not None and (led.led(whole) != whole or led.original(whole) != whole)
 
 
 def _option(event: str, args: tuple[Any, ...]) -> str:
@@ -196,7 +209,7 @@ def is_sealed() -> bool:
 
 def world(policy: Policy, how: str = "", *, is_open: bool = False) -> dict[str, str]:
     """Say what each kind of effect gets under a policy; `how` is what VARIABLE says, `is_open` lets hosts through."""
-    files = Seal.WATCHED if policy.writes is Writes.REFUSE else Seal.OPEN
+    files = Seal.OPEN if policy.writes is Writes.ALLOW else Seal.WATCHED
     if how == SEALED:
         return seals(Seal.COPIED, Seal.ENFORCED, Seal.ENFORCED)
     if how.startswith(SEALED_IN):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from reenact.errors import UsageError
 from reenact.values.call import CallKind
 
 if TYPE_CHECKING:  # most replays let nothing out
@@ -39,8 +40,18 @@ class After(StrEnum):
 class Writes(StrEnum):
     """What becomes of files and databases that the agent writes outside every declared boundary."""
 
+    COPY = "copy"
+    """They go to a copy, where the world is sealed, and are compared; elsewhere they are refused."""
+    KEEP = "keep"
+    """As COPY; what was written is taken out into a folder."""
     REFUSE = "refuse"
     ALLOW = "allow"
+    """They happen."""
+
+    @property
+    def copies(self) -> bool:
+        """Tell whether they go through in a sealed world."""
+        return self in {Writes.COPY, Writes.KEEP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +62,9 @@ class Policy:
     """Model and embedding calls."""
     tools: Source = Source.RECORDED
     """Tools, retrievers and whatever else is no model."""
-    writes: Writes = Writes.REFUSE
+    writes: Writes = Writes.COPY
+    keep: str = ""
+    """The folder that KEEP takes them out into."""
     after: After = After.STOP
     hosts: tuple[str, ...] = ()
     """What the user lets anything talk to (`values.way`): `--allow-host`."""
@@ -62,12 +75,17 @@ class Policy:
 
     @staticmethod
     def named(given: Mapping[str, str], hosts: Iterable[str] = ()) -> Policy:
-        """Make one of the values of its fields, by name; those not given are the defaults."""
+        """Make one of the values of its fields, by name; those not given are the defaults.
+
+        `writes` may be `keep=FOLDER`. Raises `UsageError` where no folder is named.
+        """
+        writes, keep = read_writes(given.get("writes") or Writes.COPY)
         return Policy(
             hosts=tuple(hosts),
             models=Source(given.get("models", Source.RECORDED)),
             tools=Source(given.get("tools", Source.RECORDED)),
-            writes=Writes(given.get("writes", Writes.REFUSE)),
+            writes=writes,
+            keep=keep,
             after=After(given.get("after", After.STOP)),
         )
 
@@ -76,7 +94,21 @@ class Policy:
         return self.models if kind in MODELS else self.tools
 
     @property
+    def spelled_writes(self) -> str:
+        """Spell what becomes of writes, as `named` reads it."""
+        return f"{self.writes.value}={self.keep}" if self.writes is Writes.KEEP else self.writes.value
+
+    @property
     def closed(self) -> bool:
         """Nothing may go live, and nothing may be talked to."""
         recorded = self.models is Source.RECORDED and self.tools is Source.RECORDED
         return recorded and self.after is not After.LIVE_MODELS and not self.hosts
+
+
+def read_writes(spelled: str) -> tuple[Writes, str]:
+    """Read `copy`, `keep=FOLDER`, `refuse` or `allow`; give the folder too. Raises `UsageError` for anything else."""
+    word, _, folder = spelled.partition("=")
+    known = [each.value for each in Writes]
+    if word not in known or bool(folder) != (word == Writes.KEEP):
+        raise UsageError(f"writes: {spelled!r} is none of copy, keep FOLDER, refuse, allow")
+    return Writes(word), folder

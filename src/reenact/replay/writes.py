@@ -1,14 +1,22 @@
-"""Log files in a replay: led to nowhere, since a program's log is not what a replay is for."""
+"""Files in a replay: logs are led to nowhere where writes are refused; in a copy what is moved is copied where it must.
+
+The world of a copy has a file system for each top-level folder, and cannot move a folder that was there before
+(overlayfs): what was one act when recorded fails with EXDEV there. It is then done by copying and deleting.
+"""
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
-from collections.abc import Generator
+import shutil
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import cast
+from typing import Any, Final, cast
+
+_MOVES: Final = ("rename", "replace")
 
 
 @contextmanager
@@ -25,3 +33,48 @@ def logs_to_nowhere() -> Generator[None]:
     finally:
         if logging.FileHandler._open is _open:  # noqa: SLF001 - the one place where the standard library opens a log
             logging.FileHandler._open = original  # noqa: SLF001 - the one place where the standard library opens a log
+
+
+@contextmanager
+def moved_by_copy() -> Generator[None]:
+    """Have `os.rename` and `os.replace` copy and delete meanwhile, where the copy of the world cannot move."""
+    originals = {name: getattr(os, name) for name in _MOVES}
+    ours = {name: _moving(original) for name, original in originals.items()}
+    for name, moving in ours.items():
+        setattr(os, name, moving)
+    try:
+        yield
+    finally:
+        for name, moving in ours.items():
+            if getattr(os, name) is moving:
+                setattr(os, name, originals[name])
+
+
+def _moving(original: Callable[..., None]) -> Callable[..., None]:
+    def move(src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
+        try:
+            original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        except OSError as error:
+            if error.errno != errno.EXDEV or src_dir_fd is not None or dst_dir_fd is not None:
+                raise
+            _move(original, os.fsdecode(src), os.fsdecode(dst))
+
+    move.__name__ = move.__qualname__ = original.__name__
+    return move
+
+
+def _move(original: Callable[..., None], source: str, target: str) -> None:
+    """Copy beside the target, and put it in its place at once, as a move does; then delete the source."""
+    beside = f"{target}.{os.getpid()}.moved"
+    if os.path.isdir(source) and not os.path.islink(source):  # noqa: PTH112, PTH114 - as `os` is spoken
+        shutil.copytree(source, beside, symlinks=True)
+        try:
+            original(beside, target)
+        except OSError:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+        shutil.rmtree(source)
+        return
+    shutil.copy2(source, beside, follow_symlinks=False)
+    original(beside, target)
+    Path(source).unlink()

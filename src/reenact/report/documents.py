@@ -13,7 +13,7 @@ from reenact.values.difference import Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.protection import protection
 from reenact.values.raised import exception_to_json
-from reenact.values.run import Node, Run, Verdict
+from reenact.values.run import WRITTEN, Node, Run, Verdict
 
 if TYPE_CHECKING:
     from reenact.values.judgement import Comparison, ReplayResult
@@ -35,10 +35,20 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
         "notes": [*run.notes],
         "redaction": protection(run).to_json(),
         "own": run.own,
+        "wrote": _written(run),
         "entry": run.entry,
         "surroundings": run.surroundings,
     }
     return {"run": described, "calls": [call_document(node) for node in run.nodes]}
+
+
+def _written(run: Run) -> Json:
+    """Describe what a run wrote; null where nobody noted it."""
+    if not any(WRITTEN in node.span.attributes for node in run.nodes):
+        return None
+    from reenact.report.written import of_run
+
+    return of_run(run)
 
 
 def call_document(node: Node) -> dict[str, Json]:
@@ -202,6 +212,12 @@ def _with_more(divergence: Divergence, comparison: Comparison) -> dict[str, Json
     return said
 
 
+def _writes(result: ReplayResult) -> Json:
+    from reenact.report.written import document
+
+    return document(result)
+
+
 def replay_document(
     result: ReplayResult, *, recorded: str = "", commits: tuple[str | None, str | None] = (None, None)
 ) -> dict[str, Json]:
@@ -225,6 +241,8 @@ def replay_document(
         "released_out_of_order": [*result.released_out_of_order],
         "killed": [*result.killed],
         "left": result.left,
+        "writes": _writes(result),
+        "unwitnessed": [*result.unwitnessed],
         "world": {**result.world},
         "ways_out": [*result.ways_out],
         "reached": {**result.reached},

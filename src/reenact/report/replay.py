@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from reenact.report import safe
 from reenact.values.difference import one_line, shown
 from reenact.values.effects import sentence
 from reenact.values.json import Json
-from reenact.values.judgement import ReplayResult
+from reenact.values.judgement import ReplayResult, WritesTold
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.redacted import spelled
 
@@ -42,6 +43,7 @@ def replayed(
         lines.append(f"  {_answered(result)}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
     lines += [f"  {line}" for line in _redaction(result)]
+    lines += [f"  {line}" for line in _written(result)]
     lines += [f"  {line}" for line in _world(result)]
     if any(commits):
         lines.append(f"  {commits_line(*commits)}")
@@ -65,6 +67,8 @@ def _answered(result: ReplayResult) -> str:
 
 
 def _divergences(result: ReplayResult) -> Iterator[str]:
+    if result.divergences and (place := as_text(result.divergences[0].get("where"))):
+        yield f"written at {place}"
     for divergence in result.divergences[1:_MOST]:
         yield f"then {one_line(divergence)}"
     if (hidden := len(result.divergences) - _MOST) > 0:
@@ -117,6 +121,14 @@ def _renamed(entry: dict[str, Json]) -> str:
     if entry.get("field") != "redaction key":
         return "matched by renaming: the program had made texts of replaced values"
     return f"matched by renaming, without the recording's key{f' {key}' if key else ''}"
+
+
+def _written(result: ReplayResult) -> Iterator[str]:
+    """Say what came of the files that the program wrote, where there is anything to say."""
+    if result.unwitnessed or replace(result.writes, compared=False) != WritesTold():
+        from reenact.report.written import lines
+
+        yield from lines(result)
 
 
 def _world(result: ReplayResult) -> Iterator[str]:

@@ -16,7 +16,7 @@ from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, 
 from reenact.values.found import REACHES, TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import PROCESS_ROOT, STOPPED, Node, Run, Verdict
+from reenact.values.run import PROCESS_ROOT, STOPPED, WRITTEN, Node, Run, Verdict
 from reenact.values.span import STATUS_ERROR
 
 _SAID = ((FORK_CHANGED, "changed"), ("reenact.replay.live", "live"))
@@ -33,7 +33,7 @@ def tree(
     `width` is in terminal cells; None, as for a pipe, cuts only questions and answers. `full` gives them whole.
     """
     drawn = [fitted(one_line(_heading(run, verdict, status)), width)]
-    drawn += [fitted(one_line(line), width) for line in _forked(run)]
+    drawn += [fitted(one_line(line), width) for line in (*_forked(run), *_written(run))]
     for node, first, rest in _branches(run):
         drawn.append(_line(node, first, width, full=full))
         if full:
@@ -69,6 +69,15 @@ def _forked(run: Run) -> Iterator[str]:
 
     for line in changes(given, as_object(parameters)):
         yield f"  set {line}"
+
+
+def _written(run: Run) -> Iterator[str]:
+    """Say what the run wrote, where that was noted."""
+    if not any(WRITTEN in node.span.attributes for node in run.nodes):
+        return
+    from reenact.report.written import in_short
+
+    yield from in_short(run)
 
 
 def _branches(run: Run) -> Iterator[tuple[Node, str, str]]:

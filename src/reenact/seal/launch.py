@@ -1,11 +1,11 @@
 """Start a program in a sealed world: `python -I -S -c … FOLDER ORDER`, a process of one thread and no user code.
 
 The order is a JSON file, named in itself as `order`, and removed when it is carried out: `argv`, `cwd`, `world` (the
-arguments of `world.enter`), `cell` (those of `cell.enter`, for where there can be no such world), perhaps `ways` out of
-the world and `told`, a file for what went there (`relay.serve`), perhaps a text that is `handed` on by a descriptor,
-and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or `{"refused": why, "tried": [levels]}`
-before anything of the program ran, and `{"start": errno}` where the program itself could not be started. One of `world`
-and `cell` may be absent.
+arguments of `world.enter`), `cell` (those of `cell.enter`, for where there can be no such world), `begin` (what stood at
+some paths, for `begin.put_back`), perhaps `ways` out of the world and `told`, a file for what went there
+(`relay.serve`), perhaps a text that is `handed` on by a descriptor, and `answer`, a file to tell in what became of it:
+`{"copied": [folders]}`, or `{"refused": why, "tried": [levels]}` before anything of the program ran, and `{"start":
+errno}` where the program itself could not be started. One of `world` and `cell` may be absent.
 """
 
 from __future__ import annotations
@@ -119,7 +119,11 @@ def _carry_out_in_a_cell(order: Order, answer: int, program: Callable[[int], NoR
     _hand_on(order)
 
     def inside() -> NoReturn:
-        _tell(answer, copied=[made.folder.original], abi=made.abi)
+        if order.get("begin"):
+            from reenact.seal import begin
+
+            begin.put_back_in(order["begin"], made.folder.original, made.folder.copy)
+        _tell(answer, copied=[made.folder.original], folder=made.folder.copy, abi=made.abi)
         program(answer)
 
     status = cell.live(made, inside, streams.carriers)
@@ -141,6 +145,10 @@ def _carry_out_in_a_world(
     _marks[GUARDED] = HOW
 
     def inside() -> NoReturn:
+        if order.get("begin"):
+            from reenact.seal import begin
+
+            begin.put_back(order["begin"], copied, [*order["world"]["doors"], *order["world"]["instead"]])
         try:
             os.chdir(order["cwd"])
         except OSError as error:  # it lies where nothing is copied, as in /run

@@ -39,7 +39,7 @@ class Options:
     """How a test wants its fixture used."""
 
     mode: Mode = Mode.NONE
-    writes: str = "refuse"
+    writes: str = "copy"
     """Files that are written outside every declared tool: `refuse` or `allow`."""
     hosts: Hosts = field(default_factory=Hosts)
     strict: bool = True

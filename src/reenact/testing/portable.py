@@ -21,8 +21,8 @@ from reenact.pipeline.sources import Found
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.run import Node, Run
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.run import WRITTEN, Node, Run
 from reenact.values.span import Resource, SpanEvent, SpanRecord
 
 ENTRY = "reenact.entry"
@@ -69,7 +69,9 @@ def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None)
 def entered_by(spans: Sequence[SpanRecord], test: str) -> tuple[SpanRecord, ...]:
     """Give spans whose program is a test: how its session was started, and what it wrote, says nothing of it."""
     told = compact({"test": test})
-    kept = [{name: value for name, value in span.attributes.items() if name != _UNDECLARED} for span in spans]
+    kept = [
+        {name: value for name, value in span.attributes.items() if name not in {_UNDECLARED, WRITTEN}} for span in spans
+    ]
     return tuple(
         replace(span, attributes={**attributes, ENTRY: told} if ENTRY in attributes else attributes)
         for span, attributes in zip(spans, kept, strict=True)
@@ -306,8 +308,32 @@ def named_paths(words: Iterable[str]) -> list[str]:
     return [word for word in words if PurePath(word).is_absolute()]
 
 
+def _written(held: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
+    """Keep of what was written what lies below the program's folder, named from there; not what was there before."""
+    below, prefix = f"{cwd}{os.sep}", _prefix(root)
+    files = [as_object(each) for each in as_list(held.get("files"))]
+    inside = [each for each in files if as_text(each.get("path")).startswith(below)]
+    left = len(files) - len(inside) + (as_count(held.get("more")) or 0)
+    kept: list[Json] = [
+        {
+            **{name: value.replace(below, "") if isinstance(value, str) else value for name, value in each.items()},
+            "at": as_text(each.get("at")).replace(prefix, "") if prefix else "",
+            "before": _before(each.get("before")),
+        }
+        for each in inside
+    ]
+    return {**held, "files": kept, **({"more": left} if left else {})}
+
+
+def _before(state: Json) -> Json:
+    if not isinstance(state, dict):
+        return state
+    return {name: value for name, value in state.items() if name not in {"text", "zlib", "mtime"}}
+
+
 _CHANGED: Final = {
     ENTRY: _entry,
+    WRITTEN: _written,
     _SURROUNDINGS: _surroundings,
     "reenact.app": _application,
     "reenact.exception": _exception,

@@ -18,7 +18,7 @@ from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
 from reenact.pipeline.replaying import Start, check_judgeable, replay
 from reenact.pipeline.sources import Found
-from reenact.replay.policy import Policy, Source, Writes
+from reenact.replay.policy import Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.starting import new_process, spawned
 from reenact.testing.warm import forked
@@ -171,4 +171,5 @@ class _Output:
 def policy_of(*, adding: bool, writes: str) -> Policy:
     """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold."""
     source = Source.RECORDED_OR_LIVE if adding else Source.RECORDED
-    return Policy(models=source, tools=source, writes=Writes(writes), dials=adding)
+    policy = Policy.named({"models": source, "tools": source, "writes": writes})
+    return replace(policy, dials=adding)

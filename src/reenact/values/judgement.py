@@ -11,6 +11,7 @@ from reenact.values.json import Json
 
 if TYPE_CHECKING:  # every replay has a result, few have assertions, which are 27 classes
     from reenact.values.assertion import Finding
+    from reenact.values.written import WrittenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,25 @@ class Comparison:
     def first(self) -> Divergence | None:
         """The divergence that matters most."""
         return self.divergences[0] if self.divergences else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritesTold:
+    """What a replay says of the files that the program wrote; which of them differ say the divergences."""
+
+    compared: bool = False
+    why: str = ""
+    """Why they were not compared, where anything was or may have been written."""
+    as_recorded: tuple[str, ...] = ()
+    passed_over: tuple[dict[str, Json], ...] = ()
+    """What differs by nature (`compare.volatile`): `path`, `kind`, `count`."""
+    bytes_differ: tuple[str, ...] = ()
+    """Files of which nothing but their bytes is known, where these differ from run to run."""
+    undecided: tuple[tuple[WrittenFile, WrittenFile], ...] = ()
+    """Such files, recorded and replayed, before a second replay decided on them."""
+    notes: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    """Where what was written was taken out to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +92,10 @@ class ReplayResult:
     """Where the recorded order of releases had to be given up: `granted`, `passed`, `count`."""
     left: int = 0
     """Streams that the program read to the end when recorded and left early now."""
+    writes: WritesTold = field(default_factory=WritesTold)
+    """What came of the files that the program wrote."""
+    unwitnessed: list[str] = field(default_factory=list[str])
+    """Files that changed in the copy and that no note names: native code wrote them, or a child that is no Python."""
     world: dict[str, str] = field(default_factory=dict[str, str])
     """What was done about each kind of effect on the world around (`values.effects`); empty where nothing is known."""
     ways_out: tuple[str, ...] = ()

@@ -19,6 +19,9 @@ STOPPED = "reenact.stopped"
 UNDECLARED = "reenact.undeclared"
 """The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
 
+WRITTEN = "reenact.written"
+"""The attribute of a root that tells, as JSON, what its program wrote; it is there where it wrote nothing as well."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:

@@ -1,0 +1,247 @@
+"""What may differ between two runs of one program by nature, in the texts that it gave out: a closed list.
+
+- a time that lies within its own run, on both sides; in names and in what `logging` writes a date of the run as well
+- the process id of its own run
+- a name that `tempfile` made in its own run
+- a version 4 UUID (RFC 9562, section 5.4)
+- in what `logging` writes the id of a thread, and milliseconds since the start, where the format of its lines has them
+
+Both sides must have such a value at the same place. Names, UUIDs and thread ids have to map one to one, throughout two
+runs. Everything else is a difference: any other number, a date outside the run, wording.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Final
+
+_SECOND: Final = 1_000_000_000
+_DAY: Final = 86_400 * _SECOND
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH: Final = "|".join(_MONTHS)
+_WEEKDAY: Final = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+_CLOCK: Final = r"(?P<h{0}>\d\d)[:-](?P<mi{0}>\d\d)(?:[:-](?P<s{0}>\d\d)(?:[.,](?P<f{0}>\d{{1,9}}))?)?"
+_ZONE: Final = r"(?: ?(?P<z{0}>Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+_FORMS: Final = (
+    r"(?P<uuid>(?i:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}))",
+    rf"(?:(?:{_WEEKDAY}),? )?(?P<d1>\d\d?)[ /-](?P<m1>{_MONTH})[ /-](?P<y1>\d{{4}})[ :]"
+    + _CLOCK.format(1)
+    + _ZONE.format(1),
+    rf"(?:{_WEEKDAY}) (?P<m2>{_MONTH}) (?P<d2>[ \d]\d) {_CLOCK.format(2)} (?P<y2>\d{{4}})",
+    rf"(?P<y3>\d{{4}})[-/](?P<n3>\d\d)[-/](?P<d3>\d\d)(?:[T _]{_CLOCK.format(3)}{_ZONE.format(3)})?",
+    r"(?P<y4>\d{4})(?P<n4>\d\d)(?P<d4>\d\d)[T_-]?(?P<h4>\d\d)(?P<mi4>\d\d)(?P<s4>\d\d)(?P<z4>Z)?(?!\d)",
+    r"(?P<h5>\d\d):(?P<mi5>\d\d):(?P<s5>\d\d)(?:[.,](?P<f5>\d{1,9}))?",
+    r"(?P<number>\d+(?:\.\d+)?)",
+)
+_VALUE: Final = re.compile("|".join(rf"(?<![0-9A-Za-z.])(?:{form})(?![0-9A-Za-z])" for form in _FORMS))
+_FIELD: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
+_OF_A_LINE: Final = {"thread": r"(?P<thread>\d+)", "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)"}
+_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "msecs", "created", *_OF_A_LINE})
+_WORDS: Final = frozenset({"levelname", "name", "module", "funcName", "filename", "pathname", "processName"})
+"""Fields of a log line (`logging.LogRecord`) that hold a number, or no blank."""
+_UNITS: Final = {10: _SECOND, 13: 1_000_000, 16: 1_000, 19: 1}
+"""Nanoseconds that one stands for, by the number of digits of a time since the epoch in our century."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What one run could not help to differ in."""
+
+    began_ns: int
+    ended_ns: int
+    offset_s: int = 0
+    processes: frozenset[int] = frozenset()
+    temporary: frozenset[str] = frozenset()
+
+    def holds(self, begin: int, end: int) -> bool:
+        """Tell whether some time between two lies within the run; a clock is told in parts of its span."""
+        return begin <= self.ended_ns and end >= self.began_ns
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of a text: what stands there, and what it may be."""
+
+    text: str
+    kinds: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Volatile:
+    """Tells texts of two runs alike, and counts what it passed over."""
+
+    a: Side
+    b: Side
+    _to: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    _from: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+    def alike(self, a: str, b: str, *, log: str | None = None, dates: bool = False) -> Counter[str] | None:
+        """Say what was passed over for two lines to be one, by kind; None where they differ.
+
+        `log` is the format of the lines where `logging` wrote them, `dates` lets a date of the run stand for a time.
+        """
+        if a == b:
+            return Counter()
+        left = [*_parts(a, self.a, log, dates=dates or log is not None)]
+        right = [*_parts(b, self.b, log, dates=dates or log is not None)]
+        if len(left) != len(right):
+            return None
+        passed: Counter[str] = Counter()
+        pairs: list[tuple[str, str, str]] = []
+        for one, other in zip(left, right, strict=True):
+            if one.text == other.text:
+                continue
+            shared = one.kinds & other.kinds
+            if not shared:
+                return None
+            kind = next(each for each in _KINDS if each in shared)
+            passed[kind] += 1
+            if kind in _ONE_TO_ONE:
+                pairs.append((kind, one.text, other.text))
+        return passed if self._maps(pairs) else None
+
+    def _maps(self, pairs: list[tuple[str, str, str]]) -> bool:
+        """Learn which name stands for which; False where one stood for another before."""
+        to, back = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
+        for kind, one, other in pairs:
+            known = to.get((kind, one), self._to.get((kind, one), other))
+            reverse = back.get((kind, other), self._from.get((kind, other), one))
+            if known != other or reverse != one:
+                return False
+            to[kind, one], back[kind, other] = other, one
+        self._to.update(to)
+        self._from.update(back)
+        return True
+
+
+_KINDS: Final = ("temporary names", "uuids", "thread ids", "relative times", "process ids", "times")
+_ONE_TO_ONE: Final = frozenset({"temporary names", "uuids", "thread ids"})
+
+
+def _parts(text: str, side: Side, log: str | None, *, dates: bool) -> Iterator[_Part]:
+    at = 0
+    for begin, end, kinds in _marked(text, side, log, dates=dates):
+        if begin < at:
+            continue
+        yield _Part(text[at:begin])
+        yield _Part(text[begin:end], kinds)
+        at = end
+    yield _Part(text[at:])
+
+
+def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tuple[int, int, frozenset[str]]]:
+    """Find the values in a text, in their order, each with what it may be.
+
+    Those that are nothing volatile are among them: what is found by its form alone parts two texts alike.
+    """
+    found: list[tuple[int, int, frozenset[str]]] = []
+    if log and (fields := _line(log)) is not None and (match := fields.fullmatch(text)) is not None:
+        groups = match.groupdict()
+        if groups.get("thread") is not None:
+            found.append((*match.span("thread"), frozenset({"thread ids"})))
+        if groups.get("relative") is not None and _is_within(groups["relative"], side):
+            found.append((*match.span("relative"), frozenset({"relative times"})))
+    for name in side.temporary:
+        at = text.find(name) if name else -1
+        while at >= 0:
+            found.append((at, at + len(name), frozenset({"temporary names"})))
+            at = text.find(name, at + len(name))
+    found += [(*match.span(), _kinds(match, side, dates=dates)) for match in _VALUE.finditer(text)]
+    order = {begin: number for number, (begin, _, _) in enumerate(found)}
+    return sorted(found, key=lambda each: (each[0], order[each[0]]))
+
+
+def _is_within(milliseconds: str, side: Side) -> bool:
+    return float(milliseconds) * 1_000_000 <= side.ended_ns - side.began_ns + 60 * _SECOND
+
+
+@lru_cache(maxsize=64)
+def _line(log: str) -> re.Pattern[str] | None:
+    """Make the pattern of the lines of a format in which a thread or relative time stands; None where none does."""
+    pattern, at = "", 0
+    named: set[str] = set()
+    for match in _FIELD.finditer(log):
+        name = match.group(1) or ""
+        pattern += re.escape(log[at : match.start()])
+        at = match.end()
+        pattern += _pattern(name, fresh=name not in named)
+        named.add(name)
+    return re.compile(pattern + re.escape(log[at:]), re.DOTALL) if named & _OF_A_LINE.keys() else None
+
+
+def _pattern(name: str, *, fresh: bool) -> str:
+    """Give the pattern of a field; it may be filled up with blanks."""
+    if not name:
+        return "%"
+    if name in _OF_A_LINE and fresh:
+        return rf"\s*{_OF_A_LINE[name]}\s*"
+    if name in _NUMBERS:
+        return r"\s*\d+(?:\.\d+)?\s*"
+    return r"\s*\S+\s*" if name in _WORDS else ".*" if name == "message" else ".+?"
+
+
+def _kinds(match: re.Match[str], side: Side, *, dates: bool) -> frozenset[str]:
+    groups = match.groupdict()
+    if groups["uuid"]:
+        return frozenset({"uuids"})
+    if groups["number"]:
+        return _of_number(groups["number"], side)
+    return frozenset({"times"}) if _is_time(groups, side, dates=dates) else frozenset()
+
+
+def _of_number(text: str, side: Side) -> frozenset[str]:
+    whole, _, fraction = text.partition(".")
+    if not fraction and int(whole) in side.processes:
+        return frozenset({"process ids"})
+    unit = _UNITS.get(len(whole))
+    if unit is None or whole.startswith("0"):
+        return frozenset()
+    ns = int(whole) * unit + int(fraction.ljust(9, "0")[:9]) * unit // _SECOND if fraction else int(whole) * unit
+    return frozenset({"times"}) if side.holds(ns, ns + (0 if fraction else unit)) else frozenset()
+
+
+def _is_time(groups: dict[str, str | None], side: Side, *, dates: bool) -> bool:
+    def of(name: str) -> str | None:
+        return next((groups[f"{name}{at}"] for at in range(1, 6) if groups.get(f"{name}{at}")), None)
+
+    hour, year = of("h"), of("y")
+    if hour is None and not dates:
+        return False
+    clock = int(hour or 0), int(of("mi") or 0), int(of("s") or 0), int((of("f") or "0").ljust(9, "0"))
+    length = _DAY if hour is None else 60 * _SECOND if of("s") is None else 0 if of("f") else _SECOND
+    month = _MONTHS.index(of("m") or "") + 1 if of("m") else int(of("n") or 1)
+    zones = [_zone(of("z"))] if of("z") else [UTC, timezone(timedelta(seconds=side.offset_s))]
+    days = [(int(year), month, int(of("d") or 1))] if year else None
+    return any(_falls(each, days, clock, length, side) for each in zones)
+
+
+def _falls(
+    zone: timezone, days: list[tuple[int, int, int]] | None, clock: tuple[int, int, int, int], length: int, side: Side
+) -> bool:
+    for year, month, day in days or _days(zone, side):
+        try:
+            moment = datetime(year, month, day, *clock[:3], tzinfo=zone)
+        except ValueError:  # no such day
+            continue
+        ns = int(moment.timestamp()) * _SECOND + clock[3]
+        if side.holds(ns, ns + length):
+            return True
+    return False
+
+
+def _days(zone: timezone, side: Side) -> set[tuple[int, int, int]]:
+    ends = (datetime.fromtimestamp(ns / _SECOND, zone) for ns in (side.began_ns, side.ended_ns))
+    return {(each.year, each.month, each.day) for each in ends}
+
+
+def _zone(spelled: str | None) -> timezone:
+    if not spelled or spelled[0] not in "+-":
+        return UTC
+    digits = spelled[1:].replace(":", "")
+    minutes = int(digits[:2]) * 60 + int(digits[2:])
+    return timezone(timedelta(minutes=minutes if spelled[0] == "+" else -minutes) % timedelta(days=1))

@@ -1,0 +1,290 @@
+"""The files of a replay: how they were when the recorded run began, what of the copy was changed, what is taken out.
+
+What a program wrote lies in the upper layers of the world's overlays (`seal.world`). Nobody lives there any more when
+they are looked through; whatever they hold was made by the program, so no link in them is followed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import stat
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from reenact.pipeline.sources import Found
+from reenact.values import unit
+from reenact.values.json import Json
+from reenact.values.lenient import as_count, as_list, as_text
+from reenact.values.run import Run
+from reenact.values.written import State, Written, together, written
+
+_MOST: Final = 20_000
+"""Entries of the copy that are looked at."""
+_COMPARED: Final = 64 << 20
+"""Bytes of files that are compared with what they were."""
+_OURS: Final = ("reenact-",)
+_BESIDE: Final = ("-wal", "-journal", "-shm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """How a world begins."""
+
+    entries: tuple[dict[str, Json], ...] = ()
+    unlike: tuple[str, ...] = ()
+    """What is not as it was and cannot be made so, each with the reason."""
+
+
+def begin(found: Found, cwd: Path) -> Begin:
+    """Say what stood where the recorded run wrote, for a replay in `cwd`. Only the user's own runs say so."""
+    told = _recorded(found)
+    if told is None or not found.run.own:
+        return Begin()
+    entries: list[dict[str, Json]] = []
+    unlike: list[str] = []
+    for file in told.files.values():
+        path = moved(file.path, told, cwd)
+        if not path.startswith("/") or "REDACTED_" in path:
+            continue
+        entry = _entry(path, file.before)
+        if entry is not None:
+            entries.append(entry)
+        elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
+            why = as_text(file.before.get("lost")) or "it was not kept"
+            unlike.append(f"{told.named(file.path)} is not what it was when the run began, and was not kept: {why}")
+    return Begin(entries=tuple(entries), unlike=tuple(unlike))
+
+
+def _recorded(found: Found) -> Written | None:
+    """Join what the whole program wrote: a unit that came in is replayed alone."""
+    runs = (found.run,) if unit.inbound(found.run) is not None else (found.run, *found.siblings)
+    return of_all(run for run in runs if run.own)
+
+
+def of_all(runs: Iterable[Run]) -> Written | None:
+    """Join what several runs of one program wrote; None where none of them says it."""
+    parts = [part for run in runs if (part := written(run)) is not None]
+    return together((part.ended_ns, part) for part in parts)
+
+
+def moved(path: str, told: Written, cwd: Path) -> str:
+    """Give the path that stands for a recorded one where the program runs in another folder."""
+    name = told.named(path)
+    return str(cwd / name) if name != path and told.cwd != str(cwd) else path
+
+
+def _entry(path: str, before: State | None) -> dict[str, Json] | None:
+    if before is None:
+        return {"path": path, "kind": "absent"}
+    kind = as_text(before.get("kind"))
+    if kind == "folder":
+        return {"path": path, "kind": kind}
+    if kind == "link":
+        return {"path": path, "kind": kind, "to": as_text(before.get("to"))}
+    size = as_count(before.get("size"))
+    if kind or size is None:
+        return None
+    if before.get("cut") is True:
+        return {"path": path, "kind": "cut", "size": size} if _size(path) >= size else None
+    content = _content(before)
+    if content is None:
+        return None
+    mode = (as_count(before.get("mode")) or 0o644) & 0o777
+    return {"path": path, "kind": "file", "content": base64.b64encode(content).decode(), "mode": mode}
+
+
+def _content(before: State) -> bytes | None:
+    """Give what a file held before; None where that was not kept, or is no more what was kept."""
+    text, packed = before.get("text"), before.get("zlib")
+    try:
+        if isinstance(text, str):
+            content = text.encode()
+        elif isinstance(packed, str):
+            content = zlib.decompressobj().decompress(base64.b64decode(packed), 1 << 20)
+        else:
+            return None
+    except (ValueError, zlib.error):
+        return None
+    return content if hashlib.blake2b(content, digest_size=16).hexdigest() == before.get("digest") else None
+
+
+def _size(path: str) -> int:
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return -1
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else -1
+
+
+def _differs(path: str, before: State) -> bool:
+    """Tell that a file is not what it was, as far as its size and the time of its last change tell."""
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return True
+    return seen.st_size != before.get("size") or str(seen.st_mtime_ns) != before.get("mtime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """One path that the program changed in the copy."""
+
+    path: str
+    at: Path | None
+    """The file in the upper layer; None where the path is gone."""
+    same: bool = False
+    """It holds what the real one holds."""
+
+
+def changed(upper: Path, copied: Sequence[str], left_out: Iterable[str]) -> list[Changed]:
+    """List what lies in the copy, folders that were only entered aside, to a bound."""
+    found: list[Changed] = []
+    left = [_MOST, _COMPARED]
+    spared = (*left_out, _cache())
+    for number, folder in enumerate(copied):
+        layer = upper / str(number) / "upper"
+        found += _walk(layer, folder, spared, left)
+    return found
+
+
+def changed_in(copy: Path, folder: str, left_out: Iterable[str]) -> list[Changed]:
+    """List what differs in a copy of one whole folder, to a bound."""
+    left = [_MOST, _COMPARED]
+    found = _walk(copy, folder, (*left_out, _cache(), f"{folder}/.git/objects"), left)
+    return [*(each for each in found if not each.same), *_gone(copy, folder, left)]
+
+
+def _gone(copy: Path, folder: str, left: list[int]) -> Iterator[Changed]:
+    try:
+        with os.scandir(folder) as entries:
+            listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except OSError:
+        return
+    for name, is_folder in listed:
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        there = copy / name
+        if not os.path.lexists(there):
+            if not name.startswith((*_OURS, ".reenact")):
+                yield Changed(path=f"{folder}/{name}", at=None)
+        elif is_folder and not there.is_symlink():
+            yield from _gone(there, f"{folder}/{name}", left)
+
+
+def _cache() -> str:
+    return os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+
+
+def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int]) -> Iterator[Changed]:
+    try:
+        with os.scandir(layer) as entries:
+            listed = sorted(entries, key=lambda each: each.name)
+    except OSError:  # the program made it unreadable for its own user
+        return
+    for entry in listed:
+        path = f"{folder.rstrip('/')}/{entry.name}"
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        if entry.name.startswith(_OURS) or entry.name == "__pycache__" or entry.name.endswith(".pyc"):
+            continue
+        if any(path == each or path.startswith(f"{each}/") for each in spared):
+            continue
+        seen = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(seen.st_mode):
+            yield from _walk(Path(entry.path), path, spared, left)
+        elif stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
+            yield Changed(path=path, at=None)
+        elif stat.S_ISREG(seen.st_mode):
+            same = _is_same(Path(entry.path), path, seen.st_size, left)
+            yield Changed(path=path, at=Path(entry.path), same=same)
+        else:
+            yield Changed(path=path, at=Path(entry.path))
+
+
+def _is_same(layer: Path, path: str, size: int, left: list[int]) -> bool:
+    """Tell that a file was copied and not changed."""
+    try:
+        seen = os.lstat(path)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size != size:
+            return False
+        left[1] -= size
+        if left[1] < 0:
+            return False
+        with layer.open("rb") as one, Path(path).open("rb") as other:
+            while piece := one.read(1 << 18):
+                if piece != other.read(len(piece)):
+                    return False
+    except OSError:
+        return False
+    return True
+
+
+def unwitnessed(
+    found: Iterable[Changed], notes: Iterable[Written], entries: Iterable[Mapping[str, Any]], began: Begin
+) -> list[str]:
+    """Name the changed paths that no note names: native code wrote them, or a child that is not Python."""
+    noted = _Noted(entries)
+    named = noted.paths | {path for note in notes for path in note.files}
+    named |= {as_text(each.get("path")) for each in began.entries}
+    differ = [each.path for each in found if not each.same]
+    return [each for each in differ if not noted.is_of(each, named) and not noted.is_temporary(each)]
+
+
+def written_by(found: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:
+    """Name the changed paths that the program wrote itself, temporary files aside."""
+    noted = _Noted(entries)
+    put_back = {as_text(each.get("path")) for each in began.entries} - noted.paths
+    written = [each.path for each in found if not each.same or each.path in noted.paths]
+    return [each for each in written if each not in put_back and not noted.is_temporary(each)]
+
+
+class _Noted:
+    """What the replay's processes say that they wrote."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        told = [entry for entry in entries if entry.get("t") == "wrote"]
+        self.paths = {as_text(path) for entry in told for path in as_list(entry.get("paths"))}
+        self._temporary = {as_text(path) for entry in told for path in as_list(entry.get("temporary"))}
+
+    @staticmethod
+    def is_of(path: str, named: set[str]) -> bool:
+        """Tell whether a path is among those, or lies beside a database that is."""
+        beside = (path.removesuffix(each) for each in _BESIDE if path.endswith(each))
+        return path in named or any(each in named for each in beside)
+
+    def is_temporary(self, path: str) -> bool:
+        """Tell whether `tempfile` made a path, or a folder above it."""
+        return any(path == made or path.startswith(f"{made}/") for made in self._temporary)
+
+
+def keep(found: Iterable[Changed], folder: Path, cwd: Path, named: Iterable[str]) -> list[str]:
+    """Take what was written out into a folder; give the paths there. Raises `OSError` where that cannot be written.
+
+    Files below the program's folder keep their place, others lie below `outside`.
+    """
+    wanted, taken = set(named), list[str]()
+    for each in found:
+        if each.at is None or each.path not in wanted:
+            continue
+        inside = f"{str(cwd).rstrip('/')}/"
+        name = each.path[len(inside) :] if each.path.startswith(inside) else f"outside{each.path}"
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not stat.S_ISREG(os.lstat(each.at).st_mode):
+            continue
+        with suppress(FileNotFoundError):
+            target.unlink()
+        handle = os.open(each.at, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as source, target.open("xb") as stream:
+            shutil.copyfileobj(source, stream)
+        taken.append(str(target))
+    return taken

@@ -1,0 +1,142 @@
+"""What a run wrote: the files that its program's Python code made, changed, moved and removed, as its roots tell it.
+
+Each process, and each unit of work, writes its own part into the attribute `WRITTEN` of what stands for it in the run;
+a run's is all of them together. What a file was before is that of the part which touched it first, what it became that
+of the part which ended last.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.run import WRITTEN, Node, Run
+
+State = Mapping[str, Json]
+"""What stood at a path: `kind` (`folder`, `link`, `other`) where it was no plain file, and what is known of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFile:
+    """One path, before a run and after it. None stands for nothing there."""
+
+    path: str
+    before: State | None
+    after: State | None
+    at: str = ""
+    """The line of the program that touched it first, as `file:line`."""
+    log: str | None = None
+    """The format of the lines that `logging` wrote to it, empty where that is not known; None where it wrote none."""
+    log_of: str = ""
+    """The file that a log which is rotated goes to; older parts lie beside it."""
+    backups: int = 0
+    """How many older parts of it are kept."""
+    shared: bool = False
+    """Others wrote to it meanwhile: another unit of work, or another process."""
+    part_of: str = ""
+    """The database that it belongs to; it says nothing by itself."""
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether something else stands there than did before."""
+        if self.before is None or self.after is None:
+            return self.before is not self.after
+        return self.after.get("same") is not True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a run wrote."""
+
+    files: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
+    """By path, in the order of their first touch."""
+    began_ns: int = 0
+    ended_ns: int = 0
+    offset_s: int = 0
+    """Of the time zone, east of Greenwich."""
+    processes: frozenset[int] = frozenset()
+    temporary: frozenset[str] = frozenset()
+    """Names that `tempfile` made."""
+    threads: bool = False
+    """More than one thread was at work."""
+    more: int = 0
+    """How many paths were touched beyond those that are listed."""
+    cwd: str = ""
+    """The folder that the program was started in."""
+
+    def named(self, path: str) -> str:
+        """Name a path as a person would: below the program's folder from there."""
+        inside = f"{self.cwd.rstrip(os.sep)}{os.sep}" if self.cwd else ""
+        return path[len(inside) :] if inside and path.startswith(inside) else path
+
+
+def written(run: Run) -> Written | None:
+    """Read what a run wrote; None where its recorder did not note it."""
+    return together(_part(node, run) for node in run.nodes if isinstance(node.span.attributes.get(WRITTEN), str))
+
+
+def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
+    """Join parts, each with the time of its end; None where there is none."""
+    ordered = [part for _, part in sorted(parts, key=lambda each: each[0])]
+    if not ordered:
+        return None
+    files: dict[str, WrittenFile] = {}
+    for part in sorted(ordered, key=lambda each: each.began_ns):
+        for path, file in part.files.items():
+            files.setdefault(path, file)
+    for part in ordered:
+        for path, file in part.files.items():
+            first = files[path]
+            files[path] = replace(file, before=first.before, at=first.at or file.at, shared=first.shared or file.shared)
+    return Written(
+        files=files,
+        began_ns=min(each.began_ns for each in ordered),
+        ended_ns=max(each.ended_ns for each in ordered),
+        offset_s=ordered[0].offset_s,
+        processes=frozenset(number for each in ordered for number in each.processes),
+        temporary=frozenset(name for each in ordered for name in each.temporary),
+        threads=any(each.threads for each in ordered) or len(ordered) > 1,
+        more=sum(each.more for each in ordered),
+        cwd=next((each.cwd for each in ordered if each.cwd), ""),
+    )
+
+
+def _part(node: Node, run: Run) -> tuple[int, Written]:
+    said = as_object(parsed_or_none(str(node.span.attributes[WRITTEN])))
+    span = [as_count(each) or 0 for each in as_list(said.get("span"))][:2]
+    files = [_file(as_object(each)) for each in as_list(said.get("files"))]
+    offset = said.get("offset")
+    part = Written(
+        files={each.path: each for each in files if each.path},
+        began_ns=span[0] if len(span) == 2 else node.span.start_ns,
+        ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
+        offset_s=offset if isinstance(offset, int) else 0,
+        processes=frozenset({as_count(said.get("pid")) or 0} - {0}),
+        temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
+        threads=said.get("threads") is True,
+        more=as_count(said.get("more")) or 0,
+        cwd=as_text(run.entry.get("cwd")),
+    )
+    return node.span.end_ns, part
+
+
+def _file(said: Mapping[str, Json]) -> WrittenFile:
+    log = said.get("log")
+    return WrittenFile(
+        path=as_text(said.get("path")),
+        before=_state(said.get("before")),
+        after=_state(said.get("after")),
+        at=as_text(said.get("at")),
+        log=log if isinstance(log, str) else None,
+        log_of=as_text(said.get("log_of")),
+        backups=as_count(said.get("backups")) or 0,
+        shared=said.get("shared") is True,
+        part_of=as_text(said.get("part_of")),
+    )
+
+
+def _state(said: Json) -> State | None:
+    return said if isinstance(said, dict) else None
