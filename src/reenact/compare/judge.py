@@ -87,8 +87,7 @@ def judge_replay(
     that is to be compared; a None in it stands for one that does not know.
     """
     ledger = _up_to_the_delivery(ledger)
-    own = replay.id if replay else None
-    said = replace(_told(ledger), replay=own, exit_code=exit_code, recorded_exit=recorded_exit)
+    said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit)
     if not _all(ledger, "joined"):
         return replace(said, why="the program never joined the replay")
     if (undelivered := _all(ledger, "undelivered")) and not (said.misses or said.refused):
@@ -103,9 +102,8 @@ def judge_replay(
     writes = WritesTold()
     if not (found or misses or refused):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
-        found = [divergence_to_json(each) for each in ends if not renamings.are_one(each)]
         writes, differing = _writes(wrote, renamings, cut_off=was_cut_off(recorded))
-        found += differing
+        found = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *differing]
     made = bool(answered or said.ran_again or misses or refused)
     result, why = _result(found, misses, said.unrestored, nothing=unasked.nothing_owed and not made)
     return replace(
@@ -150,10 +148,11 @@ def _answered(of: Recorded, ledger: Sequence[Entry], misses: Sequence[_Miss]) ->
     return [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
 
 
-def _told(ledger: Sequence[Entry]) -> ReplayResult:
+def _told(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
     """Take over what the ledger says by itself."""
     return ReplayResult(
         result="unjudged",
+        replay=replay.id if replay else None,
         ran_again=dict(Counter(as_text(entry.get("kind")).lower() for entry in _all(ledger, "ran_again"))),
         unrestored=[each for each in _plain(ledger, "unrestored") if each.pop("foretold", None) is not True],
         live=len(_all(ledger, "live")),

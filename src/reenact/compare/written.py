@@ -173,6 +173,9 @@ def _compare_content(pair: _Pair, found: _Found) -> None:
     if left.get("same") is True or right.get("same") is True:  # an append of nothing
         texts = texts[0] or "", texts[1] or ""
     if not isinstance(texts[0], str) or not isinstance(texts[1], str):
+        if left.get("redacted") or right.get("redacted"):
+            found.notes.append(f"{pair.name} was not compared: redacted values stand in it, and its text was not kept")
+            return
         one, other = pair.files
         if one is not None and other is not None:
             found.undecided.append((one, other))

@@ -295,10 +295,18 @@ def repeat(
     """Fork the same way several times, one after the other, what the program prints thrown away, and count."""
     forks: list[Forked] = []
     for number in range(1, times + 1):
-        forks.append(fork(prepared, argv, cwd, store, start=_quietly))
+        forks.append(fork(_numbered(prepared, number), argv, cwd, store, start=_quietly))
         if heard is not None:
             heard(number, forks[-1])
     return counted(forks, prepared.found.run)
+
+
+def _numbered(prepared: Prepared, number: int) -> Prepared:
+    """Have what each fork of several wrote kept in a folder of its own."""
+    policy = prepared.policy
+    if not policy.keep:
+        return prepared
+    return replace(prepared, policy=replace(policy, keep=str(Path(policy.keep, str(number)))))
 
 
 def _quietly(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:

@@ -100,13 +100,15 @@ def replay(
     store: DirectoryStore,
     *,
     start: Start | None = None,
+    varied: bool = False,
 ) -> Replayed:
     """Run a program against a recording in a process of its own, and judge it.
 
     `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where `found`
     is altered the program is judged against the altered run. It is run once more, with nobody to read what it prints,
-    where only that can tell whether other bytes than recorded are the program's doing. Raises `CannotJudge` where the
-    program cannot be started, `UsageError` where a change fits no call.
+    where only that can tell whether other bytes than recorded are the program's doing. `varied` says that answers are
+    others than the recorded ones, so that what it writes is not compared. Raises `CannotJudge` where the program cannot
+    be started, `UsageError` where a change fits no call.
     """
     store = own_store(store)
     asked = policy
@@ -114,7 +116,7 @@ def replay(
         asked = replace(policy, keep=str(Path(policy.keep).absolute()))
     began = time.monotonic()
     with closing(Scratch("reenact-replay-")) as scratch:
-        done = _replay(found, argv, cwd, asked, store, scratch.path, start or printing())
+        done = _replay(found, argv, cwd, asked, store, scratch.path, start or printing(), compares=not varied)
     if not done.result.writes.undecided or done.result.result != "same":
         return done
     time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
@@ -170,6 +172,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     start: Start,
     *,
     tells: bool = True,
+    compares: bool = True,
 ) -> Replayed:
     found = replace(found, run=_recorded_here(found.run))
     answering = found.altered.run(found.run)
@@ -199,7 +202,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
         entries,
         exit_code=code,
         recorded_exit=_recorded_exit(found.run),
-        wrote=wrote if not (found.altered.branch or found.altered.changes) else None,
+        wrote=wrote if compares and not (found.altered.branch or found.altered.changes) else None,
     )
     if world.changed is not None:
         notes = [told for run in runs if (told := written(run)) is not None]

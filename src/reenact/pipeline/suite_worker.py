@@ -85,19 +85,22 @@ def _answer(told: dict[str, Json]) -> dict[str, Json]:
 def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
     store = DirectoryStore(Path(as_text(told.get("store"))))
     app = told.get("app")
+    policy = Policy.named(
+        {name: as_text(value) for name, value in as_object(told.get("policy")).items()},
+        [as_text(each) for each in as_list(told.get("hosts"))],
+    )
     order = Order(
         given=tuple(as_text(word) for word in as_list(told.get("given"))),
         app=app if isinstance(app, str) else None,
-        policy=Policy.named(
-            {name: as_text(value) for name, value in as_object(told.get("policy")).items()},
-            [as_text(each) for each in as_list(told.get("hosts"))],
-        ),
+        policy=policy,
         assertions=_assertions(told),
     )
     user_key.hear(as_text(told.get("key")))
     found = find(as_text(told.get("selector")), store)
     if (agreed := as_text(told.get("agreed"))) and commands.digest(found) == agreed:
         found = replace(found, trusted=True)
+    if policy.keep:  # of several runs, each in a folder of its own
+        order = replace(order, policy=replace(policy, keep=str(Path(policy.keep, found.run.id))))
     return replay_and_judge(found, order, store, stdout=out, stderr=err)
 
 

@@ -231,7 +231,8 @@ class Bench:
         words = self._argv if argv is None else (self._argv[0], *argv[1:])
         with _folder(self._folder) as folder:
             watch = _Watch(folder, self.limit_s, place, told)
-            done = replay(replace(self.found, run=changed), words, self._cwd, self._policy, store, start=watch.start)
+            found = replace(self.found, run=changed)
+            done = replay(found, words, self._cwd, self._policy, store, start=watch.start, varied=True)
         evident: tuple[Finding, ...] = ()
         findings: tuple[Finding, ...] = ()
         if done.run is not None and self._assertions:

@@ -146,7 +146,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _is_in_a_copy(path: str) -> bool:
-    """Tell whether what a program names lies in a folder that it works in a copy of; elsewhere the kernel refuses it."""
+    """Tell whether a path lies in a folder that the program works in a copy of: the kernel refuses all others."""
     led, whole = leads.of_this_process(), os.path.abspath(path)  # noqa: PTH100 - in a hook, and led
     return led is not None and (led.led(whole) != whole or led.original(whole) != whole)
 

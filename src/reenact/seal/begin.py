@@ -38,7 +38,8 @@ def put_back(entries: Entries, copied: Sequence[str], doors: Sequence[str]) -> N
 
 def put_back_in(entries: Entries, original: str, copy: str) -> None:
     """Put back the paths below a folder, in the copy that stands for it elsewhere."""
-    inside = [{**each, "path": copy + each["path"][len(original) :]} for each in entries if _below(each["path"], original)]
+    below = [each for each in entries if _below(each["path"], original)]
+    inside = [{**each, "path": copy + each["path"][len(original) :]} for each in below]
     put_back(inside, [copy], ())
 
 

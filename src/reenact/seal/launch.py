@@ -1,8 +1,8 @@
 """Start a program in a sealed world: `python -I -S -c … FOLDER ORDER`, a process of one thread and no user code.
 
 The order is a JSON file, named in itself as `order`, and removed when it is carried out: `argv`, `cwd`, `world` (the
-arguments of `world.enter`), `cell` (those of `cell.enter`, for where there can be no such world), `begin` (what stood at
-some paths, for `begin.put_back`), perhaps `ways` out of the world and `told`, a file for what went there
+arguments of `world.enter`), `cell` (those of `cell.enter`, for where there can be no such world), `begin` (what stood
+at some paths, for `begin.put_back`), perhaps `ways` out of the world and `told`, a file for what went there
 (`relay.serve`), perhaps a text that is `handed` on by a descriptor, and `answer`, a file to tell in what became of it:
 `{"copied": [folders]}`, or `{"refused": why, "tried": [levels]}` before anything of the program ran, and `{"start":
 errno}` where the program itself could not be started. One of `world` and `cell` may be absent.
