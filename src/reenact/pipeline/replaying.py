@@ -181,11 +181,8 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     environ = _environ(found, scratch, recording)
     ways = _ways(found, policy, environ)
     ring, plan = _plan(found, policy, store, scratch, ways)
-    begun = copied.begin(found, cwd) if policy.writes.copies and not found.altered.branch else copied.Begin()
-    if tells:
-        for line in begun.unlike:
-            tell(line)
     out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
+    begun = _begin(found, cwd, policy, tells=tells)
     world = _World(policy=policy, store=store, scratch=scratch, ring=ring, begin=begun, out=out)
     with owning(store, recording):
         code = _started(argv, cwd, environ, world, start)
@@ -204,13 +201,9 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
         recorded_exit=_recorded_exit(found.run),
         wrote=wrote if compares and not (found.altered.branch or found.altered.changes) else None,
     )
-    if world.changed is not None:
-        notes = [told for run in runs if (told := written(run)) is not None]
-        unnamed = copied.unwitnessed(world.changed, notes, entries, begun)
-        result = replace(result, unwitnessed=unnamed, writes=replace(result.writes, kept=tuple(world.kept)))
     return Replayed(
         wrote=wrote[1] if wrote is not None else None,
-        result=result,
+        result=_with_copy(result, world, runs, entries),
         run=own,
         recorded_commit=_commit_id(found.run.surroundings.get("commit")),
         current_commit=_commit_id(commit(cwd)),
@@ -218,6 +211,27 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
         appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
         entries=tuple(entries),
     )
+
+
+def _begin(found: Found, cwd: Path, policy: Policy, *, tells: bool) -> copied.Begin:
+    """Say how the files of the world begin; what cannot be as it was is told where `tells` says so."""
+    if not policy.writes.copies:
+        return copied.Begin()
+    begun = copied.begin(found, cwd)
+    for line in begun.unlike if tells else ():
+        tell(line)
+    return begun
+
+
+def _with_copy(
+    result: ReplayResult, world: _World, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]]
+) -> ReplayResult:
+    """Add what was found in the copy of the world."""
+    if world.changed is None:
+        return result
+    notes = [told for run in runs if (told := written(run)) is not None]
+    unnamed = copied.unwitnessed(world.changed, notes, entries, world.begin)
+    return replace(result, unwitnessed=unnamed, writes=replace(result.writes, kept=tuple(world.kept)))
 
 
 def _environ(found: Found, scratch: Path, recording: str) -> dict[str, str]:
