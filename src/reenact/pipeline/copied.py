@@ -180,7 +180,7 @@ def _gone(copy: Path, folder: str, left: list[int]) -> Iterator[Changed]:
 
 
 def _cache() -> str:
-    return os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    return os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - a user may have no home
 
 
 def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int]) -> Iterator[Changed]:
