@@ -143,6 +143,7 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     models: str = "recorded",
     tools: str = "recorded",
     writes: str = "copy",
+    children: str = "answer",
     after: str = "stop",
     check: Iterable[str | Path | Placed | Assertion] = (),
     strict: bool = True,
@@ -151,7 +152,8 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     """Answer this process's calls from a recording.
 
     Files that are written outside every declared tool are refused, since this process cannot be sealed any more;
-    `writes="allow"` lets that happen. `after` says what
+    `writes="allow"` lets that happen. Programs that are no Python of the agent's are given back; `children="refuse"`
+    refuses them. `after` says what
     happens after the first divergence: `stop`, `nearest` or `live-models`. `check` holds assertions, as text or as
     `reenact.assertions` makes them, or the paths of files that hold some; the handle's `judgement` then says what the
     replay means for them. At the end, `strict` raises `errors.Diverged` where the replay left the recording, even if
@@ -163,7 +165,7 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     found = load(recording, store=store) if isinstance(recording, str | Path) else recording
     assertions = asserted(check)
     handle = Replay()
-    policies = {"models": models, "tools": tools, "writes": writes, "after": after}
+    policies = {"models": models, "tools": tools, "writes": writes, "children": children, "after": after}
     with embedded.replaying(found, _store(store).folder, policies) as outcome:
         yield handle
     handle.result, handle.run = outcome.result, outcome.run

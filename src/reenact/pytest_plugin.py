@@ -22,6 +22,7 @@ _INI = {
     "reenact_mode": ("string", "none, once, new_episodes, all; or live, record, replay (default: none)"),
     "reenact_folder": ("string", "folder of the fixtures, beside the tests (default: recordings)"),
     "reenact_writes": ("string", "copy, refuse or allow: files that a replayed program writes outside every tool"),
+    "reenact_children": ("string", "answer, run or refuse: programs that are started and are no Python of the agent's"),
     "reenact_allowed_hosts": ("args", "hosts that replayed tests may talk to (default: none, loopback included)"),
     "reenact_warm": ("string", "on or off: fork replayed programs from a warm interpreter (default: on)"),
 }
@@ -129,7 +130,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture
 def reenact_config() -> Mapping[str, Any]:
-    """Override this in a conftest: mode, folder, writes, allowed_hosts, strict, warm of the marked tests below it."""
+    """Override this in a conftest: mode, folder, writes, children, allowed_hosts, strict, warm of marked tests."""
     return {}
 
 
@@ -210,6 +211,7 @@ def _case(request: pytest.FixtureRequest, config: Mapping[str, Any], *, writes: 
         options = Options(
             mode=Mode.NONE if told.get("keep") and mode is not Mode.LIVE else mode,  # an incident does not come again
             writes=str(told.get("writes", writes)),
+            children=str(told.get("children", "answer")),
             hosts=Hosts.of(hosts),
             strict=bool(told.get("strict", True)),
             warm=not item.config.getoption("reenact_cold") and str(told.get("warm", "on")) not in {"off", "False", "0"},

@@ -267,7 +267,8 @@ def test_a_replay_in_code_refuses_children_that_would_run_for_real(held: Held) -
 def test_nothing_is_put_into_the_environment_of_other_programs(held: Held) -> None:
     did = held.record(lambda: subprocess.check_output(["/usr/bin/env"], env={"A": "1"}, text=True))
     assert did.value == "A=1\n"
-    assert did.runs == ()
+    (run,) = did.runs
+    assert [node.label for node in run.nodes if node is not run.root] == ["child env #2"]
 
 
 def test_without_a_recording_children_get_what_they_were_given() -> None:

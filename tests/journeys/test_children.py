@@ -156,14 +156,17 @@ def test_a_child_that_is_killed_before_its_first_call_is_in_the_tree(desk: Desk)
     assert (done.returncode, done.stdout) == (0, "BEGIN\nup\n-9\nEND\n")
 
 
-def test_a_child_that_is_no_python_is_refused(desk: Desk, tmp_path: Path) -> None:
+def test_a_child_that_is_no_python_is_not_started_again(desk: Desk, tmp_path: Path) -> None:
     shell = "import subprocess, reenact\n@reenact.tool\ndef f() -> int: return 1\nf()\n"
     desk.write("agent.py", f"{shell}subprocess.run(['/bin/sh', '-c', 'echo ran >> ran'])\n")
     assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
     assert (tmp_path / "ran").read_text() == "ran\n"
-    done = desk.reenact("replay", "last")
+    done = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+    assert done.returncode == 0
+    assert (tmp_path / "ran").read_text() == "ran\n"
+    done = desk.reenact("replay", "last", "--children", "refuse")
     assert done.returncode == 1
-    assert "/bin/sh" in done.stderr
+    assert "refused: child process 'sh'" in done.stderr
     assert (tmp_path / "ran").read_text() == "ran\n"
 
 

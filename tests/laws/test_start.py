@@ -85,12 +85,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 169),
-        ("nothing", "parent", 132),
-        ("recorded", "child", 170),
-        ("recorded", "parent", 138),
-        ("replayed", "child", 212),
-        ("replayed", "parent", 184),
+        ("nothing", "child", 175),
+        ("nothing", "parent", 134),
+        ("recorded", "child", 177),
+        ("recorded", "parent", 140),
+        ("replayed", "child", 222),
+        ("replayed", "parent", 188),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

@@ -5,7 +5,6 @@ import logging
 import os
 import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -78,7 +77,6 @@ FILES: dict[str, Callable[[], object]] = {
     "book.db": lambda: sqlite3.connect("book.db").close(),
 }
 ACTS: dict[str, Callable[[], object]] = {
-    "child process 'true'": lambda: subprocess.run(["true"], check=True),
     "connect to 127.0.0.1": refused_connection,
 }
 
@@ -141,11 +139,11 @@ def test_what_a_declared_tool_does_and_what_changes_nothing_is_not_noted(held: H
 def test_what_a_replay_puts_something_else_in_place_of_is_not_noted_and_what_follows_is(held: Held) -> None:
     def work() -> None:
         with replaced_in_a_replay():
-            subprocess.run(["true"], check=True)
-        subprocess.run(["false"], check=False)
+            Path("one.txt").write_text("x")
+        Path("two.txt").write_text("x")
 
     (run,) = held.record(lambda: structure(work)).runs
-    assert [line.partition(" at ")[0] for line in listed(run)] == ["child process 'false'"]
+    assert [line.partition(" at ")[0] for line in listed(run)] == ["write two.txt"]
 
 
 def test_it_can_be_switched_off(held: Held) -> None:

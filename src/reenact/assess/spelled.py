@@ -25,6 +25,7 @@ _WORDS: Final = frozenset(
         "prompt",
         "decision",
         "http",
+        "child",
         "where",
         "and",
         "before",

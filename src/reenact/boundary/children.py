@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes
@@ -42,6 +42,10 @@ class Descent:
     """The session, user and tenant of the run, as span attributes."""
     within: bool = False
     """It was started inside a unit of work or a call; what it opens as a run is part of that run."""
+
+    def below(self, span_id: int) -> Descent:
+        """Hang it below another span."""
+        return replace(self, span_id=span_id)
 
     def spelled(self) -> str:
         """Spell it for the environment: JSON with a W3C `traceparent` in it (Trace Context, section 3.2)."""
@@ -167,6 +171,38 @@ class starting:  # noqa: N801 - reads as a function does
 
     def __exit__(self, *_: object) -> None:
         _state.starting = self._before
+
+
+def is_starting() -> bool:
+    """Tell whether a child is being started on this thread by a way of its own."""
+    return _state.starting
+
+
+def stop(owner: object) -> None:
+    """Hear that the recording of `owner`, a doorman, ends: what it has open of other programs is told now."""
+    for each in _stopping:
+        each(owner)
+
+
+def when_stopped(hear: Callable[[object], None]) -> None:
+    """Have `hear` called when a recording ends, with its doorman."""
+    if hear not in _stopping:
+        _stopping.append(hear)
+
+
+_stopping: list[Callable[[object], None]] = []
+_hear_reads: list[Callable[[], None]] = []
+
+
+def when_reads_matter(hear: Callable[[], None]) -> None:
+    """Have `hear` called when the first pipe is read of which only `os.read` tells."""
+    _hear_reads[:] = [hear]
+
+
+def hear_reads() -> None:
+    """Have `os.read` tell what it gives, from here on."""
+    if _hear_reads:
+        _hear_reads.pop()()
 
 
 def _before() -> None:

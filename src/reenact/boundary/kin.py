@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -39,6 +40,12 @@ def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
             return args[0] == os.getpgrp() or _is_child(args[0])
         case _:
             return False
+
+
+def isolates(flags: Sequence[str]) -> bool:
+    """Tell whether the words behind a Python's name keep our start-up hook from running."""
+    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
+    return any(map(_ISOLATING.match, before_code))
 
 
 def _is_child(process: int) -> bool:
@@ -75,5 +82,4 @@ def _joins(program: Any, words: Any, environment: Any, mark: str) -> bool:
     given = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
     several = isinstance(words, list | tuple)
     flags = [os.fsdecode(word) for word in cast("list[Any]", words)[1:]] if several else []
-    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
-    return {mark, "PYTHONPATH"} <= given and not any(map(_ISOLATING.match, before_code))
+    return {mark, "PYTHONPATH"} <= given and not isolates(flags)

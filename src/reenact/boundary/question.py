@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
-from reenact.values.call import STRUCTURE, Body, Call, CallKind, FunctionCall, HttpRequest
+from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parsed_or_none
 
 if TYPE_CHECKING:
@@ -129,5 +129,7 @@ def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | N
     asked: dict[str, Json] = {"arguments": arguments}
     noise: dict[str, Json] = {"function": request.function}
     # Structure is recognised by name: its arguments may change without the path changing.
-    weighed: Json = [call.kind.value, call.name] if call.kind in STRUCTURE else [call.kind.value, call.name, arguments]
+    weighed: list[Json] = [call.kind.value, call.name]
+    if not call.is_structure:
+        weighed.append(arguments)
     return Question(kind=call.kind, name=call.name, key=digest(weighed), asked=asked, noise=noise, word=call.word)

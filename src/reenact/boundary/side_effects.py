@@ -74,6 +74,11 @@ def replaced_in_a_replay() -> Generator[None]:
         _replaced.now = before
 
 
+def made() -> list[str]:
+    """List the paths that `tempfile` made in this process, as far as a hook heard of it, the longest first."""
+    return sorted(_made, key=len, reverse=True)
+
+
 def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = False) -> Touch | None:
     """Say what an event does to the world outside this program; None where that is nothing, or is spared.
 

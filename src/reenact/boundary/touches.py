@@ -57,7 +57,7 @@ _FURNITURE: Final = (
 )
 """What libraries read of a system by themselves: time zones, media types, certificates."""
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
+HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
 """What `platform` and `ctypes.util` ask."""
 _IMPORTS: Final = "<frozen importlib."
 PROCESS: Final = "reenact.process"
@@ -217,7 +217,7 @@ def _started(args: tuple[Any, ...]) -> Touch | None:
 
 def _popen(args: tuple[Any, ...]) -> Touch | None:
     program = os.fsdecode(args[0] if args[0] is not None else next(iter(args[1]), ""))
-    if Path(program).name in _HARMLESS_PROGRAMS:
+    if Path(program).name in HARMLESS_PROGRAMS:
         return None
     return Touch(kind="child", what=f"child process {program!r}")
 

@@ -19,7 +19,7 @@ from reenact.pipeline.forking import Prepared, Wanted, fork, prepare, repeat
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
-from reenact.replay.policy import After, Policy, Source
+from reenact.replay.policy import After, Children, Policy, Source
 from reenact.report.forking import fork_document, forked, repeated, repeated_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
@@ -61,6 +61,14 @@ _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Tool results from there on.")
 @options.writes
 @options.allow_host
+@click.option(
+    "--children",
+    type=click.Choice([each.value for each in Children]),
+    default="answer",
+    show_default=True,
+    help="Programs that the agent starts and that are no Python of its own: give back what they said, run them in the "
+    "sealed copy and compare, or refuse them.",
+)
 @click.option(
     "--check",
     "files_of_assertions",

@@ -17,7 +17,7 @@ from reenact.pipeline.fuzzing import Progress, Settings, fuzz
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
-from reenact.replay.policy import After
+from reenact.replay.policy import After, Children
 from reenact.report.fuzz import fuzz_document, fuzz_lines
 from reenact.values import unit
 from reenact.values.variation import Group
@@ -55,6 +55,7 @@ _MOST_JOBS = 8
 )
 @options.writes
 @options.allow_host
+@click.option("--children", type=click.Choice([each.value for each in Children]), default="answer", show_default=True)
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 def fuzz_command(
     selector: str, given: tuple[str, ...], folder: Path | None, as_json: bool, app: str | None, **how: Any
@@ -87,6 +88,7 @@ def fuzz_command(
         after=After(how["after"]),
         writes=how["writes"],
         hosts=how["hosts"],
+        children=Children(how["children"]),
         named="" if found.run.source == "store" else selector,
         command=given,
     )

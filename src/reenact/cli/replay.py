@@ -17,7 +17,7 @@ from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
 from reenact.pipeline.replaying import policy_note
 from reenact.pipeline.sources import find
-from reenact.replay.policy import After, Policy, Source
+from reenact.replay.policy import After, Children, Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 
@@ -38,6 +38,14 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Where tool results come from.")
 @options.writes
 @options.allow_host
+@click.option(
+    "--children",
+    type=click.Choice([each.value for each in Children]),
+    default="answer",
+    show_default=True,
+    help="Programs that the agent starts and that are no Python of its own: give back what they said, run them in the "
+    "sealed copy and compare, or refuse them.",
+)
 @click.option(
     "--after",
     type=click.Choice([each.value for each in After]),

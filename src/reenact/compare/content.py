@@ -28,6 +28,7 @@ from reenact.values.call import (
     StreamEnd,
     Value,
 )
+from reenact.values.child import steady
 from reenact.values.json import Json, canonical, compact, digest, parse, parsed_or_none
 from reenact.values.lenient import as_object
 from reenact.values.message import Answered, Message, Opaque, Reasoning, Text, ToolCall
@@ -166,7 +167,7 @@ def _arguments(value: Json) -> Json:
 def _outcome(node: Node) -> Json:
     match node.outcome:
         case Returned(payload=Value(json=value)):
-            return {"returned": value}
+            return {"returned": steady(value) if node.call.is_child else value}
         case Returned(payload=HttpReply(status=status)):
             return {"reply": _reply(node, status)}
         case Raised(exception=exception):

@@ -89,6 +89,21 @@ class Passage(Protocol):
         """Tell that what the recorded call changed in memory could not be put back."""
         ...
 
+    def number_end(self) -> None:
+        """Take the number of the call's end now; what came of it is told later."""
+        ...
+
+    def differs(self, field: str, recorded: Json, now: Json, /) -> BaseException | None:
+        """Hold something that the call was given against what was recorded.
+
+        In a replay, notes a difference in the ledger and gives what is to be raised; None where there is none.
+        """
+        ...
+
+    def recorded(self, attribute: str, /) -> list[Json]:
+        """In a replay, give a list that stands on the recorded call's span."""
+        ...
+
     def miss(self, reason: str) -> BaseException:
         """Note in a replay's ledger that this call cannot be answered after all, and give what is to be raised."""
         ...

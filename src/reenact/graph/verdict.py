@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from reenact.boundary.kept import rebuilt_parts
 from reenact.boundary.reading import answered, asked, frames
 from reenact.graph.foreign import carrier_reasons, foreign_reasons
-from reenact.values import typed, unit
+from reenact.values import child, typed, unit
 from reenact.values.call import (
     CallKind,
     Raised,
@@ -105,6 +105,8 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
             yield Reason(call=label, field=field, lost="the emitter wrote down no reply", fix=fix)
         case Streamed(end=StreamEnd.UNFINISHED):
             yield Reason(call=label, field=field, lost="the process ended in the middle of the stream", fix=ended)
+        case Returned(payload=Value(json=value)) if node.call.is_child:
+            yield from _child_reasons(node, value)
         case Returned(payload=Value(json=value)):
             yield from _unstable(node, "result", value)
         case Streamed(chunks=chunks):
@@ -113,6 +115,17 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
                     yield from _unstable(node, f"chunk[{number}]", chunk.value)
         case _:
             pass
+
+
+def _child_reasons(node: Node, outcome: Json) -> Iterator[Reason]:
+    """Name what a replay cannot give back of a program that was started."""
+    fix = "declare the function around it with @reenact.tool, so that its result stands for it"
+    if why := child.lost(outcome):
+        yield Reason(call=node.label, field="child", lost=f"{why}; a replay refuses it", fix=fix)
+    for path, how in child.changed(outcome):
+        if how != "made":
+            lost = f"it {how} {path}, whose state before was not kept"
+            yield Reason(call=node.label, field="files", lost=lost, fix=fix)
 
 
 def _state_reasons(node: Node) -> Iterator[Reason]:

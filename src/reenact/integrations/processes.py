@@ -1,8 +1,7 @@
 """Child processes: `subprocess`, `asyncio`'s, `os.posix_spawn`, `os.fork`, `multiprocessing` and pools of processes.
 
 A Python child finds where it hangs in its environment, on its process object, or on the job that it is handed; the
-host of the process (`boundary.children`) takes it in there. Other programs are left alone while recording, and are
-refused by the guard in a replay.
+host of the process (`boundary.children`) takes it in there. Other programs are calls (`boundary.program_starts`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, cast
 
-from reenact.boundary import children, lanes, place
+from reenact.boundary import children, door, lanes, place, touches
 from reenact.boundary.children import Descent, Host, Job
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
@@ -70,7 +69,7 @@ def program(words: Sequence[str]) -> str | None:
 
 
 def _of_program(words: Sequence[str], given: Mapping[Any, Any] | None) -> tuple[Descent, dict[str, str]] | None:
-    """Give where a Python child hangs, and its environment."""
+    """Give where a Python child hangs, and its environment; None for one that will not run our hook, as for others."""
     name = program(words)
     found = _described(name) if name is not None else None
     if found is None:
@@ -80,14 +79,28 @@ def _of_program(words: Sequence[str], given: Mapping[Any, Any] | None) -> tuple[
     return (found[1], made) if made is not None else None
 
 
+def _joins(words: Sequence[str], given: Mapping[Any, Any] | None) -> bool:
+    """Tell whether a command is this Python under flags that let our start-up hook run; or is not worth a call."""
+    if not words or Path(words[0]).name in touches.HARMLESS_PROGRAMS:
+        return bool(words)
+    from reenact.boundary.kin import isolates
+    from reenact.boundary.program import is_this_python
+
+    if isolates(words[1:]):
+        return False
+    path = None if given is None else given.get("PATH")
+    return is_this_python(words[0], None if path is None else os.fsdecode(path))
+
+
 def _popen(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def __init__(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:  # noqa: N807 - it is that method
-        child = None
+        child, joins = None, True
         try:
             given = rest[_ENV] if len(rest) > _ENV else kwargs.get("env")
             shell = rest[7] if len(rest) > 7 else kwargs.get("shell")
-            child = None if shell else _of_program(_words(args), given)
+            joins = not shell and _joins(_words(args), given)
+            child = _of_program(_words(args), given) if joins else None
         except Exception:  # arguments that are none: it will say so
             alarms.pass_on()
             child = None
@@ -97,6 +110,13 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             else:
                 kwargs["env"] = child[1]
             vars(self)[_DESCENT] = child[0]
+        if not joins and door.is_kept():
+            from reenact.boundary import program_starts
+
+            program_starts.start(
+                original, self, args, {**dict(zip(program_starts.NAMES, rest, strict=False)), **kwargs}
+            )
+            return
         with children.starting(), _handing_on(child) as handles:  # a preexec_fn runs the hooks of os.fork
             if handles and len(rest) <= _PASS_FDS and kwargs.get("close_fds", True):
                 kwargs["pass_fds"] = (*kwargs.get("pass_fds", ()), *handles)
@@ -108,11 +128,18 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
 def _spawn(original: Callable[..., int]) -> Callable[..., int]:
     @wraps(original)
     def spawn(path: Any, argv: Any, env: Any, **kwargs: Any) -> int:
+        joins = True
         try:
-            child = _of_program([os.fsdecode(path), *_words(argv)[1:]], env)
+            words = [os.fsdecode(path), *_words(argv)[1:]]
+            joins = _joins(words, env)
+            child = _of_program(words, env) if joins else None
         except Exception:  # as above
             alarms.pass_on()
             child = None
+        if not joins and door.is_kept():
+            from reenact.boundary import program_plain
+
+            return program_plain.posix_spawned(original, path, argv, env, kwargs)
         with _handing_on(child):
             return original(path, argv, env if child is None else child[1], **kwargs)
 
@@ -187,6 +214,7 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
         target = cast("Any", vars(self).get("_target"))
         if not isinstance(self, _forking()):
             host.refuse(f"child process {lanes.label(target or type(self))!r}")
+            _note_another_python()
         found = _described(lanes.label(target) if target is not None else type(self).__qualname__)
         if found is not None:
             named = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
@@ -198,6 +226,18 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
             vars(popen)[_DESCENT] = descent
 
     return start
+
+
+def _note_another_python() -> None:
+    """Record that `multiprocessing.set_executable` named an interpreter that cannot join. Raises a miss in a replay."""
+    spawn: Any = sys.modules.get("multiprocessing.spawn")
+    named = spawn.get_executable() if spawn is not None else None
+    from reenact.boundary.program import is_this_python
+
+    if named and not is_this_python(os.fsdecode(named)):
+        from reenact.boundary import program_plain
+
+        program_plain.unheard("multiprocessing", [os.fsdecode(named)], how="multiprocessing")
 
 
 def _taken(process: Any) -> tuple[Descent | None, bool]:

@@ -19,7 +19,7 @@ from reenact.graph.verdict import judge
 from reenact.pipeline import catalog, proving
 from reenact.pipeline.sources import Found
 from reenact.pipeline.trying import Bench
-from reenact.replay.policy import After, Policy
+from reenact.replay.policy import After, Children, Policy
 from reenact.stores.directory import DirectoryStore
 from reenact.values.assertion import Placed
 from reenact.values.difference import one_line
@@ -61,6 +61,7 @@ class Settings:
     """What becomes of files (`replay.policy.read_writes`)."""
     hosts: tuple[str, ...] = ()
     """What the program may talk to (`values.way`)."""
+    children: Children = Children.ANSWER
     named: str = ""
     """How commands are to name the run; empty for the beginning of its id."""
     command: tuple[str, ...] = ()
@@ -85,7 +86,9 @@ def fuzz(
     What is found before a variation is met is no discovery: the first run of the program has none.
     """
     began = time.monotonic()
-    policy = Policy.named({"after": settings.after, "writes": settings.writes}, settings.hosts)
+    policy = Policy.named(
+        {"after": settings.after, "writes": settings.writes, "children": settings.children}, settings.hosts
+    )
     entry: dict[str, Json] = {**found.run.entry, "argv": [*argv]}
     found = replace(found, run=replace(found.run, entry=entry))  # what is varied is the command that is run
     with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench:

@@ -23,7 +23,7 @@ from reenact.replay import guard
 from reenact.replay.draws import Draws
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger
-from reenact.replay.policy import After, Policy, Source, Writes
+from reenact.replay.policy import After, Children, Policy, Source, Writes
 from reenact.replay.replayer import Replayer
 from reenact.replay.stubs import Stubs, process_of
 from reenact.values import unit
@@ -124,6 +124,7 @@ def join(path: str) -> None:
         after=After(plan.after),
         hosts=tuple(plan.hosts),
         ways=None if plan.ways is None else _ways(plan.ways),
+        children=Children(plan.children),
     )
     how = os.environ.get(guard.VARIABLE, "")
     if policy.closed and not how and (how := guard.enter_empty_network()):

@@ -319,6 +319,7 @@ class Recording:
         self._stopped = True
         if self._started:
             atexit.unregister(self.stop)
+            children.stop(self.doorman)
             _current.remove(self)
             _take_charge()
             children.remove(self._family)

@@ -28,6 +28,7 @@ class Plan:
     own: list[str] = field(default_factory=list[str])
     """Ids of the roots that are the user's own."""
     writes: str = "refuse"
+    children: str = "answer"
     after: str = "stop"
     """What happens after the first divergence (`replay.policy.After`)."""
     hosts: list[str] = field(default_factory=list[str])

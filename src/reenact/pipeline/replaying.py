@@ -351,6 +351,7 @@ def _plan(
         after=policy.after.value,
         hosts=[*policy.hosts],
         ways=ways.told() if ways else None,
+        children=policy.children.value,
         store=str(store.folder),
         starts=found.starts,
         own=[run.root.id for run in (found.run, *found.siblings) if run.own and run.root is not None],

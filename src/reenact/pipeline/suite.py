@@ -267,6 +267,7 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
             "tools": policy.tools.value,
             "writes": policy.spelled_writes,
             "after": policy.after.value,
+            "children": policy.children.value,
         },
         "hosts": [*policy.hosts],
         "assertions": [[spell(each.assertion), each.place] for each in order.assertions],

@@ -56,7 +56,10 @@ def order_clock() -> Callable[[], int]:
 class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
-    __slots__ = ("_chunks", "_head", "_open", "_recorder", "_started", "_waiting", "call", "place", "projected", "span")
+    __slots__ = (
+        *("_chunks", "_head", "_number", "_open", "_recorder", "_started", "_waiting"),
+        *("call", "place", "projected", "span"),
+    )
     answer: Outcome | None = None
     head_order: int | None = None
     end_order: int | None = None
@@ -70,6 +73,7 @@ class SpanPassage:
         self._waiting: Unwritten | None = None
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
         self._open = True
+        self._number = 0
         self.projected: Projected | None = None
 
     def crossing(self) -> AbstractContextManager[None]:
@@ -100,6 +104,18 @@ class SpanPassage:
 
     async def wait_async(self, order: int | None) -> None:
         """Let it through at once."""
+
+    @shielded
+    def number_end(self) -> None:
+        """Take the number of the end."""
+        self._number = self._number or self._recorder.next_order()
+
+    def differs(self, _field: str, _recorded: Json, _now: Json) -> BaseException | None:
+        """Find nothing: there is no recording."""
+
+    def recorded(self, _attribute: str) -> list[Json]:
+        """Give nothing: there is no recording."""
+        return []
 
     def miss(self, reason: str) -> BaseException:
         """Give an error that cannot happen while recording."""
@@ -189,7 +205,7 @@ class SpanPassage:
     ) -> tuple[StatusCode, str]:
         """End the span, and give the status that it got."""
         span = self.span
-        attributes["reenact.order.end"] = self._recorder.next_order()
+        attributes["reenact.order.end"] = self._number or self._recorder.next_order()
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
         said = printed.end(span.span_id) if printed.is_open() else None
@@ -233,6 +249,7 @@ class _NoPassage(SpanPassage):
     def crossing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def number_end(self) -> None: ...
     def annotate(self, attributes: Mapping[str, Any]) -> None: ...
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None: ...
     def chunk(self, data: bytes | None = None, value: Json = None) -> None: ...

@@ -11,6 +11,7 @@ from reenact.errors import ReplayStopped
 from reenact.replay.ledger import Ledger
 from reenact.values import typed
 from reenact.values.call import Chunk, ExceptionRecord, Outcome, Raised, Returned, Streamed, StreamEnd, Value
+from reenact.values.child import steady
 from reenact.values.difference import Absent, FieldDifference, differences
 from reenact.values.evidence import outcome_from_attributes, outcome_to_attributes
 from reenact.values.json import Json
@@ -65,8 +66,9 @@ class Again:
         return outcome_from_attributes(self._redactor.attributes({**around, **spelled}))
 
     def _compare(self, outcome: Outcome) -> None:
-        live, recorded = _recorded(outcome), _recorded(self._node.outcome)
-        came = _recorded(self._redacted(outcome))
+        is_child = self._node.call.is_child
+        live, recorded = _recorded(outcome, is_child=is_child), _recorded(self._node.outcome, is_child=is_child)
+        came = _recorded(self._redacted(outcome), is_child=is_child)
         if next(iter(recorded), "") != next(iter(came), ""):
             found = FieldDifference(path="outcome", a=recorded, b=came)
         else:
@@ -87,10 +89,10 @@ class Again:
         )
 
 
-def _recorded(outcome: Outcome) -> dict[str, Json]:
+def _recorded(outcome: Outcome, *, is_child: bool) -> dict[str, Json]:
     match outcome:
         case Returned(payload=Value(json=json)):
-            return {"result": json}
+            return {"result": steady(json) if is_child else json}
         case Raised(exception=exception):
             return {"raised": _spelled(exception)}
         case Streamed(chunks=chunks, end=end, exception=exception, result=result):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from reenact.errors import UsageError
-from reenact.values.call import CallKind
+from reenact.values.call import Call, CallKind
 
 if TYPE_CHECKING:  # most replays let nothing out
     from reenact.values.way import Way
@@ -54,6 +54,16 @@ class Writes(StrEnum):
         return self in {Writes.COPY, Writes.KEEP}
 
 
+class Children(StrEnum):
+    """What becomes of programs that the agent starts and that are none of its Pythons."""
+
+    ANSWER = "answer"
+    """What they said and how they ended is given back; none is started."""
+    RUN = "run"
+    """They run in the copy of a sealed world, and what comes of them is held against the recording."""
+    REFUSE = "refuse"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Where answers come from, by kind of call."""
@@ -72,6 +82,7 @@ class Policy:
     """The recording's own word is taken for the hosts of its calls, whoever made it: the program's tests name it."""
     ways: tuple[Way, ...] | None = None
     """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
+    children: Children = Children.ANSWER
 
     @staticmethod
     def named(given: Mapping[str, str], hosts: Iterable[str] = ()) -> Policy:
@@ -87,7 +98,12 @@ class Policy:
             writes=writes,
             keep=keep,
             after=After(given.get("after", After.STOP)),
+            children=Children(given.get("children", Children.ANSWER)),
         )
+
+    def source_of(self, call: Call) -> Source:
+        """Say where the answer to a call comes from. A child is answered, or runs again, as `children` says."""
+        return Source.RECORDED if call.is_child else self.source(call.kind)
 
     def source(self, kind: CallKind) -> Source:
         """Say where the answers to calls of `kind` come from."""

@@ -25,11 +25,11 @@ from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
 from reenact.replay.again import Again
-from reenact.replay.guard import allowed, refuse
+from reenact.replay.guard import allowed, is_sealed, refuse
 from reenact.replay.kept import failed_for_good
 from reenact.replay.ledger import Ledger
 from reenact.replay.onward import EVIDENCE, Going, answers, going
-from reenact.replay.policy import After, Policy, Source
+from reenact.replay.policy import After, Children, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
 from reenact.replay.stubs import Stub, Stubs, as_asked, orders, sequence_of
@@ -46,9 +46,9 @@ from reenact.values.call import (
     StreamEnd,
     Unfinished,
 )
-from reenact.values.difference import ABSENT, Absent, shown
+from reenact.values.difference import ABSENT, Absent, FieldDifference, shown
 from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
-from reenact.values.json import Json, parsed_or_none
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import Node
 
@@ -63,6 +63,9 @@ class Recording(Protocol):
 
     def annotate(self, attributes: Mapping[str, Any]) -> None:
         """Add facts to its span."""
+
+    def number_end(self) -> None:
+        """Take the number of its end."""
 
     def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
         """Note that a stream opened."""
@@ -191,6 +194,23 @@ class ReplayPassage:
         foretold = bool(unrestored(node)) and node.id not in self._owner.stubs.harmless
         changed: list[Json] = [*listed(node, CHANGED)]
         self._owner.ledger.note("unrestored", id=node.id, call=node.label, changed=changed, why=why, foretold=foretold)
+
+    def number_end(self) -> None:
+        """Tell the recorder."""
+        self._inner.number_end()
+
+    def differs(self, field: str, recorded: Json, now: Json) -> BaseException | None:
+        """Hold what the call was given against the recording, and note a miss where it is something else."""
+        node = self._stub.node if self._stub is not None else None
+        if node is None or self._owner.is_alike(node, recorded, now):
+            return None
+        about = FieldDifference(path=field, a=recorded, b=now)
+        return self._owner.missed(self._call, "", nearest=node, differs=about)
+
+    def recorded(self, attribute: str) -> list[Json]:
+        """Give a list that stands on the recorded call's span."""
+        held = self._stub.node.span.attributes.get(attribute) if self._stub is not None else None
+        return [str(each) for each in held] if isinstance(held, list | tuple) else []
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""
@@ -348,7 +368,9 @@ class Replayer:
         asked = question(call, self._redactor)
         here = place.current()
         parent = here.recorded if here is not None else None
-        source = self._policy.source(call.kind)
+        source = self._policy.source_of(call)
+        if call.is_child and self._policy.children is Children.REFUSE:
+            refuse(self.ledger, f"child process {call.name!r}", "child process")
         with self._lock:
             stub = None
             if call.is_structure or source is not Source.LIVE:
@@ -407,7 +429,7 @@ class Replayer:
 
     def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node = stub.node
-        if FOUND in call.attributes and node.id in self.stubs.again:
+        if (FOUND in call.attributes and node.id in self.stubs.again) or (call.is_child and self._is_run(call, stub)):
             return self._running_again(call, asked, stub, lane)
         answer: Outcome | None = node.outcome
         with self._lock:
@@ -433,10 +455,20 @@ class Replayer:
         inner.annotate({"reenact.replay.answered_by": node.id, **told, **self._marks()})
         return ReplayPassage(self, call, inner, stub, answer, lane)
 
+    def _is_run(self, call: Call, stub: Stub) -> bool:
+        """Tell whether a child runs again: by policy, or since it starts Pythons that replay themselves.
+
+        Raises `SideEffectRefused` where the policy says so and the world is not sealed.
+        """
+        if self._policy.children is Children.RUN and not is_sealed():
+            why = "the world of this replay is not sealed: it would run for real"
+            refuse(self.ledger, f"child process {call.name!r}", "child process", why)
+        return is_sealed() and (self._policy.children is Children.RUN or self.stubs.holds_process(stub))
+
     def _running_again(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         """Let a found tool that touched nothing run again, so that it makes the state that it made."""
         node = stub.node
-        self.ledger.note("ran_again", id=node.id, kind=node.kind.value)
+        self.ledger.note("ran_again", id=node.id, kind=node.call.word)
         self._note_noise(asked, stub)
         gate = self.gate_of(stub)
         if isinstance(node.outcome, Streamed):
@@ -455,6 +487,13 @@ class Replayer:
         if renamed is not None:
             self._note_renamed(node, renamed)
         return renamed is not None
+
+    def is_alike(self, node: Node, recorded: Json, now: Json) -> bool:
+        """Tell whether something that a call was given is what was recorded, redaction aside."""
+        around = {"openinference.span.kind": node.kind.value, "reenact.boundary": "function"}
+        told = self._redactor.attributes({**around, "output.value": compact({"given": now})}).get("output.value")
+        clean = as_object(parsed_or_none(str(told))).get("given")
+        return clean == recorded or self._comes_again(node, recorded, clean, now)
 
     def _note_noise(self, asked: Question, stub: Stub) -> None:
         node = stub.node
@@ -529,6 +568,7 @@ class Replayer:
         lane: str = "",
         nearest: Node | None = None,
         onward: Stub | Going = Going.NOWHERE,
+        differs: FieldDifference | None = None,
     ) -> Miss:
         """Write a miss down and make the error for it: of a question, or of the outcome of the `nearest` call.
 
@@ -539,6 +579,8 @@ class Replayer:
         entry: dict[str, Any] = {"call": label, "field": "outcome", "reason": reason, "where": where()}
         if nearest is not None:
             entry |= {"call": nearest.label, "nearest": nearest.id}
+        if differs is not None:
+            entry |= {"field": differs.path, "recorded": _plain(differs.a), "replay": _plain(differs.b)}
         if asked is not None and not reason:
             entry |= self._nearest(asked, lane, onward)
         with self._lock:

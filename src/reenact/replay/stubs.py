@@ -16,6 +16,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
 from reenact.replay.release import Expected
 from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest, Streamed, StreamEnd, Unfinished
+from reenact.values.child import LEFT
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
@@ -130,6 +131,11 @@ class Stubs:
             and not isinstance(self.nodes[below].call.request, FunctionCall)
             for below in self._below(stub.node.id)
         )
+
+    def holds_process(self, stub: Stub) -> bool:
+        """Tell whether Pythons that a child started recorded themselves below it."""
+        below = (self.nodes[each].span.attributes for each in self._below(stub.node.id))
+        return any(attributes.get("reenact.process.root") is True for attributes in below)
 
     def unconsumed(self) -> list[Stub]:
         """Give the recorded calls that nobody asked for. Structure and unfinished calls are not owed."""
@@ -312,7 +318,9 @@ def _was_cancelled(node: Node) -> bool:
 
 
 def _was_left(node: Node) -> bool:
-    """Tell whether the agent left this stream: its end gave nothing to anybody and may come at any time."""
+    """Tell whether the agent left this stream, or child: its end gave nothing to anybody and may come at any time."""
+    if node.span.attributes.get(LEFT) is True:
+        return True
     return isinstance(node.outcome, Streamed) and node.outcome.end is StreamEnd.ABANDONED
 
 

@@ -41,6 +41,8 @@ class Options:
     mode: Mode = Mode.NONE
     writes: str = "copy"
     """Files that are written outside every declared tool: `refuse` or `allow`."""
+    children: str = "answer"
+    """Programs that are started and are no Python of the agent's: `answer`, `run` or `refuse`."""
     hosts: Hosts = field(default_factory=Hosts)
     strict: bool = True
     """Recorded calls that are not asked for fail the test."""
@@ -266,7 +268,9 @@ class Replays:
             imports=tuple(imports),
             folder=cwd,
             environ=env or {},
-            policy=policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes),
+            policy=policy_of(
+                adding=options.mode is Mode.NEW_EPISODES, writes=options.writes, children=options.children
+            ),
             warm=options.warm,
         )
         try:

@@ -67,7 +67,8 @@ class Here:
             return
         self._found = case.read()
         self._inert_keys(self._found.run)
-        policy = policy_of(adding=case.options.mode is Mode.NEW_EPISODES, writes=case.options.writes)
+        options = case.options
+        policy = policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes, children=options.children)
         try:
             self._open = Answered(self._found, policy, case.store, case.options.hosts)
         except ReenactError as error:

@@ -38,6 +38,18 @@ class Through:
     async def wait_async(self, order: int | None) -> None:
         """Wait for nothing."""
 
+    def number_end(self) -> None:
+        """Hear nothing."""
+
+    def differs(self, field: str, recorded: Json, now: Json, /) -> BaseException | None:
+        """Find nothing: there is no recording."""
+        del field, recorded, now
+
+    def recorded(self, attribute: str, /) -> list[Json]:
+        """Give nothing: there is no recording."""
+        del attribute
+        return []
+
     def annotate(self, attributes: Mapping[str, Json]) -> None:
         """Keep nothing."""
 

@@ -168,8 +168,8 @@ class _Output:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def policy_of(*, adding: bool, writes: str) -> Policy:
+def policy_of(*, adding: bool, writes: str, children: str = "answer") -> Policy:
     """Say what a replay lets go live: nothing, or (`adding`) what the recording does not hold."""
     source = Source.RECORDED_OR_LIVE if adding else Source.RECORDED
-    policy = Policy.named({"models": source, "tools": source, "writes": writes})
+    policy = Policy.named({"models": source, "tools": source, "writes": writes, "children": children})
     return replace(policy, dials=adding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reenact.values.json import Json
 
@@ -29,6 +29,9 @@ class CallKind(StrEnum):
 
 STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT, CallKind.UNKNOWN})
 """Kinds whose functions only say where other calls hang; a replay runs their code again."""
+
+CHILD: Final = "reenact:child"
+"""The function of a call that is the start of another program: a child process that is none of the agent's Pythons."""
 
 _FRAMES = frozenset({CallKind.LLM, CallKind.EMBEDDING, CallKind.RERANKER})
 """Kinds whose functions may be no more than a frame around a provider's call."""
@@ -93,19 +96,26 @@ class Call:
     """Further facts for the span that are no part of the question: session, user, tags, a tool's description."""
 
     @property
+    def is_child(self) -> bool:
+        """It is another program that was started."""
+        return isinstance(self.request, FunctionCall) and self.request.function == CHILD
+
+    @property
     def is_structure(self) -> bool:
-        """It only says where other calls hang, and its code runs again. A plain HTTP call is no such thing."""
-        return isinstance(self.request, FunctionCall) and self.kind in STRUCTURE
+        """It only says where other calls hang, and its code runs again. No plain HTTP call is that, and no child."""
+        return isinstance(self.request, FunctionCall) and self.kind in STRUCTURE and self.request.function != CHILD
 
     @property
     def is_whole(self) -> bool:
         """Its outcome stands for all the I/O inside it, which is not recorded piece by piece."""
-        return isinstance(self.request, HttpRequest) or not (self.kind in STRUCTURE or self.kind in _FRAMES)
+        return isinstance(self.request, HttpRequest) or self.is_child or self.kind not in STRUCTURE | _FRAMES
 
     @property
     def word(self) -> str:
-        """What people are told it is: its kind, or `http` where the request is to nothing that we know."""
-        return "http" if self.kind == "UNKNOWN" and isinstance(self.request, HttpRequest) else self.kind.lower()
+        """What people are told it is: its kind, or `http` where the request is to nothing that we know, or `child`."""
+        if self.kind == "UNKNOWN" and isinstance(self.request, HttpRequest):
+            return "http"
+        return "child" if self.is_child else self.kind.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,256 @@
+"""What passes between the agent and another program, as the agent's side hears it, in the order in which it does.
+
+Nothing is put between the two: the descriptors are those that `subprocess` made. The file objects over them tell what
+they read and write. What is read past them is known by its descriptor (`os.read`), else it is unheard, which is said.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from reenact.boundary.program import text_of
+from reenact.values import alarms
+from reenact.values.child import CUT
+from reenact.values.json import Json
+
+MOST: Final = 4 * 1024 * 1024
+"""Bytes of one child that are kept. A child that says more cannot be given back."""
+_STEPS: Final = 20_000
+_PASSING: Final = frozenset({"selectors", __name__})
+"""Modules that ask for it on behalf of another."""
+_INTERNAL: Final = ("subprocess", "asyncio", "reenact.")
+"""Modules that ask for the descriptor of a pipe and tell us what they read there."""
+IN, OUT, ERR, SIGNAL, SHUT = "in", "stdout", "stderr", "signal", "shut"
+
+
+class Talk:
+    """What was said so far. Pieces of one kind that follow each other are one step."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, bytearray]] = []
+        self.size = 0
+        self.cut = False
+        self.looks = 0
+        self.shut = False
+        """The agent closed the child's standard input."""
+        self.ended: set[str] = set()
+        """Of which streams the agent saw the end."""
+        self._lock = threading.Lock()
+
+    def piece(self, what: str, data: bytes) -> None:
+        """Hear what was given (IN) or read (OUT, ERR)."""
+        if not data:
+            return
+        with self._lock:
+            self.size += len(data)
+            if self.size > MOST or len(self.steps) >= _STEPS:
+                self.cut = True
+                self.steps.clear()
+            if self.cut:
+                return
+            if not self.steps or self.steps[-1][0] != what:
+                self.steps.append((what, bytearray()))
+            self.steps[-1][1].extend(data)
+
+    def took_back(self, count: int) -> None:
+        """Hear that the last bytes that were given did not go."""
+        with self._lock:
+            for what, data in reversed(self.steps):
+                if what == IN:
+                    del data[len(data) - count :]
+                    self.size -= count
+                    return
+
+    def signalled(self, number: int) -> None:
+        """Hear that the agent sent a signal."""
+        with self._lock:
+            if len(self.steps) < _STEPS:
+                self.steps.append((SIGNAL, bytearray(str(number).encode())))
+
+    def close_stdin(self) -> None:
+        """Hear that the agent closed the child's standard input."""
+        with self._lock:
+            if not self.shut:
+                self.shut = True
+                self.steps.append((SHUT, bytearray()))
+
+    def given(self) -> list[bytes]:
+        """Give what was written to the child, a piece for each turn."""
+        return [bytes(data) for what, data in self.steps if what == IN and data]
+
+    def takes_turns(self) -> bool:
+        """Tell whether the child was given something, or a signal, after the agent had read of it."""
+        said = False
+        for what, _ in self.steps:
+            if what in (IN, SIGNAL) and said and self._answers_after(what):
+                return True
+            said = said or what in (OUT, ERR)
+        return False
+
+    def _answers_after(self, what: str) -> bool:
+        """Tell whether the child said anything after the last step of a kind: else nothing hangs on its place."""
+        if what == IN:
+            return True
+        at = max(number for number, step in enumerate(self.steps) if step[0] == what)
+        return any(step[0] in (OUT, ERR) for step in self.steps[at:])
+
+    def told(self, heard: set[str]) -> dict[str, Json]:
+        """Spell it: each of the streams in `heard` as a whole, or the turns."""
+        if self.cut:
+            return {CUT: self.size}
+        if self.takes_turns():
+            return {"talk": [_turn(what, bytes(data)) for what, data in self.steps]}
+        found: dict[str, Json] = {}
+        if IN in heard:
+            data = b"".join(self.given())
+            found["stdin"] = text_of(data)
+            found["stdin_bytes"] = len(data)
+            found["stdin_closed"] = self.shut
+        for stream in (OUT, ERR):
+            if stream in heard:
+                found[stream] = text_of(b"".join(bytes(data) for what, data in self.steps if what == stream))
+        signals: list[Json] = [int(data) for what, data in self.steps if what == SIGNAL]
+        if signals:
+            found["signals"] = signals
+        return found
+
+
+def _turn(what: str, data: bytes) -> Json:
+    match what:
+        case "in":
+            return {"in": text_of(data), "bytes": len(data)}
+        case "signal":
+            return {"signal": int(data)}
+        case "shut":
+            return {"shut": True}
+        case _:
+            return {what: text_of(data)}
+
+
+class Reader(io.FileIO):
+    """A child's output as `subprocess` opens it, and what is read there is heard."""
+
+    talk: Talk
+    stream: str
+    handed: Callable[[int, Reader], None]
+    """Hears that somebody took the descriptor to read there by himself."""
+    starved: Callable[[str], None]
+    """Hears that the agent came to the end."""
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Read, and tell."""
+        count = super().readinto(buffer)
+        if count is not None:
+            self.got(bytes(memoryview(buffer)[:count]))
+        return count
+
+    def read(self, size: int | None = -1, /) -> bytes | None:
+        """Read, and tell."""
+        if size is None or size < 0:
+            return self.readall()
+        data = super().read(size)
+        if data is not None and size:
+            self.got(data)
+        return data
+
+    def readall(self) -> bytes:
+        """Read to the end, and tell."""
+        data: bytes | None = super().readall()
+        if data is None:  # pyright: ignore[reportUnnecessaryComparison] - nothing is there yet, and it does not block
+            return data
+        if data:
+            self.got(data)
+        if os.get_blocking(super().fileno()):
+            self.got(b"")
+        return data
+
+    def got(self, data: bytes) -> None:
+        """Hear a piece; an empty one is the end."""
+        try:
+            if data:
+                self.talk.piece(self.stream, data)
+                return
+            self.talk.ended.add(self.stream)
+        except Exception:  # what is not heard is said
+            alarms.pass_on()
+            return
+        self.starved(self.stream)
+
+    def fileno(self) -> int:
+        """Give the descriptor."""
+        found = super().fileno()
+        if not _asked_within():
+            self.handed(found, self)
+        return found
+
+    def close(self) -> None:
+        """Close, and tell."""
+        was = self.closed
+        super().close()
+        if not was and hasattr(self, "talk"):
+            self.starved("")
+
+
+class Writer(io.FileIO):
+    """A child's input as `subprocess` opens it, and what is written there is heard before the child has it."""
+
+    talk: Talk
+
+    def write(self, data: Any, /) -> int | None:
+        """Tell, and write; what did not go is taken back."""
+        given = bytes(data)
+        self.talk.piece(IN, given)
+        try:
+            count = super().write(data)
+        except BaseException:
+            self.talk.took_back(len(given))
+            raise
+        if (count or 0) < len(given):
+            self.talk.took_back(len(given) - (count or 0))
+        return count
+
+    def close(self) -> None:
+        """Tell, and close."""
+        if not self.closed and hasattr(self, "talk"):
+            self.talk.close_stdin()
+        super().close()
+
+
+def _asked_within() -> bool:
+    """Tell whether `subprocess` or `asyncio` asks for a descriptor: we hear of what they read."""
+    frame: Any = inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")) in _PASSING:
+        frame = frame.f_back
+    return frame is not None and str(frame.f_globals.get("__name__")).startswith(_INTERNAL)
+
+
+def opened_over(file: Any, raw: type[Reader | Writer], bufsize: int) -> tuple[Any, Any]:
+    """Give a file object like `file`, as `subprocess` made it, over a raw file of ours; and that raw file.
+
+    It reads or writes by a descriptor of its own; `file` is closed.
+    """
+    text = isinstance(file, io.TextIOWrapper)
+    buffered: Any = cast("Any", file).buffer if text else file
+    held: Any = getattr(buffered, "raw", buffered)
+    mode = "rb" if raw is Reader else "wb"
+    ours: Any = raw(os.dup(held.fileno()), mode)
+    made: Any = ours
+    if buffered is not held:
+        size = bufsize if bufsize > 1 else getattr(held, "_blksize", 0)
+        size = size if size > 1 else io.DEFAULT_BUFFER_SIZE
+        made = io.BufferedReader(ours, size) if raw is Reader else io.BufferedWriter(ours, size)
+    if text:
+        made = io.TextIOWrapper(
+            made,
+            encoding=file.encoding,
+            errors=file.errors,
+            line_buffering=file.line_buffering,
+            write_through=file.write_through,
+        )
+    file.close()
+    return made, ours

@@ -1,0 +1,367 @@
+"""Other programs that the agent starts: how it reads them, looks after them, signals them and hears of their end.
+
+`Popen` itself is cut by `processes`, which knows a Python that records itself from any other program. What is cut here
+does nothing for a child that is not recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Any, cast
+
+from reenact.boundary import children, door
+from reenact.contracts.integration import Integration, PatchSet
+
+_CHILD, _TIDYING = "_reenact_child", "_reenact_tidying"
+
+
+def _known(popen: Any) -> Any:
+    """Give what is known of a process object; None of most."""
+    return _held(popen).get(_CHILD)
+
+
+def _loaded(name: str) -> Any:
+    """Give a module of ours that is loaded with the first child that needs it; None where there was none."""
+    return sys.modules.get(f"reenact.boundary.{name}")
+
+
+def _held(popen: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", vars(popen))
+
+
+def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
+    @wraps(original)
+    def poll(self: Any) -> int | None:
+        child = _known(self)
+        if child is None:
+            return original(self)
+        from reenact.boundary import program_starts as starts
+
+        if starts.looking():
+            return original(self)
+        if starts.is_to_run(child):
+            return None
+        with starts.inside():
+            if child.answer is not None and child.code is None and child.ends:
+                return self.wait()
+            code = original(self)
+        if code is None:
+            starts.found_running(child)
+        return code
+
+    return poll
+
+
+def _wait(original: Callable[..., int]) -> Callable[..., int]:
+    @wraps(original)
+    def wait(self: Any, timeout: float | None = None) -> int:
+        child = _known(self)
+        if child is None:
+            return original(self, timeout)
+        from reenact.boundary import program_starts as starts
+
+        if not starts.looking() and timeout is not None and starts.is_to_run(child):
+            starts.sleep(timeout)
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        outer = not starts.looking()
+        try:
+            with starts.inside():
+                return original(self, timeout)
+        except subprocess.TimeoutExpired:
+            if outer:
+                starts.found_running(child)
+            raise
+
+    return wait
+
+
+def _communicate(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Hear what `communicate` reads and writes past the file objects."""
+
+    @wraps(original)
+    def communicate(self: Any, given: Any, endtime: Any, orig_timeout: Any) -> Any:
+        child = _known(self)
+        if child is None:
+            return original(self, given, endtime, orig_timeout)
+        from reenact.boundary import program_starts as starts
+
+        begun = bool(getattr(self, "_communication_started", False))
+        held: dict[str, int] = _held(self).setdefault("_reenact_read", {})
+        if given and self.stdin is not None and not begun:
+            data = given.encode(self.stdin.encoding, self.stdin.errors) if isinstance(given, str) else bytes(given)
+            child.talk.piece("in", data)
+            child.talk.close_stdin()
+            child.check()
+        if orig_timeout is not None and starts.is_to_run(child):
+            starts.sleep(orig_timeout)
+            raise subprocess.TimeoutExpired(self.args, orig_timeout)
+        child.communicating += 1
+        try:
+            with starts.inside():
+                return original(self, given, endtime, orig_timeout)
+        except subprocess.TimeoutExpired:
+            starts.found_running(child)
+            raise
+        finally:
+            child.communicating -= 1
+            held.update(starts.communicated(child, self, held))
+            child.settle()
+
+    return communicate
+
+
+def _exit_status(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def handle(self: Any, *args: Any, **kwargs: Any) -> None:
+        child = _known(self)
+        tidying = bool(_held(self).get(_TIDYING))
+        if child is not None and not tidying:
+            child.wait()
+        original(self, *args, **kwargs)
+        if child is not None:
+            child.exited(self.returncode, told=not tidying)
+
+    return handle
+
+
+def _internal_poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Know a look of `subprocess`'s own, at a process object that nobody holds any more."""
+
+    @wraps(original)
+    def poll(self: Any, _deadstate: Any = None, *args: Any, **kwargs: Any) -> int | None:
+        if _deadstate is None or _known(self) is None:
+            return original(self, _deadstate, *args, **kwargs)
+        vars(self)[_TIDYING] = True
+        try:
+            return original(self, _deadstate, *args, **kwargs)
+        finally:
+            del vars(self)[_TIDYING]
+
+    return poll
+
+
+def _send_signal(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def send_signal(self: Any, sig: int) -> Any:
+        child = _known(self)
+        if child is None:
+            return original(self, sig)
+        from reenact.boundary import program_starts as starts
+
+        with starts.inside():
+            return original(self, sig)
+
+    return send_signal
+
+
+def _kill(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """Hear of signals to children, whoever sends them; `killpg` names the group of one."""
+
+    @wraps(original)
+    def kill(process: int, number: int, /) -> None:
+        if (starts := _loaded("program_starts")) is not None and (child := starts.of_process(process)) is not None:
+            starts.signalled(child, number)
+        original(process, number)
+
+    return kill
+
+
+# asyncio
+
+
+def _of_transport(transport: Any) -> Any:
+    process = getattr(transport, "_proc", None)
+    return None if process is None else _known(process)
+
+
+def _pipe_data_received(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def received(self: Any, fd: int, data: bytes) -> Any:
+        if (child := _of_transport(self)) is not None and fd in (1, 2):
+            child.talk.piece("stdout" if fd == 1 else "stderr", data)
+        return original(self, fd, data)
+
+    return received
+
+
+def _pipe_connection_lost(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def lost(self: Any, fd: int, exc: Any) -> Any:
+        if (child := _of_transport(self)) is not None:
+            if fd == 0:
+                child.talk.close_stdin()
+            else:
+                child.talk.ended.add("stdout" if fd == 1 else "stderr")
+                child.settle()
+        return original(self, fd, exc)
+
+    return lost
+
+
+def _process_exited(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Hold the end of a child back until its turn, without blocking the loop."""
+
+    @wraps(original)
+    def exited(self: Any, returncode: int) -> Any:
+        child = _of_transport(self)
+        if child is None:
+            return original(self, returncode)
+        if child.passage.end_order is None or child.code is not None:
+            child.exited(returncode)
+            return original(self, returncode)
+        from reenact.boundary import program_starts as starts
+
+        return starts.exit_later(child, self._loop, partial(original, self, returncode), returncode)
+
+    return exited
+
+
+def _write(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def write(self: Any, data: Any) -> Any:
+        child = _of_transport(getattr(getattr(self, "_protocol", None), "proc", None))
+        if child is not None and not getattr(self, "_closing", False):
+            child.talk.piece("in", bytes(data))
+        return original(self, data)
+
+    return write
+
+
+def _write_eof(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def write_eof(self: Any) -> Any:
+        child = _of_transport(getattr(getattr(self, "_protocol", None), "proc", None))
+        if child is not None:
+            child.talk.close_stdin()
+        return original(self)
+
+    return write_eof
+
+
+def _install_transport(patches: PatchSet, module: Any) -> None:
+    patches.replace(module.BaseSubprocessTransport, "_pipe_data_received", _pipe_data_received)
+    patches.replace(module.BaseSubprocessTransport, "_pipe_connection_lost", _pipe_connection_lost)
+    patches.replace(module.BaseSubprocessTransport, "_process_exited", _process_exited)
+
+
+def _install_pipes(patches: PatchSet, module: Any) -> None:
+    transport = getattr(module, "_UnixWritePipeTransport", None)
+    if transport is not None:
+        patches.replace(transport, "write", _write)
+        patches.replace(transport, "write_eof", _write_eof)
+
+
+# without subprocess
+
+
+def _system(original: Callable[[Any], int]) -> Callable[[Any], int]:
+    @wraps(original)
+    def system(command: Any) -> int:
+        if not door.is_kept():
+            return original(command)
+        from reenact.boundary import program_plain
+
+        return program_plain.system(partial(original, command), command)
+
+    return system
+
+
+def _spawnv(original: Callable[..., int], *, has_env: bool) -> Callable[..., int]:
+    @wraps(original)
+    def spawn(mode: int, file: Any, args: Any, *env: Any) -> int:
+        if not door.is_kept():
+            return original(mode, file, args, *env)
+        from reenact.boundary import program_plain
+
+        given = env[0] if has_env and env else None
+        return program_plain.spawned(partial(original, mode, file, args, *env), mode, file, args, given)
+
+    return spawn
+
+
+def _spawn_terminal(original: Callable[..., int]) -> Callable[..., int]:
+    @wraps(original)
+    def spawn(argv: Any, *rest: Any, **kwargs: Any) -> int:
+        if not door.is_kept():
+            return original(argv, *rest, **kwargs)
+        from reenact.boundary import program_plain
+
+        hears = bool(rest or kwargs)
+        start = partial(original, argv, *rest, **kwargs)
+        return program_plain.whole(start, argv, how="pty.spawn", unheard=("terminal",) if hears else ())
+
+    return spawn
+
+
+def _exec(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def execute(path: Any, args: Any, *env: Any) -> Any:
+        if door.is_kept():
+            from reenact.boundary import program_plain
+
+            program_plain.replaced(path, args, env[0] if env else None)
+        return original(path, args, *env)
+
+    return execute
+
+
+def _waited(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Hear how children ended that the agent waits for by itself."""
+
+    @wraps(original)
+    def wait(*args: Any, **kwargs: Any) -> Any:
+        plain = _loaded("program_plain")
+        return original(*args, **kwargs) if plain is None else plain.waited(original, args, kwargs)
+
+    return wait
+
+
+def _read(original: Callable[[int, int], bytes]) -> Callable[[int, int], bytes]:
+    from reenact.boundary import program_starts as starts
+
+    @wraps(original)
+    def read(fd: int, length: int, /) -> bytes:
+        data = original(fd, length)
+        if length:
+            starts.was_read(fd, data)
+        return data
+
+    return read
+
+
+def _install(patches: PatchSet) -> None:
+    children.when_reads_matter(partial(patches.replace, os, "read", _read))
+    popen: Any = subprocess.Popen
+    ways: Mapping[str, Callable[..., Any]] = {
+        "poll": _poll,
+        "wait": _wait,
+        "_internal_poll": _internal_poll,
+        "_communicate": _communicate,
+        "_handle_exitstatus": _exit_status,
+        "send_signal": _send_signal,
+    }
+    for name, make in ways.items():
+        if hasattr(popen, name):
+            patches.replace(popen, name, make)
+    for name in ("kill", "killpg"):
+        if hasattr(os, name):
+            patches.replace(os, name, _kill)
+    patches.replace(os, "system", _system)
+    for name in ("spawnv", "spawnvp", "spawnve", "spawnvpe"):
+        if hasattr(os, name):
+            patches.replace(os, name, partial(_spawnv, has_env=name.endswith("e")))
+    for name in ("execv", "execve"):
+        patches.replace(os, name, _exec)
+    for name in ("waitpid", "wait", "wait3", "wait4"):
+        if hasattr(os, name):
+            patches.replace(os, name, _waited)
+    patches.when_imported("pty", lambda module: patches.replace(module, "spawn", _spawn_terminal))
+    patches.when_imported("asyncio.base_subprocess", partial(_install_transport, patches))
+    patches.when_imported("asyncio.unix_events", partial(_install_pipes, patches))
+
+
+INTEGRATION = Integration(name="programs", libraries=("subprocess", "os", "asyncio"), install=_install)

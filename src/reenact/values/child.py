@@ -1,0 +1,43 @@
+"""What is written down of another program that was started: the one JSON object of its outcome (`docs/schema.md`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text
+
+UNHEARD: Final = "unheard"
+"""What of a child was said past everybody: a list of words such as `stdout`. No replay can give it back."""
+CUT: Final = "cut"
+"""It said more than is kept, so many bytes; no replay can give it back."""
+CHANGED: Final = "changed"
+"""Which files changed while it ran: objects of `path` and `how` (`made`, `changed`, `removed`)."""
+LOOKS: Final = "looks"
+"""How often the agent looked and found it running: a matter of time, which no two runs share."""
+LEFT: Final = "reenact.child.left"
+"""The attribute of a child whose end the agent did not wait for."""
+INHERITED: Final = "reenact.child.inherited"
+"""The attribute that lists the streams that went where the agent's own go, and are not witnessed."""
+TEMPORARY: Final = "reenact.child.temporary"
+"""The attribute that lists the names of temporary files among the words, in the order of their numbers."""
+
+
+def steady(outcome: Json) -> Json:
+    """Give an outcome less what no two runs share."""
+    return {name: value for name, value in as_object(outcome).items() if name not in {LOOKS, "unread", CHANGED}}
+
+
+def lost(outcome: Json) -> str:
+    """Say why a recording cannot give a child back; empty where it can."""
+    told = as_object(outcome)
+    if told.get(CUT):
+        return "it said more than is kept of a child"
+    unheard = [as_text(each) for each in as_list(told.get(UNHEARD))]
+    return f"{' and '.join(unheard)} went past the recorder" if unheard else ""
+
+
+def changed(outcome: Json) -> list[tuple[str, str]]:
+    """List the files that changed while a child ran, with how: `made`, `changed`, `removed`."""
+    listed = [as_object(each) for each in as_list(as_object(outcome).get(CHANGED))]
+    return [(as_text(each.get("path")), as_text(each.get("how"))) for each in listed]

@@ -1,0 +1,407 @@
+"""Programs that are no Python: what they said is recorded and given back; none of them is started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desk import Desk
+
+BEGIN = """
+import asyncio, os, selectors, signal, subprocess, sys, tempfile, time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+import reenact
+
+@reenact.tool
+def note() -> int:
+    return 1
+
+note()
+PIPE = subprocess.PIPE
+"""
+
+READS = {
+    "run": """
+done = subprocess.run(["tally", "out"], capture_output=True, text=True)
+print(done.stdout, done.stderr, done.returncode, done.args)
+""",
+    "check_output of a shell": """
+print(subprocess.check_output("tally out; tally err >&2", shell=True, stderr=subprocess.STDOUT))
+""",
+    "getoutput": 'print(subprocess.getoutput("tally out"), subprocess.getstatusoutput("tally out; exit 3"))',
+    "communicate": """
+child = subprocess.Popen(["tally", "cat"], stdin=PIPE, stdout=PIPE, stderr=PIPE)
+print(child.communicate(b"given" * 50_000, timeout=20)[0][-40:], child.returncode)
+""",
+    "input alone": 'print(subprocess.run(["tally", "cat"], input="a\\nb\\n", stdout=PIPE, text=True).stdout)',
+    "iterate": """
+with subprocess.Popen(["tally", "lines"], stdout=PIPE, text=True, bufsize=1) as child:
+    for line in child.stdout:
+        print("line", line.strip())
+print(child.returncode)
+""",
+    "read and readline": """
+child = subprocess.Popen(["tally", "lines"], stdout=PIPE, stderr=PIPE)
+print(child.stdout.readline(), child.stdout.read(2), child.stdout.read(), child.stderr.read(), child.wait())
+""",
+    "unbuffered": """
+child = subprocess.Popen(["tally", "lines"], stdout=PIPE, bufsize=0)
+print(isinstance(child.stdout, __import__("io").FileIO), child.stdout.read(3), child.stdout.readall(), child.wait())
+""",
+    "by descriptor": """
+child = subprocess.Popen(["tally", "lines"], stdout=PIPE)
+pieces = []
+while piece := os.read(child.stdout.fileno(), 7):
+    pieces.append(piece)
+print(b"".join(pieces), child.wait())
+""",
+    "selectors": """
+child = subprocess.Popen(["tally", "both"], stdout=PIPE, stderr=PIPE)
+chosen, got = selectors.DefaultSelector(), {}
+for name in ("stdout", "stderr"):
+    chosen.register(getattr(child, name), selectors.EVENT_READ, name)
+while chosen.get_map():
+    for key, _ in chosen.select():
+        piece = os.read(key.fd, 100)
+        got[key.data] = got.get(key.data, b"") + piece
+        if not piece:
+            chosen.unregister(key.fileobj)
+print(sorted(got.items()), child.wait())
+""",
+    "a file": """
+with tempfile.TemporaryFile() as file:
+    subprocess.run(["tally", "out"], stdout=file, check=True)
+    file.seek(0)
+    print(file.read())
+""",
+    "a pipe of its own": """
+read, write = os.pipe()
+child = subprocess.Popen(["tally", "out"], stdout=write)
+os.close(write)
+print(os.read(read, 100), os.read(read, 100), child.wait())
+""",
+    "a pipeline": """
+first = subprocess.Popen(["tally", "lines"], stdout=PIPE)
+second = subprocess.Popen(["sort", "-r"], stdin=first.stdout, stdout=PIPE)
+first.stdout.close()
+print(second.communicate()[0], first.wait())
+""",
+    "a dialogue": """
+child = subprocess.Popen(["tally", "talk"], stdin=PIPE, stdout=PIPE, text=True)
+for word in ("one", "two"):
+    print(word, file=child.stdin, flush=True)
+    print(child.stdout.readline().strip())
+child.stdin.close()
+print(child.stdout.read(), child.wait())
+""",
+    "os.popen": 'print(os.popen("tally out").read(), os.popen("tally out; exit 2").close())',
+    "os.system": 'print(os.system("tally silent; exit 3"))',
+    "os.spawn": """
+print(os.spawnlp(os.P_WAIT, "tally", "tally", "fail"))
+print(os.waitstatus_to_exitcode(os.waitpid(os.spawnvp(os.P_NOWAIT, "tally", ["tally", "fail"]), 0)[1]))
+""",
+    "os.posix_spawn": """
+read, write = os.pipe()
+child = os.posix_spawnp("tally", ["tally", "out"], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, write, 1)])
+os.close(write)
+print(os.read(read, 100), os.read(read, 100), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""",
+    "polls": """
+child, looks = subprocess.Popen(["tally", "slow"], stdout=PIPE), 0
+while child.poll() is None:
+    looks += 1
+    time.sleep(0.02)
+print(looks, child.stdout.read())
+""",
+    "a timeout": """
+try:
+    subprocess.run(["tally", "long"], timeout=0.5, stdout=PIPE)
+except subprocess.TimeoutExpired as error:
+    print(error, error.output)
+""",
+    "signals": """
+child = subprocess.Popen(["tally", "trap"], stdout=PIPE, text=True)
+print(child.stdout.readline())
+child.terminate()
+print(child.stdout.read(), child.wait())
+child = subprocess.Popen(["tally", "long"], stdout=PIPE, start_new_session=True)
+child.stdout.readline()
+os.killpg(child.pid, signal.SIGTERM)
+print(child.wait())
+""",
+    "errors": """
+for words in (["nosuchprogram"], ["tally", "fail"], ["tally", "die"]):
+    try:
+        subprocess.run(words, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(type(error), error, getattr(error, "filename", None))
+""",
+    "threads": """
+with ThreadPoolExecutor(4) as pool:
+    jobs = [pool.submit(subprocess.check_output, ["tally", "wait", f"0.{6 - 2 * number}"]) for number in range(3)]
+    print([job.result() for job in as_completed(jobs)])
+""",
+    "temporary names": """
+with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+    file.write("content")
+    file.flush()
+    print(subprocess.check_output(["tally", "name", file.name], text=True).replace(file.name, "(its name)"))
+""",
+    "left": 'child = subprocess.Popen(["tally", "long"], stdin=PIPE, stdout=PIPE); print(child.stdout.readline())',
+    "asyncio": """
+async def one(delay):
+    child = await asyncio.create_subprocess_exec("tally", "wait", delay, stdout=PIPE)
+    return (await child.communicate())[0]
+
+async def main():
+    child = await asyncio.create_subprocess_exec("tally", "both", stdout=PIPE, stderr=PIPE)
+    print(await child.communicate(), child.returncode)
+    child = await asyncio.create_subprocess_shell("tally cat; exit 3", stdin=PIPE, stdout=PIPE)
+    print(await child.communicate(b"given"), child.returncode)
+    child = await asyncio.create_subprocess_exec("tally", "lines", stdout=PIPE)
+    print([line async for line in child.stdout], await child.wait())
+    child = await asyncio.create_subprocess_exec("tally", "talk", stdin=PIPE, stdout=PIPE)
+    for word in (b"one\\n", b"two\\n"):
+        child.stdin.write(word)
+        await child.stdin.drain()
+        print(await child.stdout.readline())
+    child.stdin.close()
+    print(await child.wait())
+    print([await done for done in asyncio.as_completed([one("0.4"), one("0.2"), one("0.0")])])
+    child = await asyncio.create_subprocess_exec("tally", "long", stdout=PIPE)
+    print(await child.stdout.readline())
+    try:
+        await asyncio.wait_for(child.wait(), 0.1)
+    except asyncio.TimeoutError:
+        child.kill()
+    print(await child.wait())
+    try:
+        await asyncio.create_subprocess_exec("nosuchprogram")
+    except FileNotFoundError as error:
+        print(error, error.filename)
+
+asyncio.run(main())
+""",
+}
+"""Every way to start a program and to read it. What `tally` says is another each time."""
+
+TALLY = """#!/bin/sh
+echo "$*" >> '{counted}'
+now=$(date +%s%N)
+case "$1" in
+    out) echo "out $now" ;;
+    err) echo "err $now" ;;
+    both) echo "out $now"; echo "err $now" >&2 ;;
+    lines) echo "a $now"; echo "b $now"; printf 'no end' ;;
+    cat) cat; echo " $now" ;;
+    talk) while read -r word; do echo "$word $now"; done ;;
+    silent) ;;
+    fail) exit 7 ;;
+    die) kill -9 $$ ;;
+    slow) sleep 0.3; echo "$now" ;;
+    long) echo "begun $now"; exec sleep 100 ;;
+    trap) trap 'echo "ended $now"; exit 5' TERM; echo "begun $now"; while :; do sleep 0.05; done ;;
+    wait) sleep "$2"; echo "$2 $now" ;;
+    name) echo "$2 $now"; cat "$2" ;;
+esac
+"""
+
+
+@pytest.fixture
+def tally(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Put a program into PATH that counts its starts in a file outside of everything, and give that file."""
+    folder = tmp_path_factory.mktemp("outside")
+    counted = folder / "counted"
+    counted.touch()
+    program = folder / "tally"
+    program.write_text(TALLY.replace("{counted}", str(counted)))
+    program.chmod(0o755)
+    desk.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return counted
+
+
+def starts(counted: Path) -> int:
+    return len(counted.read_text().splitlines())
+
+
+def replayed(desk: Desk, *words: str, **environ: str) -> tuple[int, dict[str, Any], str]:
+    """Replay the last run; gives the exit code, the result and what the program printed."""
+    done = desk.reenact("replay", "last", "--json", *words, environ={**desk.settings(), **environ})
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("how", READS)
+def test_a_program_is_given_back_however_it_is_started_and_read(desk: Desk, tally: Path, how: str) -> None:
+    program = desk.write("agent.py", BEGIN + READS[how])
+    recorded = desk.reenact("run", "--", "python", program)
+    assert recorded.returncode == 0, recorded.stderr
+    assert "replayable: exact" in recorded.stderr
+    before = starts(tally)
+    assert before or how == "a pipeline"
+    code, told, printed = replayed(desk, REENACT_ENFORCE="off")  # what would be started would count for real
+    assert (code, told["result"], printed) == (0, "same", recorded.stdout)
+    assert told["released_out_of_order"] == []
+    assert starts(tally) == before
+
+
+def test_all_of_them_in_a_sealed_world(desk: Desk, tally: Path) -> None:
+    program = desk.write("agent.py", BEGIN + "\n".join(READS.values()))
+    recorded = desk.reenact("run", "--", "python", program)
+    assert "replayable: exact" in recorded.stderr
+    before = starts(tally)
+    code, told, printed = replayed(desk)
+    assert (code, told["result"], printed) == (0, "same", recorded.stdout)
+    assert told["answered"]["child"] > 30
+    assert starts(tally) == before
+    shown = json.loads(desk.reenact("show", "last", "--json").stdout)
+    assert shown["run"]["verdict"]["grade"] == "exact"
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="there is no git")
+def test_git_names_the_recorded_commit_after_another_was_made(desk: Desk) -> None:
+    def git(*words: str) -> str:
+        named = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+        done = subprocess.run(["git", *named, *words], cwd=desk.folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    first = git("rev-parse", "HEAD")
+    program = desk.write(
+        "agent.py",
+        f"{BEGIN}\nprint(subprocess.check_output(['git', 'rev-parse', 'HEAD'], text=True).strip())\nprint(os.getcwd())",
+    )
+    recorded = desk.reenact("run", "--", "python", program)
+    assert recorded.stdout.splitlines()[0] == first
+    assert "(1 tool, 1 child); replayable: exact" in recorded.stderr
+    git("commit", "-q", "--allow-empty", "-m", "second")
+    assert replayed(desk)[::2] == (0, recorded.stdout)
+    assert replayed(desk, REENACT_ENFORCE="off")[::2] == (0, recorded.stdout)
+    code, told, _ = replayed(desk, "--children", "run")
+    assert (code, told["result"], told["divergences"][0]["field"]) == (1, "diverged", "result.stdout")
+    assert told["divergences"][0]["a"] == f"{first}\n"
+    git("reset", "-q", "--hard", first)
+    code, told, printed = replayed(desk, "--children", "run")
+    assert (code, told["ran_again"], printed) == (0, {"child": 1}, recorded.stdout)
+
+
+def test_what_a_program_is_asked_and_given_is_compared(desk: Desk, tally: Path) -> None:
+    agent = BEGIN + "print(subprocess.run(['tally', 'cat'], input=WORD, capture_output=True, text=True).stdout)\n"
+    desk.write("agent.py", f"WORD = 'one'{agent}")
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    before = starts(tally)
+    for changed, field, sides in (
+        (agent.replace("'cat'", "'out'"), "arguments.args[1]", ("cat", "out")),
+        (f"WORD = 'two'{agent}", "stdin", ("one", "two")),
+        (f"WORD = 'twelve'{agent}", "stdin", ("one", "twelve")),
+    ):
+        desk.write("agent.py", changed if changed.startswith("WORD") else f"WORD = 'one'{changed}")
+        code, told, _ = replayed(desk, REENACT_ENFORCE="off")
+        first = told["divergences"][0]
+        assert (code, told["result"]) == (1, "diverged")
+        assert (first["field"], first["a"], first["b"]) == (field, *sides)
+    assert starts(tally) == before
+
+
+@pytest.mark.usefixtures("tally")
+def test_a_dialogue_that_says_something_else_diverges(desk: Desk) -> None:
+    desk.write("agent.py", BEGIN + READS["a dialogue"])
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    desk.write("agent.py", BEGIN + READS["a dialogue"].replace('"two"', '"six"'))
+    code, told, _ = replayed(desk)
+    assert (code, told["result"]) == (1, "diverged")
+    assert (told["divergences"][0]["field"], told["divergences"][0]["b"]) == ("stdin", "six\n")
+
+
+def test_what_cannot_be_heard_is_named_and_refused(desk: Desk, tally: Path) -> None:
+    desk.write(
+        "agent.py",
+        BEGIN
+        + """
+read, write = os.pipe()
+child = subprocess.Popen(["tally", "out"], stdout=write)
+os.close(write)
+with open(read) as file:
+    print(file.read(), child.wait())
+""",
+    )
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr
+    assert "child tally #3: child: stdout went past the recorder; a replay refuses it" in recorded.stderr
+    before = starts(tally)
+    code, told, _ = replayed(desk, REENACT_ENFORCE="off")
+    assert (code, told["result"]) == (125, "failed")
+    assert starts(tally) == before
+
+
+def test_a_fork_that_becomes_a_program_is_named_and_refused(desk: Desk, tally: Path) -> None:
+    lines = 'if not (pid := os.fork()):\n    os.execlp("tally", "tally", "silent")\nprint(os.waitpid(pid, 0)[1])\n'
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr
+    assert "took the place of a process" in recorded.stderr
+    before = starts(tally)
+    code, told, _ = replayed(desk, REENACT_ENFORCE="off")
+    assert (code, told["result"]) == (1, "diverged")
+    assert starts(tally) == before
+
+
+def test_policies_refuse_and_run(desk: Desk, tally: Path) -> None:
+    desk.write("agent.py", BEGIN + "print(subprocess.run(['tally', 'fail']).returncode)\n")
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").stdout == "7\n"
+    before = starts(tally)
+    code, told, _ = replayed(desk, "--children", "refuse", REENACT_ENFORCE="off")
+    assert (code, told["refused"][0]["what"]) == (1, "child process 'tally'")
+    code, told, _ = replayed(desk, "--children", "run", REENACT_ENFORCE="off")
+    assert code == 1
+    assert "not sealed" in told["refused"][0]["hint"]
+    code, told, printed = replayed(desk, "--children", "run")
+    assert (code, told["result"], told["ran_again"], printed) == (0, "same", {"child": 1}, "7\n")
+    assert starts(tally) == before
+
+
+def test_a_python_that_cannot_join_is_given_back(desk: Desk) -> None:
+    lines = "print(subprocess.check_output([sys.executable, '-I', '-c', 'import time; print(time.time_ns())']))\n"
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "(1 tool, 1 child); replayable: exact" in recorded.stderr
+    assert replayed(desk, REENACT_ENFORCE="off")[::2] == (0, recorded.stdout)
+
+
+def test_a_shell_around_a_python_runs_again_with_it(desk: Desk) -> None:
+    desk.write("inner.py", BEGIN + "print('inner', note())")
+    desk.write(
+        "agent.py", BEGIN + "print(subprocess.check_output([f'{sys.executable} inner.py'], shell=True, text=True))\n"
+    )
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "(3 tool, 1 child, 1 chain); replayable: exact" in recorded.stderr
+    code, told, printed = replayed(desk)
+    assert (code, told["ran_again"], told["answered"], printed) == (0, {"child": 1}, {"tool": 3}, recorded.stdout)
+    desk.write("inner.py", BEGIN + "print('other', note())")
+    code, told, _ = replayed(desk)
+    assert (code, told["divergences"][0]["field"]) == (1, "result.stdout")
+
+
+def test_what_a_tool_starts_is_the_tool_s(desk: Desk, tally: Path) -> None:
+    lines = "@reenact.tool\ndef look():\n    return subprocess.check_output(['tally', 'out'])\nprint(look())\n"
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "(2 tool); replayable: exact" in recorded.stderr
+    before = starts(tally)
+    assert replayed(desk, REENACT_ENFORCE="off")[::2] == (0, recorded.stdout)
+    assert starts(tally) == before
+
+
+def test_too_much_is_not_kept_and_said(desk: Desk) -> None:
+    desk.write("agent.py", BEGIN + "print(len(subprocess.check_output(['head', '-c', '9000000', '/dev/zero'])))\n")
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert recorded.stdout == "9000000\n"
+    assert "replayable: partial" in recorded.stderr
+    assert "it said more than is kept of a child" in recorded.stderr
+    assert replayed(desk)[0] == 125
