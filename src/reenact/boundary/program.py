@@ -163,7 +163,7 @@ def is_this_python(program: str, path: str | None = None) -> bool:
     if not found or not sys.executable:
         return program == sys.executable
     found = os.path.abspath(found)  # noqa: PTH100 - as above
-    if found == sys.executable or os.path.dirname(found) == os.path.dirname(sys.executable):  # noqa: PTH120
+    if found == sys.executable or os.path.dirname(found) == os.path.dirname(sys.executable):  # noqa: PTH120 - as above
         return True
     return os.path.realpath(found) == os.path.realpath(sys.executable) and _venv(found) == _venv(sys.executable)
 
@@ -171,12 +171,12 @@ def is_this_python(program: str, path: str | None = None) -> bool:
 def _sought(program: str, path: str | None) -> str:
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
     candidates = (os.path.join(folder or ".", program) for folder in folders)  # noqa: PTH118 - as above
-    return next((each for each in candidates if os.access(each, os.X_OK) and not os.path.isdir(each)), "")  # noqa: PTH112
+    return next((each for each in candidates if os.access(each, os.X_OK) and not os.path.isdir(each)), "")  # noqa: PTH112 - as above
 
 
 def _venv(python: str) -> str:
     folder = os.path.dirname(python)  # noqa: PTH120 - as above
-    for each in (folder, os.path.dirname(folder)):  # noqa: PTH120
-        if os.path.exists(os.path.join(each, "pyvenv.cfg")):  # noqa: PTH110, PTH118
+    for each in (folder, os.path.dirname(folder)):  # noqa: PTH120 - as above
+        if os.path.exists(os.path.join(each, "pyvenv.cfg")):  # noqa: PTH110, PTH118 - as above
             return each
     return ""

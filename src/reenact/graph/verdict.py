@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from reenact.boundary.kept import rebuilt_parts
 from reenact.boundary.reading import answered, asked, frames
 from reenact.graph.foreign import carrier_reasons, foreign_reasons
-from reenact.values import child, typed, unit
+from reenact.values import typed, unit
 from reenact.values.call import (
     CallKind,
     Raised,
@@ -119,6 +119,8 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
 
 def _child_reasons(node: Node, outcome: Json) -> Iterator[Reason]:
     """Name what a replay cannot give back of a program that was started."""
+    from reenact.values import child
+
     fix = "declare the function around it with @reenact.tool, so that its result stands for it"
     if why := child.lost(outcome):
         yield Reason(call=node.label, field="child", lost=f"{why}; a replay refuses it", fix=fix)
