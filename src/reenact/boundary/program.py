@@ -60,7 +60,7 @@ def call(
 ) -> Call:
     """Make the call of a start. `how` names a way of starting that is none of `subprocess`."""
     words = words_of(args)
-    names = _Temporary()
+    names = Temporary()
     asked: dict[str, Json] = {"args": names.told(words[0]) if shell else [names.told(word) for word in words]}
     if shell:
         asked["shell"] = True
@@ -108,11 +108,11 @@ def _apart_from_ours(env: Mapping[Any, Any]) -> dict[str, str]:
     }
 
 
-class _Temporary:
+class Temporary:
     """Calls temporary files of this process by numbers: their names are drawn anew each time."""
 
-    def __init__(self) -> None:
-        self.found: list[str] = []
+    def __init__(self, found: Sequence[str] = ()) -> None:
+        self.found: list[str] = [*found]
 
     def told(self, text: str) -> str:
         """Put numbers in place of names."""

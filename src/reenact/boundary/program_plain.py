@@ -85,6 +85,7 @@ def whole(
         status = child.answer.get("status", child.answer.get("exit_code"))
         child.exited(_number(child.answer.get("exit_code")))
         return _number(status)
+    child.look_at(None)
     try:
         with _starting(child):
             status = start()
@@ -145,6 +146,7 @@ def _listen(child: Child, actions: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _begun(child: Child, start: Callable[[], int]) -> int:
+    child.look_at(None)
     try:
         with _starting(child):
             pid = start()

@@ -24,13 +24,14 @@ from reenact.boundary import children, program
 from reenact.boundary.children import Descent
 from reenact.boundary.forgiving import forgive, swallow
 from reenact.boundary.program import bytes_of, text_of
+from reenact.boundary.program_folder import Look
 from reenact.boundary.program_stand_in import StandIn
 from reenact.boundary.program_talk import ERR, IN, MOST, OUT, Reader, Talk, Writer, opened_over
 from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.contracts.doorman import Passage
 from reenact.values import alarms, typed
 from reenact.values.call import Call, Raised, Returned, Value
-from reenact.values.child import INHERITED, LEFT, LOOKS, TEMPORARY, UNHEARD, lost
+from reenact.values.child import CHANGED, INHERITED, LEFT, LOOKED, LOOKS, TEMPORARY, UNHEARD, lost
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 
@@ -90,6 +91,7 @@ class Child:
         self.facts: dict[str, Json] = {}
         self.looks_left = _number(answer.get(LOOKS)) if answer is not None else 0
         self.accused: BaseException | None = None
+        self._before: Look | None = None
         self._closed = False
         self._lock = threading.RLock()
 
@@ -132,6 +134,10 @@ class Child:
                 if self.stand_in.is_short():
                     self.accuse()
                 self.stand_in.close()
+            try:
+                self._see_files()
+            except Exception:
+                swallow("program_starts.see_files")
             self._take_files()
             self.settle()
         if told:
@@ -183,6 +189,22 @@ class Child:
         self.compare(self.talk.given())
         if self.accused is None:
             self.accused = self.passage.miss("it waited for what the recording says that it was given, in vain")
+
+    def look_at(self, cwd: Any) -> None:
+        """See what is there before it starts."""
+        if self.answer is None:
+            words = [as_text(each) for each in as_list(self.call.attributes.get("process.command_args"))]
+            self._before = Look(cwd, words)
+
+    def _see_files(self) -> None:
+        """Note which files changed while it ran."""
+        if self._before is not None:
+            own = [(found.st_dev, found.st_ino) for fd, _ in self.files.values() for found in (os.fstat(fd),)]
+            names = program.Temporary([as_text(each) for each in as_list(self.call.attributes.get(TEMPORARY))])
+            if found := self._before.changed(own, names):
+                self.facts[CHANGED] = found
+            if not self._before.whole:
+                self.facts[LOOKED] = "in part"
 
     def failed(self, error: BaseException) -> None:
         """Hear that it did not start."""
@@ -290,6 +312,7 @@ def start(original: Callable[..., None], popen: Any, args: Any, given: dict[str,
     try:
         for stream in (OUT, ERR):  # before it starts: it may write at once
             listen_elsewhere(given.get(stream), stream, child)
+        child.look_at(given.get("cwd"))
     except Exception:
         swallow("program_starts.listen_elsewhere")
     if child.answer is None:

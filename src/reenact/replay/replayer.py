@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
 from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
+from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
@@ -45,7 +47,9 @@ from reenact.values.call import (
     Streamed,
     StreamEnd,
     Unfinished,
+    Value,
 )
+from reenact.values.child import changed
 from reenact.values.difference import ABSENT, Absent, FieldDifference, shown
 from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
@@ -463,7 +467,20 @@ class Replayer:
         if self._policy.children is Children.RUN and not is_sealed():
             why = "the world of this replay is not sealed: it would run for real"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
-        return is_sealed() and (self._policy.children is Children.RUN or self.stubs.holds_process(stub))
+        files = self._files_of(stub)
+        if files and not is_sealed():
+            listed = ", ".join(path for path, _ in files[:5])
+            why = f"files changed while it ran ({listed}), and the world of this replay is not sealed"
+            refuse(self.ledger, f"child process {call.name!r}", "child process", why)
+        if files:
+            _unmake(path for path, how in files if how == "made")
+        return is_sealed() and (bool(files) or self._policy.children is Children.RUN or self.stubs.holds_process(stub))
+
+    def _files_of(self, stub: Stub) -> list[tuple[str, str]]:
+        """List the files that changed while a recorded child ran, with how."""
+        outcome = stub.node.outcome
+        value = outcome.payload if isinstance(outcome, Returned) else None
+        return changed(value.json) if isinstance(value, Value) else []
 
     def _running_again(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         """Let a found tool that touched nothing run again, so that it makes the state that it made."""
@@ -635,6 +652,17 @@ class Replayer:
 
     def _skipped(self, passed: list[int], granted: int) -> None:
         self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
+
+
+def _unmake(paths: Iterable[str]) -> None:
+    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
+    with replaced_in_a_replay():
+        for path in paths:
+            with suppress(OSError):
+                if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - no path of ours
+                    shutil.rmtree(path)
+                else:
+                    os.unlink(path)  # noqa: PTH108 - as above
 
 
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})

@@ -15,6 +15,8 @@ CHANGED: Final = "changed"
 """Which files changed while it ran: objects of `path` and `how` (`made`, `changed`, `removed`)."""
 LOOKS: Final = "looks"
 """How often the agent looked and found it running: a matter of time, which no two runs share."""
+LOOKED: Final = "looked"
+"""`in part` where its folder was too large to be looked at as a whole."""
 LEFT: Final = "reenact.child.left"
 """The attribute of a child whose end the agent did not wait for."""
 INHERITED: Final = "reenact.child.inherited"
@@ -25,7 +27,7 @@ TEMPORARY: Final = "reenact.child.temporary"
 
 def steady(outcome: Json) -> Json:
     """Give an outcome less what no two runs share."""
-    return {name: value for name, value in as_object(outcome).items() if name not in {LOOKS, "unread", CHANGED}}
+    return {name: value for name, value in as_object(outcome).items() if name not in {LOOKS, "unread", CHANGED, LOOKED}}
 
 
 def lost(outcome: Json) -> str:

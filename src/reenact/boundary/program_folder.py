@@ -1,0 +1,123 @@
+"""Which files change while another program runs: in its folder, and among its words that name any.
+
+A look lists names, sizes and times of change, a bounded number, and follows no link. A large folder is looked at in
+part, which is said. What the agent itself has open for writing is the agent's change.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from reenact.boundary.program import Temporary
+from reenact.values.json import Json
+
+_MOST: Final = 400
+"""Files that are looked at."""
+_DEEPEST: Final = 3
+_NAMED: Final = 50
+"""Changed files that are listed."""
+_PASSED: Final = frozenset({"__pycache__", "node_modules", "objects", "logs", "proc", "sys", "dev"})
+"""Folders that are not looked into: caches, and what git keeps beside its references."""
+_ALWAYS: Final = frozenset({"index", "FETCH_HEAD", "ORIG_HEAD", "gc.pid"})
+"""Files in `.git` that asking alone may renew."""
+_PATH: Final = re.compile(r"[^\s;&|<>()'\"=]+")
+State = tuple[int, int, int]
+"""Device, size and time of change of a file; a folder has neither size nor time, since what is in it has."""
+
+
+class Look:
+    """What was there before a program started."""
+
+    def __init__(self, cwd: object, words: Sequence[str]) -> None:
+        folder = os.fsdecode(cwd) if isinstance(cwd, str | bytes | os.PathLike) else os.getcwd()  # noqa: PTH109 - on the way of every start
+        self._folder = os.path.abspath(folder)  # noqa: PTH100 - as above
+        self._named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
+        self._before, self.whole = self._looked()
+
+    def _looked(self) -> tuple[dict[str, State], bool]:
+        found: dict[str, State] = {}
+        left: list[tuple[str, int]] = [(self._folder, 0)]
+        whole = True
+        for path in self._named:
+            state = _state(path)
+            if state is not None:
+                found[path] = state
+                if state[1] < 0 and path not in {self._folder, os.sep}:
+                    left.append((path, _DEEPEST))
+        while left:
+            folder, depth = left.pop(0)
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if len(found) >= _MOST:
+                        return found, False
+                    state = _state(entry.path)
+                    if state is None or _is_passed_over(entry.path, entry.name):
+                        continue
+                    found[entry.path] = state
+                    if state[1] < 0 and entry.name not in _PASSED:
+                        if depth < _DEEPEST:
+                            left.append((entry.path, depth + 1))
+                        else:
+                            whole = False
+        return found, whole
+
+    def changed(self, spared: Iterable[tuple[int, int]], names: Temporary) -> list[Json]:
+        """List what is another now, less files that are the agent's own, by device and number."""
+        after, _ = self._looked()
+        paths = [path for path in {**self._before, **after} if self._before.get(path) != after.get(path)]
+        if not paths:
+            return []
+        own = {*spared, *_open_to_write()}
+        told: list[Json] = []
+        made: list[str] = []
+        for path in sorted(paths):
+            how = "removed" if path not in after else "changed" if path in self._before else "made"
+            if (how == "made" and not self.whole and path not in self._named) or _number(path) in own:
+                continue  # where only a part was seen, it may have been there
+            if not any(path.startswith(f"{each}{os.sep}") for each in made):
+                told.append({"path": names.told(path), "how": how})
+                made += [path] if how == "made" else []
+        return told[:_NAMED]
+
+
+def _is_passed_over(path: str, name: str) -> bool:
+    return name in _ALWAYS and os.path.dirname(path).endswith(".git")  # noqa: PTH120 - as above
+
+
+def _state(path: str) -> State | None:
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        return found.st_dev, -1, 0
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+        return None
+    return found.st_dev, found.st_size, found.st_mtime_ns
+
+
+def _number(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _open_to_write() -> set[tuple[int, int]]:
+    """List the files that this process has open for writing."""
+    import fcntl
+
+    found = set[tuple[int, int]]()
+    with suppress(OSError):
+        for name in os.listdir("/proc/self/fd")[:1000]:  # noqa: PTH208 - as above
+            with suppress(OSError, ValueError):
+                if fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
+                    held = os.fstat(int(name))
+                    found.add((held.st_dev, held.st_ino))
+    return found
