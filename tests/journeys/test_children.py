@@ -162,7 +162,12 @@ def test_a_child_that_is_no_python_is_not_started_again(desk: Desk, tmp_path: Pa
     assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
     assert (tmp_path / "ran").read_text() == "ran\n"
     done = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+    assert done.returncode == 1
+    assert "files changed while it ran" in done.stderr
+    assert (tmp_path / "ran").read_text() == "ran\n"
+    done = desk.reenact("replay", "last")
     assert done.returncode == 0
+    assert "1 child calls run again" in done.stderr
     assert (tmp_path / "ran").read_text() == "ran\n"
     done = desk.reenact("replay", "last", "--children", "refuse")
     assert done.returncode == 1

@@ -405,3 +405,50 @@ def test_too_much_is_not_kept_and_said(desk: Desk) -> None:
     assert "replayable: partial" in recorded.stderr
     assert "it said more than is kept of a child" in recorded.stderr
     assert replayed(desk)[0] == 125
+
+
+def test_a_program_that_makes_files_makes_them_in_the_copy_and_is_refused_where_there_is_none(desk: Desk) -> None:
+    lines = """
+print(subprocess.run(["sh", "-c", "echo made > made.txt; mkdir folder; echo deep > folder/deep.txt; echo done"],
+                     capture_output=True))
+print(open("made.txt").read(), open("folder/deep.txt").read())
+with tempfile.TemporaryDirectory() as folder:
+    print(os.system(f"cp agent.py {folder}/copy"), len(open(f"{folder}/copy").read()))
+"""
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "(1 tool, 2 child); replayable: exact" in recorded.stderr
+    shown = json.loads(desk.reenact("show", "last", "--json").stdout)
+    changed = [call["outcome"]["returned"]["changed"] for call in shown["calls"] if call["kind"] == "child"]
+    named = [(str(desk.folder / "folder"), "made"), (str(desk.folder / "made.txt"), "made")]
+    assert [(each["path"], each["how"]) for each in changed[0]] == named
+    assert changed[1][0]["path"] == "{temporary 1}/copy"
+    before = (desk.folder / "made.txt").stat().st_mtime_ns
+    code, told, printed = replayed(desk)
+    assert (code, told["result"], told["ran_again"], printed) == (0, "same", {"child": 2}, recorded.stdout)
+    assert (desk.folder / "made.txt").stat().st_mtime_ns == before
+    code, told, _ = replayed(desk, REENACT_ENFORCE="off")
+    assert (code, told["result"]) == (1, "diverged")
+    assert "made.txt" in told["refused"][0]["hint"]
+    assert (desk.folder / "made.txt").stat().st_mtime_ns == before
+
+
+def test_a_program_that_changes_what_was_there_makes_the_recording_partial(desk: Desk) -> None:
+    (desk.folder / "notes.txt").write_text("a\n")
+    desk.write("agent.py", BEGIN + "subprocess.run(['sed', '-i', 's/a/b/', 'notes.txt'], check=True)\n")
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr
+    assert "notes.txt, whose state before was not kept" in recorded.stderr
+
+
+def test_a_descriptor_that_a_program_is_handed_is_not_heard(desk: Desk) -> None:
+    lines = """
+read, write = os.pipe()
+child = subprocess.Popen(["sh", "-c", f"echo extra >&{write}"], pass_fds=(write,))
+os.close(write)
+print(os.read(read, 100), child.wait())
+"""
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "a descriptor that it was handed went past the recorder" in recorded.stderr
+    assert replayed(desk)[:2][0] == 125

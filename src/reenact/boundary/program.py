@@ -57,11 +57,16 @@ def call(
     env: Mapping[Any, Any] | None = None,
     executable: Any = None,
     how: str = "",
+    pass_fds: Sequence[int] = (),
 ) -> Call:
-    """Make the call of a start. `how` names a way of starting that is none of `subprocess`."""
+    """Make the call of a start. `how` names a way of starting that is none of `subprocess`.
+
+    The numbers of descriptors that are handed to it are another each time, and told by their place in `pass_fds`.
+    """
     words = words_of(args)
     names = Temporary()
-    asked: dict[str, Json] = {"args": names.told(words[0]) if shell else [names.told(word) for word in words]}
+    told = [_without_descriptors(names.told(word), pass_fds) for word in words]
+    asked: dict[str, Json] = {"args": told[0] if shell else [*told]}
     if shell:
         asked["shell"] = True
     if how:
@@ -80,6 +85,12 @@ def call(
         attributes[TEMPORARY] = _texts(names.found)
     request = FunctionCall(function=CHILD, arguments=typed.encode(asked))
     return Call(kind=CallKind.UNKNOWN, name=name, request=request, attributes=attributes)
+
+
+def _without_descriptors(text: str, fds: Sequence[int]) -> str:
+    for number, fd in enumerate(fds, 1):
+        text = re.sub(rf"(?<![\w.]){fd}(?![\w.])", f"{{descriptor {number}}}", text)
+    return text
 
 
 def _texts(words: Sequence[str]) -> list[Json]:

@@ -21,8 +21,8 @@ _MOST: Final = 400
 _DEEPEST: Final = 3
 _NAMED: Final = 50
 """Changed files that are listed."""
-_PASSED: Final = frozenset({"__pycache__", "node_modules", "objects", "logs", "proc", "sys", "dev"})
-"""Folders that are not looked into: caches, and what git keeps beside its references."""
+_PASSED: Final = frozenset({".reenact", "__pycache__", "node_modules", "objects", "logs", "proc", "sys", "dev"})
+"""Folders that are not looked into: our store, caches, and what git keeps beside its references."""
 _ALWAYS: Final = frozenset({"index", "FETCH_HEAD", "ORIG_HEAD", "gc.pid"})
 """Files in `.git` that asking alone may renew."""
 _PATH: Final = re.compile(r"[^\s;&|<>()'\"=]+")
@@ -37,6 +37,7 @@ class Look:
         folder = os.fsdecode(cwd) if isinstance(cwd, str | bytes | os.PathLike) else os.getcwd()  # noqa: PTH109 - on the way of every start
         self._folder = os.path.abspath(folder)  # noqa: PTH100 - as above
         self._named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
+        self._store = os.path.abspath(os.environ.get("REENACT_STORE") or ".reenact")  # noqa: PTH100 - as above
         self._before, self.whole = self._looked()
 
     def _looked(self) -> tuple[dict[str, State], bool]:
@@ -56,7 +57,7 @@ class Look:
                     if len(found) >= _MOST:
                         return found, False
                     state = _state(entry.path)
-                    if state is None or _is_passed_over(entry.path, entry.name):
+                    if state is None or entry.path == self._store or _is_passed_over(entry.path, entry.name):
                         continue
                     found[entry.path] = state
                     if state[1] < 0 and entry.name not in _PASSED:

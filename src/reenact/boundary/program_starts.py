@@ -312,6 +312,9 @@ def start(original: Callable[..., None], popen: Any, args: Any, given: dict[str,
     try:
         for stream in (OUT, ERR):  # before it starts: it may write at once
             listen_elsewhere(given.get(stream), stream, child)
+        for fd in given.get("pass_fds") or ():
+            if _says_there(fd):
+                child.unheard.add("a descriptor that it was handed")
         child.look_at(given.get("cwd"))
     except Exception:
         swallow("program_starts.listen_elsewhere")
@@ -343,7 +346,12 @@ def _opened(args: Any, given: Mapping[str, Any]) -> Child | None:
     if doorman is None:
         return None
     call = program.call(
-        args, shell=shell, cwd=given.get("cwd"), env=given.get("env"), executable=given.get("executable")
+        args,
+        shell=shell,
+        cwd=given.get("cwd"),
+        env=given.get("env"),
+        executable=given.get("executable"),
+        pass_fds=tuple(given.get("pass_fds") or ()),
     )
     return opened(doorman, call)
 
@@ -489,6 +497,15 @@ def _standard() -> set[tuple[int, int]]:
             of_it = os.fstat(fd)
             found.add((of_it.st_dev, of_it.st_ino))
     return found
+
+
+def _says_there(fd: int) -> bool:
+    """Tell whether a child may say something through a descriptor: a pipe's writing end, a socket."""
+    import fcntl
+
+    mode = os.fstat(fd).st_mode
+    writes = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    return stat.S_ISSOCK(mode) or (stat.S_ISFIFO(mode) and writes)
 
 
 def _mode(target: Any) -> int:
