@@ -100,6 +100,19 @@ for word in ("one", "two"):
 child.stdin.close()
 print(child.stdout.read(), child.wait())
 """,
+    "a broken pipe": """
+child = subprocess.Popen(["tally", "silent"], stdin=PIPE)
+try:
+    for _ in range(2000):
+        child.stdin.write(b"y" * 1000)
+except BrokenPipeError as error:
+    print(error)
+try:
+    child.stdin.close()
+except BrokenPipeError as error:
+    print("closing", error)
+print(child.wait())
+""",
     "os.popen": 'print(os.popen("tally out").read(), os.popen("tally out; exit 2").close())',
     "os.system": 'print(os.system("tally silent; exit 3"))',
     "os.spawn": """

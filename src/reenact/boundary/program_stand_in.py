@@ -207,10 +207,17 @@ def _script(
                 steps.append(("shut", 0, patience_s))
             elif what in _FDS:
                 steps.append(("out", _FDS[what], _renamed(bytes_of(value), names)))
+    broken = answer.get("stdin_broken") is True  # it ends while the agent writes
     if "stdin" in answer:
-        steps.append(("in", _number(answer.get("stdin_bytes")), patience_s))
+        steps.append(
+            (
+                "in",
+                min(_number(answer.get("stdin_bytes")), 1) if broken else _number(answer.get("stdin_bytes")),
+                patience_s,
+            )
+        )
     steps += [("out", fd, _renamed(bytes_of(answer[name]), names)) for name, fd in _FDS.items() if name in answer]
-    if answer.get("stdin_closed") is True:
+    if answer.get("stdin_closed") is True and not broken:
         steps.append(("shut", 0, patience_s))
     steps += [("signal", _number(number), patience_s) for number in as_list(answer.get("signals"))]
     return steps, reads, _number(answer.get("exit_code")), "exit_code" not in answer

@@ -178,6 +178,8 @@ class Child:
         now = [text_of(b"".join(given))] if "talk" not in answer else [text_of(each) for each in given]
         if "talk" in answer and len(now) != len(recorded):
             recorded, now = [_joined(recorded)], [text_of(b"".join(given))]
+        if answer.get("stdin_broken") is True and (recorded == [] or _begins_alike(recorded[0], now[0])):
+            return  # how much went before it read no longer is a matter of time
         for a, b in zip(recorded, now, strict=False):
             found = self.passage.differs("stdin", a, b)
             if found is not None:
@@ -665,6 +667,12 @@ def _forked() -> None:
 
 os.register_at_fork(after_in_child=_forked)
 children.when_stopped(close_all)
+
+
+def _begins_alike(a: Json, b: Json) -> bool:
+    one, other = bytes_of(a), bytes_of(b)
+    size = min(len(one), len(other))
+    return one[:size] == other[:size]
 
 
 def _joined(pieces: list[Json]) -> Json:

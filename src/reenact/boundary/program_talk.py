@@ -38,6 +38,8 @@ class Talk:
         self.looks = 0
         self.shut = False
         """The agent closed the child's standard input."""
+        self.broken = False
+        """The child read no longer what the agent wrote."""
         self.ended: set[str] = set()
         """Of which streams the agent saw the end."""
         self._lock = threading.Lock()
@@ -103,9 +105,9 @@ class Talk:
         """Spell it: each of the streams in `heard` as a whole, or the turns."""
         if self.cut:
             return {CUT: self.size}
+        found: dict[str, Json] = {"stdin_broken": True} if self.broken else {}
         if self.takes_turns():
-            return {"talk": [_turn(what, bytes(data)) for what, data in self.steps]}
-        found: dict[str, Json] = {}
+            return found | {"talk": [_turn(what, bytes(data)) for what, data in self.steps]}
         if IN in heard:
             data = b"".join(self.given())
             found["stdin"] = text_of(data)
@@ -207,8 +209,9 @@ class Writer(io.FileIO):
         self.talk.piece(IN, given)
         try:
             count = super().write(data)
-        except BaseException:
+        except BaseException as error:
             self.talk.took_back(len(given))
+            self.talk.broken = self.talk.broken or isinstance(error, BrokenPipeError)
             raise
         if (count or 0) < len(given):
             self.talk.took_back(len(given) - (count or 0))

@@ -193,6 +193,7 @@ def _pipe_connection_lost(original: Callable[..., Any]) -> Callable[..., Any]:
     def lost(self: Any, fd: int, exc: Any) -> Any:
         if (child := _of_transport(self)) is not None:
             if fd == 0:
+                child.talk.broken = child.talk.broken or isinstance(exc, BrokenPipeError | ConnectionResetError)
                 child.talk.close_stdin()
             else:
                 child.talk.ended.add("stdout" if fd == 1 else "stderr")

@@ -27,7 +27,9 @@ TEMPORARY: Final = "reenact.child.temporary"
 
 def steady(outcome: Json) -> Json:
     """Give an outcome less what no two runs share."""
-    return {name: value for name, value in as_object(outcome).items() if name not in {LOOKS, "unread", CHANGED, LOOKED}}
+    told = as_object(outcome)
+    timely = {LOOKS, "unread", CHANGED, LOOKED, *(("stdin", "stdin_bytes") if told.get("stdin_broken") else ())}
+    return {name: value for name, value in told.items() if name not in timely}
 
 
 def lost(outcome: Json) -> str:
