@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from reenact.boundary.program import Temporary
 from reenact.values.json import Json
@@ -33,8 +33,8 @@ State = tuple[int, int, int]
 class Look:
     """What was there before a program started."""
 
-    def __init__(self, cwd: object, words: Sequence[str]) -> None:
-        folder = os.fsdecode(cwd) if isinstance(cwd, str | bytes | os.PathLike) else os.getcwd()  # noqa: PTH109 - on the way of every start
+    def __init__(self, cwd: Any, words: Sequence[str]) -> None:
+        folder = os.getcwd() if cwd is None else os.fsdecode(cwd)  # noqa: PTH109 - on the way of every start
         self._folder = os.path.abspath(folder)  # noqa: PTH100 - as above
         self._named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
         self._store = os.path.abspath(os.environ.get("REENACT_STORE") or ".reenact")  # noqa: PTH100 - as above

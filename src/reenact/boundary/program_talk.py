@@ -107,7 +107,8 @@ class Talk:
             return {CUT: self.size}
         found: dict[str, Json] = {"stdin_broken": True} if self.broken else {}
         if self.takes_turns():
-            return found | {"talk": [_turn(what, bytes(data)) for what, data in self.steps]}
+            found["talk"] = [_turn(what, bytes(data)) for what, data in self.steps]
+            return found
         if IN in heard:
             data = b"".join(self.given())
             found["stdin"] = text_of(data)
