@@ -54,6 +54,7 @@ class Seen:
     answered: set[str]
     printed: set[str]
     refused: str
+    copied: bool
 
     def cell(self, name: str) -> str:
         """Say what a replay did with a tool."""
@@ -63,7 +64,7 @@ class Seen:
             return "answered"
         if name in self.printed:
             return "runs, unseen"
-        return "refused" if self.refused else "?"
+        return "runs, in the copy" if self.copied else "?"
 
     def table(self) -> list[str]:
         """Draw the support table."""
@@ -99,7 +100,8 @@ def everything_seen(desk: Desk, asking: StandIn) -> Seen:
     inline = recorded(desk, asking, str(PROGRAM), "--inline-loud")
     assert "inline_loud" in inline.stdout
     before = files(desk)
-    refused = desk.reenact("replay", "last", environ=desk.bare())
+    copied = desk.reenact("replay", "last", environ=desk.bare())
+    refused = desk.reenact("replay", "last", environ={**desk.bare(), "REENACT_ENFORCE": "off"})
     assert refused.returncode == 1
     assert files(desk) == before
     return Seen(
@@ -108,6 +110,7 @@ def everything_seen(desk: Desk, asking: StandIn) -> Seen:
         answered={by_id[str(each)] for each in noted(replayed, "reenact.replay.answered_by")},
         printed={line.split()[0] for line in live.stdout.splitlines()},
         refused=refused.stderr,
+        copied=copied.returncode == 0 and "wrote as recorded: loud.txt" in copied.stderr,
     )
 
 

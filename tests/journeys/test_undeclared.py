@@ -122,7 +122,7 @@ def test_what_nobody_declared_is_refused_and_named_where_no_world_is_sealed(
 def test_what_is_written_lowers_no_verdict(desk: Desk) -> None:
     program = desk.write("writes.py", WRITES)
     recorded = desk.reenact("run", "--", "python", program, "child", "write")
-    assert "child process 'touch'" in recorded.stderr
+    assert "(1 tool, 1 child); replayable: exact\n" in recorded.stderr
     assert "report.txt" not in recorded.stderr
 
 

@@ -123,11 +123,6 @@ def is_left_out(path: str) -> bool:
     return _is_temporary(path) or f"{path}{os.sep}".startswith(_cache())
 
 
-def made() -> list[str]:
-    """List the paths that `tempfile` made in this process."""
-    return [*_made]
-
-
 def _is_temporary(path: str) -> bool:
     if not _made:
         return False

@@ -96,7 +96,7 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
     if touch is None:
         return
     if touch.kind in side_effects.WRITES:
-        if writes is not None:
+        if writes is not None and not telemetry.is_sending():
             _note_writes(writes, event, args, touch)
     elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):
         listener.note(inbound.current(), f"{touch.what} at {where()}")

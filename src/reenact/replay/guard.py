@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from reenact.boundary import audit, lanes, leads, side_effects, telemetry, touches
+from reenact.boundary import audit, lanes, leads, place, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
@@ -40,6 +40,7 @@ _state: dict[str, Any] = {
     "ledger": None,
     "hooked": False,
     "refuses": True,  # files are not written
+    "allows": False,  # files are written, whatever they are
     "open to": None,
     "given": None,  # the hosts that anything may talk to
     "ways": None,  # the hosts that a live call may talk to; None for all
@@ -91,8 +92,8 @@ def shut(
         audit.hear(side_effects.EVENTS, _hook, when_finalizing=True)
         _state["hooked"] = True
     refuses = not (policy is Writes.ALLOW or (sealed and policy.copies))
-    before = {name: _state[name] for name in ("ledger", "refuses", "given", "ways")}
-    _state.update(ledger=ledger, refuses=refuses)
+    before = {name: _state[name] for name in ("ledger", "refuses", "allows", "given", "ways")}
+    _state.update(ledger=ledger, refuses=refuses, allows=policy is Writes.ALLOW)
     _state["given"], _state["ways"] = _read(given, ways)
     stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
     for name in telemetry.OPENTELEMETRY:
@@ -135,7 +136,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
             refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
     elif touch.kind in side_effects.WRITES:
-        if _state["refuses"] or (leads.of_this_process() is not None and not _is_in_a_copy(touch.path)):
+        if _refuses(touch.path):
             refuse(ledger, touch.what, event, _OR_ALLOW)
     elif touch.kind != "network":
         refuse(ledger, touch.what, event)
@@ -143,6 +144,14 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if telemetry.is_sending():
             raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
         refuse(ledger, touch.what, event, f"{_DECLARE}; or let it out with {_option(event, args)}")
+
+
+def _refuses(path: str) -> bool:
+    """Tell whether a path is not written: a tool that runs again has written nothing when it was recorded."""
+    here = place.current()
+    if _state["refuses"] or (here is not None and here.whole and not _state["allows"]):
+        return True
+    return leads.of_this_process() is not None and not _is_in_a_copy(path)
 
 
 def _is_in_a_copy(path: str) -> bool:
