@@ -27,6 +27,8 @@ from reenact.values.written import State, Written, together, written
 
 _MOST: Final = 20_000
 """Entries of the copy that are looked at."""
+_DEEPEST: Final = 100
+"""Folders in folders that are looked into."""
 _COMPARED: Final = 64 << 20
 """Bytes of files that are compared with what they were."""
 _OURS: Final = ("reenact-",)
@@ -161,7 +163,7 @@ def changed_in(copy: Path, folder: str, left_out: Iterable[str]) -> list[Changed
     return [*(each for each in found if not each.same), *_gone(copy, folder, left)]
 
 
-def _gone(copy: Path, folder: str, left: list[int]) -> Iterator[Changed]:
+def _gone(copy: Path, folder: str, left: list[int], depth: int = 0) -> Iterator[Changed]:
     try:
         with os.scandir(folder) as entries:
             listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -175,15 +177,15 @@ def _gone(copy: Path, folder: str, left: list[int]) -> Iterator[Changed]:
         if not os.path.lexists(there):
             if not name.startswith((*_OURS, ".reenact")):
                 yield Changed(path=f"{folder}/{name}", at=None)
-        elif is_folder and not there.is_symlink():
-            yield from _gone(there, f"{folder}/{name}", left)
+        elif is_folder and not there.is_symlink() and depth < _DEEPEST:
+            yield from _gone(there, f"{folder}/{name}", left, depth + 1)
 
 
 def _cache() -> str:
     return os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - a user may have no home
 
 
-def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int]) -> Iterator[Changed]:
+def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int], depth: int = 0) -> Iterator[Changed]:
     try:
         with os.scandir(layer) as entries:
             listed = sorted(entries, key=lambda each: each.name)
@@ -200,7 +202,8 @@ def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int]) -> I
             continue
         seen = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(seen.st_mode):
-            yield from _walk(Path(entry.path), path, spared, left)
+            if depth < _DEEPEST:
+                yield from _walk(Path(entry.path), path, spared, left, depth + 1)
         elif stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
             yield Changed(path=path, at=None)
         elif stat.S_ISREG(seen.st_mode):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
+import stat
 import tempfile
 import time
 from contextlib import suppress
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 _NEW_S: Final = 60.0
+_MOVED: Final = ".reenact-moved-"
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -40,14 +41,48 @@ class Scratch:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, whatever its folders let nobody do: a program made some, an overlay works in others."""
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(place, name)
-            if not path.is_symlink():
-                with suppress(OSError):
-                    path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder, however deep it is and whatever its folders let nobody do: a program made them.
+
+    Each folder is moved up to the top before it is emptied, so that no path grows long and nothing calls itself.
+    What cannot be removed stays. Never raises.
+    """
+    with suppress(OSError):
+        top = os.open(folder, _OPEN)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        folder.rmdir()
+
+
+def _empty(top: int) -> None:
+    stuck, number = set[str](), 0
+    while names := [name for name in _names(top) if name not in stuck]:
+        for name in names:
+            try:
+                if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                    os.unlink(name, dir_fd=top)
+                    continue
+                os.chmod(name, 0o700, dir_fd=top)
+                inner = os.open(name, _OPEN, dir_fd=top)
+                try:
+                    for below in _names(inner):
+                        if stat.S_ISDIR(os.stat(below, dir_fd=inner, follow_symlinks=False).st_mode):
+                            os.chmod(below, 0o700, dir_fd=inner)
+                            number += 1
+                            os.rename(below, f"{_MOVED}{number}", src_dir_fd=inner, dst_dir_fd=top)
+                        else:
+                            os.unlink(below, dir_fd=inner)
+                finally:
+                    os.close(inner)
+                os.rmdir(name, dir_fd=top)
+            except OSError:
+                stuck.add(name)
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
 
 
 def _sweep(kind: str) -> None:
