@@ -110,6 +110,59 @@ def test_a_database_in_memory_is_no_effect_and_one_in_a_file_is(desk: Desk) -> N
     assert "open database kept.duckdb" in watched.stderr
 
 
+NATIVE = """
+import ctypes, socket
+import pyarrow, pyarrow.parquet
+import reenact
+
+@reenact.tool
+def look_up(item):
+    return item
+
+look_up("tea")
+libc = ctypes.CDLL(None)
+print(libc.getppid() > 0)
+pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), "table.parquet")
+"""
+
+
+def test_native_functions_that_the_agent_calls_itself_are_named_and_so_are_libraries_that_nobody_watches(
+    desk: Desk,
+) -> None:
+    program = desk.write("agent.py", NATIVE)
+    assert desk.reenact("run", "-q", "--", "python", program).stdout == "True\n"
+    verdict = json.loads(desk.reenact("show", "last", "--json").stdout)["run"]["verdict"]
+    assert verdict["grade"] == "partial"
+    (reason,) = (each for each in verdict["reasons"] if each["field"] == "side effect")
+    assert reason["lost"].startswith("native code: getppid by ctypes at ")
+    assert reason["lost"].endswith("agent.py:12: what it does is not witnessed")
+    (desk.folder / "table.parquet").unlink()
+    watched = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+    assert watched.returncode == 0, watched.stderr
+    line = next(line for line in watched.stderr.splitlines() if "not watched: " in line)
+    assert "native code: getppid by ctypes at " in line
+    assert "native code of pyarrow" in line
+    (desk.folder / "table.parquet").unlink()
+    sealed = desk.reenact("replay", "last")
+    assert sealed.returncode == 0, sealed.stderr
+    if "copied: files" in sealed.stderr:
+        assert "not watched" not in sealed.stderr
+        assert "unwitnessed write" in sealed.stderr
+        assert not (desk.folder / "table.parquet").exists()
+
+
+def test_a_socket_that_speaks_to_the_kernel_is_noted(desk: Desk) -> None:
+    program = desk.write(
+        "agent.py",
+        "import reenact, socket\nlook_up = reenact.tool(lambda item: item)\nlook_up('tea')\n"
+        "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()\n",
+    )
+    assert desk.reenact("run", "-q", "--", "python", program).returncode == 0
+    verdict = json.loads(desk.reenact("show", "last", "--json").stdout)["run"]["verdict"]
+    assert any("open a netlink socket at " in each["lost"] for each in verdict["reasons"])
+    assert "open a netlink socket" in desk.reenact("replay", "last").stderr
+
+
 def test_what_a_declared_tool_reaches_is_the_tools(desk: Desk) -> None:
     code = CLIENTS["psycopg2"].replace("\n", "; ")
     program = desk.write(

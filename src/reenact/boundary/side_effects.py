@@ -31,6 +31,7 @@ _PYTHON_S: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("st
 _PASSING_ON: Final = (
     "boundary/audit.py",
     "boundary/lanes.py",
+    "boundary/touches.py",
     "integrations/native_clients.py",
     "record/undeclared.py",
     "replay/guard.py",
@@ -95,9 +96,22 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
     touch = touches.described(event, args)
     if touch is None or touch.kind == "read" or getattr(_replaced, "now", False):
         return None
+    if touch.kind == "native":
+        return touch if _asks_itself() else None
     if touch.kind in WRITES:
         return _unless_spared(event, args, touch, logs=logs)
     return None if stays_within(event, args, mark) else touch
+
+
+def _asks_itself() -> bool:
+    """Tell whether the agent's own code asks for a native function, and no library for one of its own."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        name, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+        if name not in _HOOKS and not (isinstance(module, str) and module.startswith("ctypes")):
+            return not (touches.is_code(name) or name.startswith("<frozen"))
+        frame = frame.f_back
+    return False
 
 
 def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: bool) -> Touch | None:

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from reenact.values import alarms
 
-Kind: TypeAlias = Literal["network", "child", "write", "read", "database"]
+Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +60,10 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
 """What `platform` and `ctypes.util` ask."""
 _IMPORTS: Final = "<frozen importlib."
+_RAW_FAMILIES: Final = {16: "netlink", 17: "packet", 40: "vsock"}
+_SOCK_RAW: Final = 3
+NATIVE_CODE: Final = "native code: "
+"""How an act begins that is the agent's own call of a native function: nobody sees what that does."""
 PROCESS: Final = "reenact.process"
 """The audit event of an act on another process: the act in a few words, and the process."""
 NATIVE: Final = "reenact.native"
@@ -237,6 +241,20 @@ def _controlled(args: tuple[Any, ...]) -> Touch:
     return Touch(kind="child", what=args[0])
 
 
+def _native_function(args: tuple[Any, ...]) -> Touch:
+    library, name = args
+    known = getattr(library, "_name", None)
+    of = f" of {known}" if isinstance(known, str) else ""
+    return Touch(kind="native", what=f"{NATIVE_CODE}{name}{of} by ctypes")
+
+
+def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
+    """Tell of sockets that speak to the kernel, or past TCP and UDP: sending by them raises no event that says whom."""
+    _, family, kind, _protocol = args
+    name = _RAW_FAMILIES.get(int(family)) or ("raw" if int(kind) & 0xF == _SOCK_RAW else None)
+    return Touch(kind="child", what=f"open a {name} socket") if name else None
+
+
 def _database(args: tuple[Any, ...]) -> Touch | None:
     path = _path(args[0]) or ""
     plain = path.removeprefix("file:")
@@ -320,6 +338,8 @@ _declare(
         "shutil.unpack_archive": _changed("unpack"),
     },
 )
+_declare("native", {"ctypes.dlsym": _native_function, "ctypes.dlsym/handle": _native_function})
+_declare("child", {"socket.__new__": _raw_socket})
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})
 

@@ -162,6 +162,7 @@ def _told(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
         ignored=_plain(ledger, "ignored"),
         volatile=_plain(ledger, "volatile"),
         released_out_of_order=_plain(ledger, "released_out_of_order"),
+        unwatched=_plain(ledger, "unwatched"),
         left=len(_all(ledger, "left")),
         killed=_plain(ledger, "killed"),
         world=weakest(as_object(each.get("world")) for each in _all(ledger, "guard")),

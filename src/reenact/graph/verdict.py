@@ -43,6 +43,8 @@ _ON_FILES = (
     "open database ",
 )
 """How acts on files begin in recordings that list them with all others (`boundary.touches`)."""
+_NATIVE_CODE = "native code: "
+"""How the agent's own calls of native functions begin (`boundary.touches`)."""
 _ROOM = "make room on the disk, or name another with REENACT_STORE"
 _CUT = "reenact.cut"
 _MARK = "REDACTED_"
@@ -219,6 +221,10 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
             if act.startswith(_ON_FILES):  # of a recorder that did not note what was written
                 lost = f"{act}: a replay writes it to a copy, and has nothing to compare it with"
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=_RECORD_AGAIN)
+            elif act.startswith(_NATIVE_CODE):
+                lost = f"{act}: what it does is not witnessed"
+                fix = "declare the function around it with @reenact.tool"
+                yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=fix)
             else:
                 fix = "declare the function around it with @reenact.tool"
                 yield Reason(call="run", field=SIDE_EFFECT, lost=f"{act}: a replay refuses it", fix=fix)

@@ -140,6 +140,8 @@ def join(path: str) -> None:
     sealed = guard.is_sealed()
     InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, sealed=sealed)
     ledger.note("joined", pid=os.getpid(), process=process)
+    if not sealed:
+        atexit.register(_note_native_libraries, ledger)
     if sys.dont_write_bytecode:
         atexit.register(_note_missing_caches, ledger)
 
@@ -148,6 +150,14 @@ def _ways(spelled: Sequence[str]) -> tuple[Way, ...]:
     from reenact.values import way  # most replays let nothing out
 
     return way.read(spelled)
+
+
+def _note_native_libraries(ledger: Ledger) -> None:
+    """Name the libraries whose native code nobody watched."""
+    from reenact.boundary import native_libraries
+
+    for name in native_libraries.loaded():
+        ledger.note("unwatched", what=f"native code of {name}")
 
 
 def _note_missing_caches(ledger: Ledger) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary import audit, lanes, leads, place, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
+from reenact.boundary.touches import Touch
 from reenact.errors import SideEffectRefused
 from reenact.replay import writes
 from reenact.replay.ledger import Ledger
@@ -132,7 +133,10 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     touch = side_effects.side_effect(event, args, "REENACT_REPLAY")
     if touch is None:
         return
-    if _allowed.get():
+    if touch.kind == "native":  # it is not refused: a program may ask for much that does nothing outside
+        if not is_sealed():
+            ledger.note("unwatched", what=touch.what, where=where())
+    elif _allowed.get():
         if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
             refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
     elif touch.kind in side_effects.WRITES:
@@ -140,10 +144,17 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
             refuse(ledger, touch.what, event, _OR_ALLOW)
     elif touch.kind != "network":
         refuse(ledger, touch.what, event)
-    elif not (_is_open(event, args) or _lets("given", event, args)):
-        if telemetry.is_sending():
-            raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
-        refuse(ledger, touch.what, event, f"{_DECLARE}; or let it out with {_option(event, args)}")
+    else:
+        _keep_in(ledger, touch, event, args)
+
+
+def _keep_in(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
+    """Refuse what goes to the network, but for hosts that may be talked to."""
+    if _is_open(event, args) or _lets("given", event, args):
+        return
+    if telemetry.is_sending():
+        raise TelemetryHeld(f"{touch.what}: a replay exports nothing")
+    refuse(ledger, touch.what, event, f"{_DECLARE}; or let it out with {_option(event, args)}")
 
 
 def _refuses(path: str) -> bool:

@@ -242,6 +242,7 @@ def replay_document(
         "killed": [*result.killed],
         "left": result.left,
         "writes": _writes(result),
+        "unwatched": [*result.unwatched],
         "unwitnessed": [*result.unwitnessed],
         "world": {**result.world},
         "ways_out": [*result.ways_out],

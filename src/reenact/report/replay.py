@@ -137,6 +137,10 @@ def _world(result: ReplayResult) -> Iterator[str]:
         yield f"refused: {as_text(entry.get('what'))} at {as_text(entry.get('where'))}{f'; {hint}' if hint else ''}"
     if result.world:
         yield f"outside world: {sentence(result.world, result.ways_out)}"
+    if result.unwatched:
+        named = dict.fromkeys(_unwatched(each) for each in result.unwatched)
+        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+        yield f"not watched: {'; '.join([*named][:5])}{more}"
     if result.reached:
         counts = (f"{host} ({count} connection{'' if count == 1 else 's'})" for host, count in result.reached.items())
         yield f"reached: {', '.join(counts)}"
@@ -155,6 +159,11 @@ def _world(result: ReplayResult) -> Iterator[str]:
         yield f"the recorded order of answers was given up {len(result.released_out_of_order)} times, {passed} skipped"
     if result.left:
         yield f"{result.left} streams were left early that had been read to the end"
+
+
+def _unwatched(entry: dict[str, Json]) -> str:
+    place = as_text(entry.get("where"))
+    return f"{as_text(entry.get('what'))}{f' at {place}' if place else ''}"
 
 
 def _next(result: ReplayResult, recorded: str) -> Iterator[str]:

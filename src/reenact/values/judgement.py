@@ -94,6 +94,8 @@ class ReplayResult:
     """Streams that the program read to the end when recorded and left early now."""
     writes: WritesTold = field(default_factory=WritesTold)
     """What came of the files that the program wrote."""
+    unwatched: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Native code that the program used where no kernel kept it in: `what`, perhaps `where`."""
     unwitnessed: list[str] = field(default_factory=list[str])
     """Files that changed in the copy and that no note names: native code wrote them, or a child that is no Python."""
     world: dict[str, str] = field(default_factory=dict[str, str])
