@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,34 @@ def test_a_folder_that_holds_a_mount_is_divided(tmp_path: Path) -> None:
     assert leading_out == [str(tmp_path / "split" / "pipe")]
     names = [str(Path(path).relative_to(tmp_path)) for path in copied]
     assert names == ["mounted", "plain", "split/beside", "split/held"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_plain_user_writes_below_folders_of_others() -> None:
+    nobody, as_nobody = 65534, ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    started = subprocess.run([*as_nobody, sys.executable, "-c", ""], cwd="/", capture_output=True, check=False)
+    if started.returncode:
+        pytest.skip(f"another user cannot start this Python: {started.stderr!r}")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as above:
+        Path(above).chmod(0o755)
+        project, upper = Path(above, "of-root", "project"), Path(above, "upper")
+        for folder in (project, upper):
+            folder.mkdir(parents=True)
+            os.chown(folder, nobody, nobody)
+        kept = project / "report.txt"
+        kept.write_text("old\n")
+        os.chown(kept, nobody, nobody)
+        code = "p = 'report.txt'; open(p, 'a').write('new\\n'); print(open(p).read()); open('more.txt', 'w').write('x')"
+        order, answer = upper / "order.json", upper / "answer.jsonl"
+        world = {"upper": str(upper), "used": [str(project)]}
+        argv = [sys.executable, "-I", "-c", code]
+        order.write_text(json.dumps({"argv": argv, "cwd": str(project), "world": world, "answer": str(answer)}))
+        os.chown(order, nobody, nobody)
+        done = subprocess.run(
+            [*as_nobody, *launch.command(order)], cwd="/", capture_output=True, text=True, check=False, timeout=LIMIT_S
+        )
+        if "refused" in answer.read_text():
+            pytest.skip(f"no sealed world can be made here: {answer.read_text()}")
+        assert (done.returncode, done.stdout) == (0, "old\nnew\n\n"), done.stderr
+        assert kept.read_text() == "old\n"
+        assert [path.name for path in project.iterdir()] == ["report.txt"]

@@ -133,7 +133,10 @@ def sealed(
             "hidden": hidden,
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
-        made = {"world": {**world, "sockets": [*given.sockets]}, "cell": {**world, **_bounds(os.environ)}}
+        made = {
+            "world": {**world, "sockets": [*given.sockets], "used": _used(cwd)},
+            "cell": {**world, **_bounds(os.environ)},
+        }
         told = {
             "argv": list(argv),
             "cwd": str(cwd),
@@ -147,6 +150,14 @@ def sealed(
         }
         private.write_text(order, json.dumps(told))
         yield Sealed(launch.command(order), answer, journals, upper, argv, left=[*tried])
+
+
+def _used(cwd: Path) -> list[str]:
+    """Name the folders that a user's programs write to. A user may have no home."""
+    named = [str(cwd), tempfile.gettempdir()]
+    with suppress(RuntimeError):
+        named.append(str(Path("~").expanduser()))
+    return [each for each in named if Path(each).is_dir()]
 
 
 def _bounds(environ: Mapping[str, str]) -> dict[str, int]:

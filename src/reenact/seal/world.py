@@ -70,16 +70,20 @@ def enter(
     instead: Mapping[str, str] | None = None,
     hidden: Sequence[str] = (),
     sockets: Sequence[str] = (),
+    used: Sequence[str] = (),
 ) -> list[str]:
     """Make the world around this process, but for `/proc`; give the folders that are copies. All are paths.
 
     `upper` is a folder on disk for what is written: `0/upper`, `1/upper`, … in the order of what is given back. `doors`
     are the real folders, to be written to; each of `instead` has another real one in its place; those of `hidden` are
-    empty; `sockets` of the host's are let through. Raises `OSError`.
+    empty; `sockets` of the host's are let through. The folders `used` can be written to by a user who is not root.
+    Raises `OSError`.
     """
     points = mount_points(_text("/proc/self/mountinfo"))
     copied, covered = layout(points)
     _make_layers(upper, copied)
+    if os.geteuid() != 0:
+        _make_ways_to(used, upper, copied)
     _leave_namespaces()
     kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
     places = _Places()
@@ -129,6 +133,30 @@ def _make_layers(upper: str, copied: Sequence[str]) -> None:
         for name in ("upper", "work"):
             os.makedirs(f"{upper}/{number}/{name}")
         os.chmod(f"{upper}/{number}/upper", stat.S_IMODE(os.stat(path).st_mode))
+
+
+def _make_ways_to(used: Sequence[str], upper: str, copied: Sequence[str]) -> None:
+    """Make the folders of others that lead to folders of this user's, in the upper layers.
+
+    An overlay would make them when something below is written, and cannot: their owners have no id in the new user
+    namespace (`EOVERFLOW`). One that is there already is merged with the one below it.
+    """
+    own = os.geteuid(), os.getegid()
+    for path in map(os.path.realpath, used):
+        number, top = max(
+            ((number, top) for number, top in enumerate(copied) if f"{path}/".startswith(f"{top.rstrip('/')}/")),
+            key=lambda pair: len(pair[1]),
+            default=(-1, ""),
+        )
+        below, layer = top, f"{upper}/{number}/upper"
+        for name in path[len(top) :].strip("/").split("/") if number >= 0 and path != top else ():
+            below, layer = f"{below.rstrip('/')}/{name}", f"{layer}/{name}"
+            seen = os.stat(below)
+            if (seen.st_uid, seen.st_gid) == own:
+                break
+            with suppress(FileExistsError):
+                os.mkdir(layer)
+                os.chmod(layer, stat.S_IMODE(seen.st_mode))
 
 
 def _copy(lowers: Mapping[str, str], upper: str) -> None:
