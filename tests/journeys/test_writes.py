@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from desk import Desk
-from reenact.values.effects import Seal
+from reenact.values.effects import COPIED_IN, Seal
 
 REPORTS = """
 import csv, json, logging, logging.handlers, os, sqlite3, sys, tempfile, threading
@@ -119,6 +119,23 @@ def test_one_changed_line_of_the_report_diverges_at_that_file_and_line(desk: Des
     assert done.returncode == 1
     assert 'diverged: run: wrote report.csv, line 1: recorded "number,said\\r"' in done.stderr
     assert f"written at {desk.folder}/agent.py:{line}" in done.stderr
+
+
+def test_it_replays_in_a_copy_of_the_folder_where_landlock_is_all_there_is(desk: Desk) -> None:
+    recorded(desk, desk.write("agent.py", REPORTS))
+    before, environ = sums(desk.folder), {**desk.settings(), "REENACT_ENFORCE": "landlock"}
+    said = json.loads(desk.reenact("replay", "last", "--json", "--writes", "keep", "kept", environ=environ).stdout)
+    if COPIED_IN not in said["world"]:
+        pytest.skip("no cell can be made here: tests/seal says why")
+    assert said["result"] == "same", said["divergences"]
+    assert {"agent.log", "state.db", "report.csv", "timed.log", "threads.txt"} <= set(said["writes"]["as_recorded"])
+    assert said["unwitnessed"] == []
+    assert (desk.folder / "kept" / "report.csv").read_bytes() == (desk.folder / "report.csv").read_bytes()
+    shutil.rmtree(desk.folder / "kept")
+    assert sums(desk.folder) == before
+    desk.write("agent.py", REPORTS.replace('"number", "said")', '"number", "answer")'))
+    said = json.loads(desk.reenact("replay", "last", "--json", environ=environ).stdout)
+    assert [(each["path"], each["line"]) for each in said["divergences"]] == [("report.csv", 1)]
 
 
 ACTS = """

@@ -157,13 +157,13 @@ def changed(upper: Path, copied: Sequence[str], left_out: Iterable[str]) -> list
 
 
 def changed_in(copy: Path, folder: str, left_out: Iterable[str]) -> list[Changed]:
-    """List what differs in a copy of one whole folder, to a bound."""
+    """List what is in a copy of one whole folder, most of it as it was, and what is no more, to a bound."""
     left = [_MOST, _COMPARED]
-    found = _walk(copy, folder, (*left_out, _cache(), f"{folder}/.git/objects"), left)
-    return [*(each for each in found if not each.same), *_gone(copy, folder, left)]
+    spared = (*left_out, _cache(), f"{folder}/.git/objects")
+    return [*_walk(copy, folder, spared, left), *_gone(copy, folder, spared, left)]
 
 
-def _gone(copy: Path, folder: str, left: list[int], depth: int = 0) -> Iterator[Changed]:
+def _gone(copy: Path, folder: str, spared: Sequence[str], left: list[int], depth: int = 0) -> Iterator[Changed]:
     try:
         with os.scandir(folder) as entries:
             listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -173,12 +173,14 @@ def _gone(copy: Path, folder: str, left: list[int], depth: int = 0) -> Iterator[
         left[0] -= 1
         if left[0] < 0:
             return
-        there = copy / name
+        there, path = copy / name, f"{folder}/{name}"
+        if any(path == each or path.startswith(f"{each}/") for each in spared):
+            continue
         if not os.path.lexists(there):
             if not name.startswith((*_OURS, ".reenact")):
-                yield Changed(path=f"{folder}/{name}", at=None)
+                yield Changed(path=path, at=None)
         elif is_folder and not there.is_symlink() and depth < _DEEPEST:
-            yield from _gone(there, f"{folder}/{name}", left, depth + 1)
+            yield from _gone(there, path, spared, left, depth + 1)
 
 
 def _cache() -> str:
@@ -220,8 +222,8 @@ def _is_same(layer: Path, path: str, size: int, left: list[int]) -> bool:
         if not stat.S_ISREG(seen.st_mode) or seen.st_size != size:
             return False
         left[1] -= size
-        if left[1] < 0:
-            return False
+        if left[1] < 0:  # too much to read: a copy keeps the time of the last change
+            return os.lstat(layer).st_mtime_ns == seen.st_mtime_ns
         with layer.open("rb") as one, Path(path).open("rb") as other:
             while piece := one.read(1 << 18):
                 if piece != other.read(len(piece)):
