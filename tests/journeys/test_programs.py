@@ -249,7 +249,11 @@ def replayed(desk: Desk, *words: str, **environ: str) -> tuple[int, dict[str, An
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.parametrize("how", READS)
+QUICK = ("run", "communicate", "iterate", "os.system", "asyncio")
+"""Each way is tried in make slow: one replay in some hundred has hung there, and nobody knows why yet."""
+
+
+@pytest.mark.parametrize("how", [pytest.param(how, marks=() if how in QUICK else pytest.mark.slow) for how in READS])
 def test_a_program_is_given_back_however_it_is_started_and_read(desk: Desk, tally: Path, how: str) -> None:
     program = desk.write("agent.py", BEGIN + READS[how])
     recorded = desk.reenact("run", "--", "python", program)
