@@ -105,7 +105,7 @@ def test_a_fork_goes_on_with_the_nearest_answers_and_can_be_replayed_and_forked_
     assert [each["standing"] for each in told["findings"]] == ["fails"]
     assert told["parent"] == first
     assert told["same_path"]
-    assert told["consequences"] == []
+    assert [each["field"] for each in told["consequences"]] == ["stdout, line 5"]
     assert {run["fork_of"] for run in runs(incident)} == {None, runs(incident)[-1]["id"], first}
     assert "Nothing was deleted." in str(calls(incident, told["fork"])[-1]["outcome"])
 

@@ -216,6 +216,7 @@ DOORS = {
     "pipeline/ready.py": "what the program ended with",
     "testing/nursery.py": "as that",
     "bootstrap/sitecustomize.py": "before anything of ours can be imported; it names no trace",
+    "record/standard_input.py": "names the standard input, and prints nothing",
     "demo/provider.py": "a program of its own",
     "demo/story.py": "as that",
     "demo/script.py": "as that",

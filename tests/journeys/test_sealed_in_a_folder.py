@@ -65,7 +65,7 @@ def test_a_program_sees_the_paths_of_the_original(project: Desk, cold: bool) -> 
     printed = project.reenact("run", "-q", "--", "python", "agent.py").stdout
     (project.folder / "report.txt").write_text("kept\n")
     environ = {**os.environ, "REENACT_ENFORCE": "landlock"}
-    done = project.reenact("replay", "last", environ=environ, cold=cold)
+    done = project.reenact("replay", "last", "--outcome", "structure", environ=environ, cold=cold)
     sealed(json.loads(project.reenact("replay", "last", "--json", environ=environ).stdout))
     assert done.stdout == printed
     assert str(project.folder / "agent.py") in done.stdout
@@ -82,7 +82,9 @@ def test_a_program_that_a_shell_starts_sees_them_too(project: Desk) -> None:
     printed = project.reenact("run", "-q", *command).stdout
     (project.folder / "made.txt").unlink()
     environ = {**os.environ, "REENACT_ENFORCE": "landlock"}
-    said = json.loads(project.reenact("replay", "last", "--json", *command, environ=environ).stdout)
+    said = json.loads(
+        project.reenact("replay", "last", "--json", "--outcome", "structure", *command, environ=environ).stdout
+    )
     sealed(said)
     assert said["result"] == "same"
     done = project.reenact("replay", "last", *command, environ=environ)

@@ -54,7 +54,9 @@ def compiled_in(done: subprocess.CompletedProcess[str], package: Path) -> set[st
 
 
 def replayed(desk: Desk, **environ: str) -> tuple[dict[str, object], subprocess.CompletedProcess[str]]:
-    done = reenacted(desk, "replay", "last", "--json", "--", "python", "-v", "agent.py", **environ)
+    done = reenacted(
+        desk, "replay", "last", "--json", "--outcome", "structure", "--", "python", "-v", "agent.py", **environ
+    )
     return json.loads(done.stdout), done
 
 

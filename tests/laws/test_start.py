@@ -90,7 +90,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
         ("recorded", "child", 177),
         ("recorded", "parent", 140),
         ("replayed", "child", 222),
-        ("replayed", "parent", 188),
+        ("replayed", "parent", 190),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

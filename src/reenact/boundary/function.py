@@ -128,8 +128,8 @@ class Function:
         return found
 
     def aftermath(self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Aftermath | None:
-        """Give what an answered call of a found tool does beside giving its answer; None where that is nothing."""
-        if self.offered is None:
+        """Give what an answered call of a tool does beside giving its answer; None where that is nothing."""
+        if self.offered is None and not passage.printed:
             return None
         try:
             from reenact.boundary.answering import Aftermath

@@ -43,6 +43,7 @@ class Inbound:
         "_place",
         "ended",
         "lane",
+        "printed",
         "undeclared",
         "written",
     )
@@ -55,6 +56,8 @@ class Inbound:
         """What it did past every boundary."""
         self.written: object = None
         """What of files it wrote, as its recorder keeps it."""
+        self.printed: object = None
+        """What it printed, as its recorder keeps it."""
         self._answer: tuple[Answered, BaseException | None] = (dict, None)
         self._place: Place | None = None
         self._end: End | None = None

@@ -27,7 +27,8 @@ _SCRIPTS = f"{sysconfig.get_path('scripts')}{os.sep}"
 
 
 @lru_cache(maxsize=4096)
-def _is_own_file(path: str) -> bool:
+def is_own_file(path: str) -> bool:
+    """Tell whether code of this file is the agent's own, as far as a path says it."""
     if path.startswith("<"):
         return path in {"<stdin>", "<string>"} or path.startswith(("<ipython", "<doctest"))
     return not is_code(path) and not path.startswith(_SCRIPTS)
@@ -62,7 +63,7 @@ def is_own_module(name: object, file: object) -> bool:
     """Tell whether a module of this `__name__` and `__file__` is the agent's own."""
     if not isinstance(name, str):
         return False
-    if isinstance(file, str) and _is_own_file(file):
+    if isinstance(file, str) and is_own_file(file):
         return True
     if name == "__main__":
         return not isinstance(file, str) or file.startswith("<")
@@ -82,7 +83,7 @@ def is_own_function(fn: FunctionType) -> bool:
 def is_own_code(code: CodeType, namespace: dict[str, Any]) -> bool:
     """Tell whether code, run in this namespace, is the agent's own; what a library generated is not."""
     name = code.co_filename
-    if name.startswith("<") and not _is_own_file(name):
+    if name.startswith("<") and not is_own_file(name):
         return False
     return is_own_globals(namespace)
 

@@ -31,6 +31,9 @@ from reenact.values.json import Json
 MOST: Final = 10_000
 """So many draws of one site are kept between two calls of a lane; the others are counted."""
 
+MOST_ELAPSED: Final = 2_000
+"""As many for a clock that says how long something took."""
+
 _LIBRARY: Final = ("stdlib", "platstdlib")
 _REMEMBERED: Final = 20_000
 """So many code objects are known by heart; a program that makes its code anew all the time is asked again."""
@@ -47,6 +50,8 @@ class Source:
     """Gives the value back. Raises `ValueError` or `TypeError` for what `spell` never wrote."""
     moment: Callable[[Any], float] | None = None
     """For a clock: the seconds since the epoch that a drawn value means."""
+    elapses: bool = False
+    """It is a clock that says nothing but how long something took; past the tape it goes on from the last value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,8 +176,10 @@ def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
     held = page.get(site)
     if held is None:
         page[site] = [value]
-    elif len(held) < MOST:
+    elif len(held) < (MOST_ELAPSED if site.source.elapses else MOST):
         held.append(value)
+    elif site.source.elapses:
+        return
     elif type(held[-1]) is Lost:
         held[-1].count += 1
     else:
@@ -180,7 +187,11 @@ def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
 
 
 _PASSED_ON = tuple(
-    {f"{sysconfig.get_path(path)}{os.sep}{name}.py" for path in _LIBRARY for name in ("random", "secrets", "uuid")}
+    {
+        f"{sysconfig.get_path(path)}{os.sep}{name}.py"
+        for path in _LIBRARY
+        for name in ("random", "secrets", "uuid", "sched", "timeit")
+    }
 )
 _MAKES_FIELDS = frozenset({"pydantic", "pydantic_core", "attr", "attrs", "sqlmodel"})
 """Libraries that call `default_factory=datetime.now` for whoever makes an object."""

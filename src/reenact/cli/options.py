@@ -76,6 +76,16 @@ writes = click.option(
 )
 
 
+outcome = click.option(
+    "--outcome",
+    type=click.Choice(["exact", "structure", "ignore"]),
+    default="exact",
+    show_default=True,
+    help="How closely what the program gives out (printed text, exit code, answers, returned values, files) is "
+    "compared: in full; without texts and numbers; not at all.",
+)
+
+
 class WithProgram(click.Command):
     """A command whose words end in `-- COMMAND`: what stands behind `--` is the program's, and only that.
 

@@ -37,6 +37,7 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option("--models", type=_SOURCES, default="recorded", show_default=True, help="Where model answers come from.")
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Where tool results come from.")
 @options.writes
+@options.outcome
 @options.allow_host
 @click.option(
     "--children",

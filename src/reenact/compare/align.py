@@ -17,7 +17,7 @@ from reenact.values.difference import ABSENT, Divergence, FieldDifference
 from reenact.values.json import Json
 from reenact.values.judgement import Comparison
 from reenact.values.lenient import as_list, as_text
-from reenact.values.run import WRITTEN, Node, Run
+from reenact.values.run import OUTPUT, WRITTEN, Node, Run
 
 __all__ = ["Comparison", "compare"]
 
@@ -50,6 +50,7 @@ def compare(a: Run, b: Run) -> Comparison:
     divergences += [] if divergences else _structure(a, b)
     divergences += ending_differences(a, b)
     divergences += _writes(a, b)
+    divergences += _printed(a, b)
     return Comparison(
         same=not divergences,
         same_path=not any(each.structural for each in (*divergences, *(d for rest in more.values() for d in rest))),
@@ -173,6 +174,18 @@ def _writes(a: Run, b: Run) -> list[Divergence]:
         sizes = [f"{(each.after or {}).get('size')} bytes" for each in (one, other)]
         divergences.append(of_run(a, b, f"wrote {told[0].named(one.path)}", sizes[0], f"{sizes[1]}, others"))
     return divergences
+
+
+def _printed(a: Run, b: Run) -> list[Divergence]:
+    """Compare what two runs printed, where both say it and have an end."""
+    if was_cut_off(a) or was_cut_off(b) or not all(any(OUTPUT in n.span.attributes for n in r.nodes) for r in (a, b)):
+        return []
+    from reenact.compare.printed import compare_printed
+    from reenact.values.output import outputs
+
+    foreign = (a.salt, a.key_id) != (b.salt, b.key_id)
+    found = compare_printed(outputs([a]), outputs([b]), blind if foreign else lambda _a, _b: False)
+    return [_of_file(each, a, b) for each in found.divergences]
 
 
 def _of_file(said: dict[str, Json], a: Run, b: Run) -> Divergence:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,17 @@ from reenact.compare.ending import died_of, was_cut_off
 from reenact.compare.fields import is_structural
 from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
+from reenact.compare.returned import returned_differences
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
 from reenact.values.json import Json
-from reenact.values.judgement import ReplayResult, WritesTold
+from reenact.values.judgement import PrintedTold, ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node, Run
 
 if TYPE_CHECKING:
+    from reenact.compare.printed import Parts
     from reenact.values.written import Written
 
 __all__ = ["ReplayResult", "judge_replay", "one_line"]
@@ -46,6 +48,30 @@ class _Stop(Enum):
     DIVERGED = "the program asked for something else"
     ENDED = "the recording ends here: the process was killed"
     FAILED = "the recording holds the call, and not what could answer it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the recorded program gave out, and what this one did; a None in a pair stands for one that does not know."""
+
+    wrote: tuple[Written | None, Written | None] | None = None
+    """The files; None where they are not to be compared."""
+    printed: tuple[Parts | None, Parts | None] | None = None
+    """What came to the standard streams; None where that is not to be compared."""
+    why: str = ""
+    """Why nothing of it is to be compared but how the program ended."""
+    strictness: Strictness = Strictness.EXACT
+    printed_again: Parts | None = None
+    """What a second replay of the same program printed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GivenOut:
+    """What came of comparing the outcome."""
+
+    writes: WritesTold = field(default_factory=WritesTold)
+    printed: PrintedTold = field(default_factory=PrintedTold)
+    divergences: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +102,13 @@ def judge_replay(
     *,
     exit_code: int | None,
     recorded_exit: int | None,
-    wrote: tuple[Written | None, Written | None] | None = None,
+    outcome: Outcome | None = None,
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
-    An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed
-    inside its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again
-    is the same. Calls that the policy let go live are counted and are no divergence; where all models or all tools
-    went live, the recorded ones are not owed. `wrote` is what the recorded program wrote and what this one did, where
-    that is to be compared; a None in it stands for one that does not know.
+    An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed in
+    its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again is the
+    same. Where all models or all tools went live, the recorded ones are not owed. `outcome` is what was given out.
     """
     ledger = _up_to_the_delivery(ledger)
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit)
@@ -99,11 +123,11 @@ def judge_replay(
     unasked = _unasked(of, ledger, answered, misses, stopped=_was_stopped(ledger), whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     found = [*_divergences(of, ledger, misses, refused, unasked.passed), *map(_of_conflict, renamings.conflicts)]
-    writes = WritesTold()
-    if not (found or misses or refused):
-        ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings)
-        writes, differing = _writes(wrote, renamings, cut_off=was_cut_off(recorded))
-        found = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *differing]
+    outcome, given = outcome or Outcome(), _GivenOut()
+    if not (found or misses or refused or outcome.strictness is Strictness.IGNORE):
+        ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
+        given = _given_out(outcome, ends, renamings, cut_off=was_cut_off(recorded))
+        found = given.divergences
     made = bool(answered or said.ran_again or misses or refused)
     result, why = _result(found, misses, said.unrestored, nothing=unasked.nothing_owed and not made)
     return replace(
@@ -114,7 +138,9 @@ def judge_replay(
         unconsumed=[_shown(node) for node in unasked.passed],
         not_reached=unasked.not_reached,
         divergences=found,
-        writes=writes,
+        writes=given.writes,
+        printed=given.printed,
+        strictness=outcome.strictness,
         redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
@@ -372,12 +398,16 @@ def _of_refusal(entry: Entry) -> dict[str, Json]:
 
 
 def _ends(
-    recorded: Run, replay: Run | None, code: int | None, recorded_code: int | None, *, alone: bool
+    recorded: Run, replay: Run | None, code: int | None, recorded_code: int | None, *, alone: bool, compares: bool
 ) -> list[Divergence]:
     """Compare how the program ended, as far as that is known. A recording that was cut off has no end."""
     if code is None or was_cut_off(recorded):
         return []
-    found: list[Divergence] = [*answer_differences(recorded, replay)] if replay is not None else []
+    found: list[Divergence] = []
+    if replay is not None:
+        found = [*answer_differences(recorded, replay)]
+    if replay is not None and compares:
+        found += returned_differences(recorded, replay)
     if alone and replay is not None and recorded.root is not None and replay.root is not None:
         died = died_of(recorded), died_of(replay)
         if died[0] != died[1]:
@@ -387,13 +417,21 @@ def _ends(
     return found
 
 
-def _writes(
-    wrote: tuple[Written | None, Written | None] | None, renamings: Renamings, *, cut_off: bool
-) -> tuple[WritesTold, list[dict[str, Json]]]:
+def _given_out(outcome: Outcome, ends: Sequence[Divergence], renamings: Renamings, *, cut_off: bool) -> _GivenOut:
+    """Compare what was given out."""
+    writes, files = _writes(outcome, renamings, cut_off=cut_off)
+    printed, texts = _printed(outcome, renamings, cut_off=cut_off)
+    found = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *files, *texts]
+    if outcome.strictness is Strictness.STRUCTURE:
+        found = [each for each in found if not is_of_text(each)]
+    return _GivenOut(writes=writes, printed=printed, divergences=found)
+
+
+def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[WritesTold, list[dict[str, Json]]]:
     """Compare what was written. A recording that was cut off does not say what it wrote last."""
-    if wrote is None:
+    if outcome.wrote is None:
         return WritesTold(), []
-    recorded, replay = wrote
+    recorded, replay = outcome.wrote
     if recorded is None or replay is None or cut_off:
         whose = "the recording has no end" if cut_off else "the recording" if recorded is None else "the replay"
         return WritesTold(why=whose if cut_off else f"{whose} does not say what was written"), []
@@ -410,6 +448,33 @@ def _writes(
         bytes_differ=tuple(recorded.named(one.path) for one, _ in told.undecided),
         notes=told.notes,
     ), [*told.divergences]
+
+
+def _printed(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[PrintedTold, list[dict[str, Json]]]:
+    """Compare what was printed. A recording that was cut off does not say what it printed."""
+    if outcome.printed is None:
+        return PrintedTold(why=outcome.why), []
+    recorded, replay = outcome.printed
+    if recorded is None or replay is None or cut_off:
+        whose = "the recording has no end" if cut_off else "the recording" if recorded is None else "the replay"
+        return PrintedTold(why=whose if cut_off else f"{whose} does not say what was printed"), []
+    if not any(part.streams or part.lost for part in (*recorded.values(), *replay.values())):
+        return PrintedTold(compared=True), []
+    from reenact.compare.printed import compare_printed
+
+    def are_one(a: str, b: str) -> bool:
+        return renamings.are_one(_of_run("printed", a, b))
+
+    found = compare_printed(recorded, replay, are_one, outcome.printed_again)
+    told = PrintedTold(compared=True, as_recorded=found.same, passed_over=found.passed, notes=found.notes)
+    return told, [*found.divergences]
+
+
+def is_of_text(divergence: Mapping[str, Json]) -> bool:
+    """Tell a divergence of the outcome that is one of text or numbers: both sides have a value of one type."""
+    if as_text(divergence.get("field")) in {"outcome", "exit code", "answer.status"} or divergence.get("absent"):
+        return "stream" in divergence
+    return divergence.get("kind") == "changed" and type(divergence.get("a")) is type(divergence.get("b"))
 
 
 def _of_run(field: str, a: Json, b: Json) -> Divergence:

@@ -4,6 +4,7 @@
 - the process id of its own run
 - a name that `tempfile` made in its own run
 - a version 4 UUID (RFC 9562, section 5.4)
+- the address of an object (`0x…`, as in its default `repr`)
 - in what `logging` writes the id of a thread, and milliseconds since the start, where the format of its lines has them
 
 Both sides must have such a value at the same place. Names, UUIDs and thread ids have to map one to one, throughout two
@@ -29,6 +30,7 @@ _CLOCK: Final = r"(?P<h{0}>\d\d)[:-](?P<mi{0}>\d\d)(?:[:-](?P<s{0}>\d\d)(?:[.,](
 _ZONE: Final = r"(?: ?(?P<z{0}>Z|UTC|GMT|[+-]\d\d:?\d\d))?"
 _FORMS: Final = (
     r"(?P<uuid>(?i:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}))",
+    r"(?P<address>0x[0-9a-f]{6,16})",
     rf"(?:(?:{_WEEKDAY}),? )?(?P<d1>\d\d?)[ /-](?P<m1>{_MONTH})[ /-](?P<y1>\d{{4}})[ :]"
     + _CLOCK.format(1)
     + _ZONE.format(1),
@@ -119,7 +121,7 @@ class Volatile:
         return True
 
 
-_KINDS: Final = ("temporary names", "uuids", "thread ids", "relative times", "process ids", "times")
+_KINDS: Final = ("temporary names", "uuids", "addresses", "thread ids", "relative times", "process ids", "times")
 _ONE_TO_ONE: Final = frozenset({"temporary names", "uuids", "thread ids"})
 
 
@@ -189,6 +191,8 @@ def _kinds(match: re.Match[str], side: Side, *, dates: bool) -> frozenset[str]:
     groups = match.groupdict()
     if groups["uuid"]:
         return frozenset({"uuids"})
+    if groups["address"]:
+        return frozenset({"addresses"})
     if groups["number"]:
         return _of_number(groups["number"], side)
     return frozenset({"times"}) if _is_time(groups, side, dates=dates) else frozenset()

@@ -24,11 +24,24 @@ from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redacted import given_by, given_to
-from reenact.values.run import SIDE_EFFECT, STOPPED, UNDECLARED, WRITTEN, Grade, KitItem, Node, Reason, Run, Verdict
+from reenact.values.run import (
+    NOTHING_WRITTEN,
+    PROCESS_REST,
+    SIDE_EFFECT,
+    STDIN,
+    STOPPED,
+    UNDECLARED,
+    WRITTEN,
+    Grade,
+    KitItem,
+    Node,
+    Reason,
+    Run,
+    Verdict,
+)
 from reenact.values.unread import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
-_NOTHING_WRITTEN = '{"files":[]}'
 _RECORD_AGAIN = "record it again: what is written is noted now"
 _ON_FILES = (
     "write ",
@@ -133,13 +146,11 @@ def _child_reasons(node: Node, outcome: Json) -> Iterator[Reason]:
 
 
 def _state_reasons(node: Node) -> Iterator[Reason]:
-    """Name the state that a found tool changed in memory, and that a replay which does not run it cannot restore."""
-    if not is_found(node):
-        return
+    """Name what an answer cannot do of what a tool did beside giving its result."""
     if is_mixed(node):
-        lost = "what it printed, since other output came in between, or it was too much; an answer does not print it"
+        lost = "what it printed, since it was too much; an answer does not print it"
         yield Reason(call=node.label, field="printed", lost=lost, fix=f"print apart from {node.call.name}")
-    changed = unrestored(node)
+    changed = unrestored(node) if is_found(node) else []
     if not changed:
         return
     why = ", ".join(acted(node)[:3]) or "use state that another call changed so"
@@ -174,6 +185,7 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
         lost = f"{suppressed} calls made under suppress_tracing"
         yield Reason(call="run", field="calls", lost=lost, fix="do not suppress calls that a replay must answer")
     yield from _dropped_reasons(run)
+    yield from _input_reasons(run)
     for note in lost_spans(run.notes):
         fix = "export the trace anew, or mend the ids: any of them may be a call of this run"
         yield Reason(call="run", field="calls", lost=note, fix=fix)
@@ -205,6 +217,14 @@ def _end_reasons(root: Node) -> Iterator[Reason]:
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
 
 
+def _input_reasons(run: Run) -> Iterator[Reason]:
+    """Name what was read from the standard input and not kept."""
+    for node in run.nodes:
+        if isinstance(said := node.span.attributes.get(STDIN), str) and '"lost":' in said:
+            lost = "what it read from its standard input behind the first 4 MiB"
+            yield Reason(call="run", field="stdin", lost=lost, fix="read it from a file")
+
+
 def _dropped_reasons(run: Run) -> Iterator[Reason]:
     """Name what the recorder itself could not write down, at its bound or on a full disk."""
     counts = [node.span.attributes.get("reenact.dropped") for node in run.nodes]
@@ -232,7 +252,7 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
 
 def _written_reasons(run: Run) -> Iterator[Reason]:
     """Name what the program may have read of files that it then changed, and that nobody has any more."""
-    if all(node.span.attributes.get(WRITTEN, _NOTHING_WRITTEN) == _NOTHING_WRITTEN for node in run.nodes):
+    if all(node.span.attributes.get(WRITTEN, NOTHING_WRITTEN) == NOTHING_WRITTEN for node in run.nodes):
         return
     from reenact.values.written import Written, written
 
@@ -250,13 +270,13 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
 
 
 def _redacted(run: Run) -> int:
-    """Count the replaced values that the run carries, in requests and replies."""
+    """Count the replaced values that the run carries, in requests, replies and what it read."""
     return sum(
         value.count(_MARK)
         for node in run.nodes
         for name, value in node.span.attributes.items()
         if isinstance(value, str)
-        and name in {"input.value", "output.value", "reenact.stream.chunks", "reenact.exception"}
+        and name in {"input.value", "output.value", "reenact.stream.chunks", "reenact.exception", STDIN}
     )
 
 
@@ -393,6 +413,6 @@ def facts(nodes: Iterable[Node]) -> dict[str, int]:
     """Count calls by kind, lower case, leaving out roots."""
     counts: dict[str, int] = {}
     for node in nodes:
-        if not node.span.attributes.get("reenact.run.root"):
+        if not node.span.attributes.get("reenact.run.root") and PROCESS_REST not in node.span.attributes:
             counts[node.call.word] = counts.get(node.call.word, 0) + 1
     return counts

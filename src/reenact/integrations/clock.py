@@ -1,8 +1,9 @@
-"""The wall clock, as the agent's own code reads it: `time`, `datetime`, `date`.
+"""The clocks, as the agent's own code reads them: `time`, `datetime`, `date`.
 
 What is taped is the answer and not the instant where the answer depends on the time zone (`localtime`, `strftime`,
-naive `now`), so that midnight and daylight saving come again as they were wherever the replay runs. Monotonic clocks
-are left alone: they say how long something took, which is another thing in a replay.
+naive `now`), so that midnight and daylight saving come again as they were wherever the replay runs. Clocks that only
+say how long something took (`monotonic`, `perf_counter`, processor time) are given back as numbers, so that what the
+program prints of them is the same; whatever waits (`sleep`, asyncio, locks) reads the real ones.
 
 `datetime.datetime` and `datetime.date` keep their identity (`boundary.static_types`).
 """
@@ -86,9 +87,17 @@ UTCNOW = Source(
 )
 TODAY = Source(name="datetime.today", spell=_spell_naive, read=_read_naive, moment=datetime.timestamp)
 DATE = Source(name="date.today", spell=date.isoformat, read=lambda value: date.fromisoformat(str(value)))
+_ELAPSED: Final = tuple(
+    Source(name=f"time.{name}", read=_of_kind(int) if name.endswith("_ns") else _of_kind((float, int)), elapses=True)
+    for name in (
+        *("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
+        *("process_time", "process_time_ns", "thread_time", "thread_time_ns"),
+    )
+    if hasattr(time, name)
+)
 
 
-def _reading(source: Source, at: Callable[[float], Any]) -> Callable[[Any], Any]:
+def _reading(source: Source, at: Callable[[float], Any] | None) -> Callable[[Any], Any]:
     """Wrap a function of `time` that takes nothing."""
     sites = Sites(source)
 
@@ -243,6 +252,7 @@ _TIME: Final[tuple[tuple[str, Callable[[Any], Any]], ...]] = (
     ("ctime", _of_seconds(CTIME)),
     ("asctime", _asctime),
     ("strftime", _strftime_of),
+    *((source.name.removeprefix("time."), _reading(source, None)) for source in _ELAPSED),
 )
 _CLASSES: Final[tuple[tuple[type, str, Callable[[Any], Any]], ...]] = (
     (datetime, "now", _now_of),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from reenact.pipeline.catalog import index
 from reenact.pipeline.sources import Found
@@ -14,6 +15,8 @@ from reenact.values.json import compact
 from reenact.values.run import Node, Run, spans_of
 from reenact.values.span import Attribute, SpanRecord
 
+APPENDED_BY: Final = "reenact.appended_by"
+"""The attribute of a call that names the replay which fetched it."""
 _OF_THE_REPLAY = {"reenact.replay.live", "reenact.replay.parent", "reenact.order.head"}
 
 
@@ -38,7 +41,7 @@ def appended(run: Run, fetched: Sequence[Node]) -> list[SpanRecord]:
         parent = node.parent if node.parent in new else _recorded_parent(node, run)
         attributes = {
             **{name: value for name, value in node.span.attributes.items() if name not in _OF_THE_REPLAY},
-            "reenact.appended_by": node.trace_id,
+            APPENDED_BY: node.trace_id,
             "reenact.order.start": last + number,
             "reenact.order.end": 0,
             **_unordered(node.outcome),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from reenact.report.times import instant
 from reenact.values.finding import REVISIONS, ToolUse, argument_pairs
 from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.run import PROCESS_REST
 from reenact.values.run_index import Entry
 
 _KINDS: Final = {
@@ -22,7 +23,9 @@ _SESSION, _USER, _TENANT = ("session.id", "gen_ai.conversation.id"), ("user.id",
 _MODEL = ("llm.model_name", "gen_ai.request.model", "embedding.model_name")
 _KIND = ("openinference.span.kind", "gen_ai.operation.name")
 _TOOL, _ARGUMENTS = ("tool.name", "gen_ai.tool.name"), ("input.value", "gen_ai.tool.call.arguments")
-_WANTED = frozenset((*_SESSION, *_USER, *_TENANT, *_MODEL, *_KIND, *_TOOL, *_ARGUMENTS, "reenact.run.root"))
+_WANTED = frozenset(
+    (*_SESSION, *_USER, *_TENANT, *_MODEL, *_KIND, *_TOOL, *_ARGUMENTS, "reenact.run.root", PROCESS_REST)
+)
 
 
 def glimpse(trace_id: str, spans: bytes) -> Entry | None:
@@ -77,7 +80,7 @@ class _Seen:
         if model := _first(held, _MODEL):
             self.models.add(model)
         kind = _KINDS.get(_first(held, _KIND), "")
-        if kind and "reenact.run.root" not in held:
+        if kind and "reenact.run.root" not in held and PROCESS_REST not in held:
             self.calls[kind] = self.calls.get(kind, 0) + 1
         if kind == "tool":
             name = _first(held, _TOOL) or span.name

@@ -18,6 +18,7 @@ from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bytecode import UNCACHED, missing_caches
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replay_plan import Plan
+from reenact.record import standard_input
 from reenact.redact import in_force
 from reenact.replay import guard
 from reenact.replay.draws import Draws
@@ -136,6 +137,8 @@ def join(path: str) -> None:
     selected = altered.run(recorded)
     runs = [selected if run is recorded else run for run in runs]
     descent = children.read(os.environ.get(children.VARIABLE, ""))
+    if descent is None and unit.inbound(selected) is None:
+        standard_input.give_back(node for run in (selected, *runs) for node in run.nodes)
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     sealed = guard.is_sealed()
     InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, sealed=sealed)

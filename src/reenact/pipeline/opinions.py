@@ -84,7 +84,7 @@ def _recorded(run: Run, store: DirectoryStore) -> Generator[list[Run]]:
     if recording.current() is not None:
         yield made
         return
-    within = embedded.begin(recording.Setup(store=judgements(store).folder, root={JUDGEMENT_OF: run.id}))
+    within = embedded.begin(recording.Setup(store=judgements(store).folder, root={JUDGEMENT_OF: run.id}, hears=False))
     try:
         with within.unit(f"judgement of {run.name}", value={"run": run.id}):
             yield made

@@ -29,10 +29,12 @@ from reenact.pipeline.family import Family
 from reenact.record import pipe, surroundings, undeclared, words
 from reenact.record.bounds import bounds_from
 from reenact.record.journal import JournalProcessor
+from reenact.record.outputs import Outputs
 from reenact.record.projection import Projection, application_provider
 from reenact.record.recorder import Recorder, order_clock
 from reenact.record.runs import REPLACED, Run, Runs
 from reenact.record.span import CallSpans
+from reenact.record.standard_input import StandardInput
 from reenact.record.written import Writes
 from reenact.redact import in_force, keys
 from reenact.redact.engine import KNOWN, Engine, names_a_secret
@@ -78,6 +80,8 @@ class Setup:
     """Modes of the shared random generators (`boundary.tape`); None where the program may have seeded them already."""
     writes: bool = False
     """The program's writes go through in a replay, and are noted as in a recording."""
+    hears: bool = True
+    """What the program prints is part of its outcome."""
     wrote: Callable[[Iterable[str]], None] | None = None
     """Hears the paths that the process wrote, at its end."""
     application: TracerProvider | Any | None = None
@@ -207,6 +211,12 @@ class Recording:
         if self.watches or setup.writes:
             self.runs.writes = Writes(self.engine.attributes, self.runs.owner, side_effects.made)
             self.runs.wrote = setup.wrote
+        if self.hears:
+            keeps = self.engine.plan.payloads == "scan"
+            told = self.engine.attributes, self.runs.owner, side_effects.made
+            self.runs.outputs = Outputs(*told, keeps_texts=keeps)
+            if not self.strict and "REENACT_RECORD" in self._environ and children.VARIABLE not in self._environ:
+                self.runs.stdin = StandardInput()
         return Recorder(
             self._spans,
             self.journal,
@@ -286,6 +296,10 @@ class Recording:
         self._undo = lanes.finish_with(self.recorder)
         _boundaries.cut()
         _take_charge()
+        if self.runs.outputs is not None:
+            self.runs.outputs.listen()
+        if self.runs.stdin is not None:
+            self.runs.stdin.listen()
         children.install(self._family)
         atexit.register(self.stop)
         if (descent := children.read(self._environ.get(children.VARIABLE, ""))) is not None:
@@ -297,6 +311,11 @@ class Recording:
     def watches(self) -> bool:
         """What the program does past every boundary is noted. A replay refuses it, or leads it to a copy."""
         return not self.strict and self._environ.get("REENACT_UNDECLARED", "").lower() != "off"
+
+    @property
+    def hears(self) -> bool:
+        """What the program prints is noted, in a replay as well."""
+        return self._setup.hears and self._environ.get("REENACT_OUTPUT", "").lower() != "off"
 
     @property
     def strict(self) -> bool:
@@ -326,6 +345,10 @@ class Recording:
             _boundaries.give_back()
             self._undo()
         self.runs.close(self._error)
+        if self.runs.outputs is not None:
+            self.runs.outputs.leave()
+        if self.runs.stdin is not None:
+            self.runs.stdin.leave()
         self.provider.shutdown()
         if self._prover is not None:
             self._prover.close()

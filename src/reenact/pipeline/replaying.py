@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from reenact.boundary.settled import settled
-from reenact.compare.judge import ReplayResult, judge_replay
+from reenact.compare.judge import Outcome, ReplayResult, judge_replay
 from reenact.errors import CannotJudge, InputError
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
 from reenact.pipeline import copied, keyring, settings
-from reenact.pipeline.appending import append
+from reenact.pipeline.appending import APPENDED_BY, append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
 from reenact.pipeline.drain import Drain
@@ -44,11 +44,13 @@ from reenact.values.blob import cut
 from reenact.values.call import Unfinished
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
+from reenact.values.output import is_noted, outputs
 from reenact.values.run import Grade, Run
 from reenact.values.terminal import tell
 from reenact.values.written import Written, written
 
 if TYPE_CHECKING:  # most replays let nothing out
+    from reenact.compare.printed import Parts
     from reenact.pipeline.ways_out import WaysOut
 
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
@@ -73,8 +75,18 @@ class Replayed:
     """How many calls that went live were added to the recording."""
     entries: tuple[Mapping[str, Json], ...] = ()
     """The ledger."""
-    wrote: Written | None = None
-    """What this program wrote, where that was noted."""
+    outcome: Outcome = field(default_factory=Outcome)
+    """What both programs gave out, where that was noted."""
+    judged: Callable[[Outcome], ReplayResult] | None = None
+    """Judges the replay once more, with more known of the outcome."""
+
+    @property
+    def needs_another(self) -> bool:
+        """Tell whether a second replay can tell if what differs is the program's doing."""
+        told = self.result
+        if told.result == "same":
+            return bool(told.writes.undecided)
+        return told.result == "diverged" and all("stream" in each for each in told.divergences)
 
 
 def policy_note(run: Run, store: DirectoryStore) -> str:
@@ -117,9 +129,10 @@ def replay(
     began = time.monotonic()
     with closing(Scratch("reenact-replay-")) as scratch:
         done = _replay(found, argv, cwd, asked, store, scratch.path, start or printing(), compares=not varied)
-    if not done.result.writes.undecided or done.result.result != "same":
+    if not done.needs_another:
         return done
-    time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
+    if done.result.writes.undecided:
+        time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
     with closing(Scratch("reenact-replay-")) as scratch:
         quietly = replace(asked, writes=Writes.COPY, keep="")
         again = _replay(found, argv, cwd, quietly, store, scratch.path, silent, tells=False)
@@ -127,19 +140,23 @@ def replay(
 
 
 def _decided(done: Replayed, again: Replayed) -> Replayed:
-    """Decide by a second replay on files that differ from the recorded ones in their bytes alone."""
+    """Decide by a second replay on what differs from the recording in bytes or numbers that may be chance."""
     from reenact.compare.written import decided
 
-    told, writes = done.wrote, done.result.writes
-    if told is None:
-        return done
-    divergences, left = decided(writes.undecided, told, again.wrote)
-    result = replace(
-        done.result,
-        result="diverged" if divergences else done.result.result,
-        divergences=divergences,
-        writes=replace(writes, undecided=(), bytes_differ=tuple(left)),
-    )
+    result = done.result
+    printed = again.outcome.printed
+    if result.result == "diverged" and done.judged is not None and printed is not None:
+        result = done.judged(replace(done.outcome, printed_again=printed[1]))
+    wrote = done.outcome.wrote[1] if done.outcome.wrote is not None else None
+    if wrote is not None and result.result == "same" and result.writes.undecided:
+        second = again.outcome.wrote[1] if again.outcome.wrote is not None else None
+        divergences, left = decided(result.writes.undecided, wrote, second)
+        result = replace(
+            result,
+            result="diverged" if divergences else result.result,
+            divergences=divergences,
+            writes=replace(result.writes, undecided=(), bytes_differ=tuple(left)),
+        )
     return replace(done, result=result)
 
 
@@ -175,7 +192,52 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     compares: bool = True,
 ) -> Replayed:
     found = replace(found, run=_recorded_here(found.run))
-    answering = found.altered.run(found.run)
+    world, code, runs, entries = _run_again(found, argv, cwd, policy, store, scratch, start, tells=tells)
+    own = counterpart(runs, found)
+    outcome = Outcome(
+        wrote=_wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None,
+        printed=_printed(found, own, runs),
+        strictness=policy.outcome,
+    )
+
+    def judged(outcome: Outcome | None) -> ReplayResult:
+        result = judge_replay(
+            found.altered.run(found.run),
+            () if unit.inbound(found.run) is not None else found.siblings,  # its process's start-up is owed to nobody
+            own,
+            entries,
+            exit_code=code,
+            recorded_exit=_recorded_exit(found.run),
+            outcome=outcome,
+        )
+        return _with_copy(result, world, runs, entries)
+
+    given = _comparable(outcome, found, policy, entries, compares=compares)
+    return Replayed(
+        outcome=outcome,
+        judged=judged,
+        result=judged(given),
+        run=own,
+        recorded_commit=_commit_id(found.run.surroundings.get("commit")),
+        current_commit=_commit_id(commit(cwd)),
+        exit_code=code,
+        appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
+        entries=tuple(entries),
+    )
+
+
+def _run_again(  # noqa: PLR0913 - what is replayed, and how
+    found: Found,
+    argv: Sequence[str],
+    cwd: Path,
+    policy: Policy,
+    store: DirectoryStore,
+    scratch: Path,
+    start: Start,
+    *,
+    tells: bool,
+) -> tuple[_World, int, Sequence[Run], list[dict[str, Any]]]:
+    """Run the program against its recording: give its world, its exit code, the runs that it made, and the ledger."""
     user_key.take()  # no replayed process finds it
     recording = os.urandom(8).hex()
     environ = _environ(found, scratch, recording)
@@ -189,28 +251,18 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
         started = Started(found=found, argv=argv, cwd=cwd, environ=environ)
         mend = mending(started, store, recording, ring.salt)
         runs = Drain(store, recording=recording, mend=mend).finish(exit_codes={})
-    entries = _entries(Path(plan.ledger))
-    own = counterpart(runs, found)
-    wrote = _wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None
-    result = judge_replay(
-        answering,
-        () if unit.inbound(found.run) is not None else found.siblings,  # its process's start-up is owed to nobody
-        own,
-        entries,
-        exit_code=code,
-        recorded_exit=_recorded_exit(found.run),
-        wrote=wrote if compares and not (found.altered.branch or found.altered.changes) else None,
-    )
-    return Replayed(
-        wrote=wrote[1] if wrote is not None else None,
-        result=_with_copy(result, world, runs, entries),
-        run=own,
-        recorded_commit=_commit_id(found.run.surroundings.get("commit")),
-        current_commit=_commit_id(commit(cwd)),
-        exit_code=code,
-        appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
-        entries=tuple(entries),
-    )
+    return world, code, runs, _entries(Path(plan.ledger))
+
+
+def _comparable(
+    outcome: Outcome, found: Found, policy: Policy, entries: Sequence[Mapping[str, Json]], *, compares: bool
+) -> Outcome | None:
+    """Give what of the outcome can be held against the recording."""
+    if Source.RECORDED_OR_LIVE in {policy.models, policy.tools} and any(each["t"] == "live" for each in entries):
+        return Outcome(why="calls went live that the recording does not hold", strictness=policy.outcome)
+    if any(APPENDED_BY in node.span.attributes for node in found.run.nodes):
+        return Outcome(why="calls of another replay were added to the recording", strictness=policy.outcome)
+    return outcome if compares and not (found.altered.branch or found.altered.changes) else None
 
 
 def _begin(found: Found, cwd: Path, policy: Policy, *, tells: bool) -> copied.Begin:
@@ -303,6 +355,16 @@ def _wrote(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Written 
     if unit.inbound(found.run) is not None:
         return written(found.run), written(own) if own is not None else None
     return copied.of_all((found.run, *found.siblings)), copied.of_all(runs)
+
+
+def _printed(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Parts | None, Parts | None]:
+    """Give what the recorded program printed, and what this one did; of a unit that came in, that unit alone."""
+    if unit.inbound(found.run) is not None:
+        pair: tuple[Sequence[Run], Sequence[Run]] = (found.run,), () if own is None else (own,)
+    else:
+        pair = (found.run, *found.siblings), runs
+    recorded, replay = (outputs(each) if any(map(is_noted, each)) else None for each in pair)
+    return recorded, replay
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:

@@ -268,6 +268,7 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
             "writes": policy.spelled_writes,
             "after": policy.after.value,
             "children": policy.children.value,
+            "outcome": policy.outcome.value,
         },
         "hosts": [*policy.hosts],
         "assertions": [[spell(each.assertion), each.place] for each in order.assertions],

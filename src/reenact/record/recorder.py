@@ -209,8 +209,10 @@ class SpanPassage:
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
         said = printed.end(span.span_id) if printed.is_open() else None
-        if said is not None and FOUND in self.call.attributes and said.texts:
-            attributes[PRINTED] = compact("mixed" if said.mixed else [*said.texts])
+        if said is not None and said.span == span.span_id and said.texts:
+            attributes[PRINTED] = compact("mixed" if said.is_cut else [*said.texts])
+            if said.mixed:
+                self._recorder.mixed()
         code, message = StatusCode.OK, ""
         if error is not None:
             code, message = StatusCode.ERROR, _note_error(span, error)
@@ -316,14 +318,20 @@ class Recorder:
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
             touches.begin(span.span_id)
+        if call.is_whole and not http:
             printed.begin(span.span_id, parent.span_id)
-        elif touches.open_calls:
+        elif printed.is_open():
             printed.inherit(span.span_id, parent.span_id)
-            if call.is_structure:
-                touches.inherit(span.span_id, parent.span_id)
+        if FOUND not in call.attributes and touches.open_calls and call.is_structure:
+            touches.inherit(span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:
             passage.projected = projection.begin(call, {**shared, **attributes}, passage.place.span_id)
         return passage
+
+    def mixed(self) -> None:
+        """Hear that a tool and something else printed at the same time."""
+        if self._runs.outputs is not None:
+            self._runs.outputs.mixed()
 
     def scrubbed(self, chunks: Sequence[Chunk], call: Call) -> tuple[Chunk, ...]:
         """Scrub a whole stream, whose pieces may each hold a part of a secret."""

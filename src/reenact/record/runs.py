@@ -26,14 +26,16 @@ from reenact.boundary.children import Descent
 from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
 from reenact.record import draws
+from reenact.record.outputs import Outputs
 from reenact.record.shield import shielded
+from reenact.record.standard_input import StandardInput
 from reenact.record.surroundings import entry_point
 from reenact.record.undeclared import Undeclared
 from reenact.record.written import Owner, Writes
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
-from reenact.values.run import UNDECLARED, WRITTEN
+from reenact.values.run import OUTPUT, PROCESS_REST, STDIN, UNDECLARED, WRITTEN
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -133,8 +135,14 @@ class Runs:
         """What was done past every boundary."""
         self.writes: Writes | None = None
         """What of files is written there; None where nobody notes it."""
+        self.outputs: Outputs | None = None
+        """What is printed is written there; None where nobody notes it."""
+        self.stdin: StandardInput | None = None
+        """What is read from the standard input is kept there; None where nobody keeps it."""
         self.wrote: Callable[[Iterable[str]], None] | None = None
         """Hears the paths that this process wrote, at its end."""
+        self._tape: dict[str, Any] = {}
+        """How draws are taped, as the last root said it: at the end of the process nothing is taped any more."""
         self._last: Run | None = None
         """The run that ended last, units that came in aside."""
         self._process: Run | None = None
@@ -213,7 +221,9 @@ class Runs:
         self.undeclared.forked()
         if self.writes is not None:
             self.writes.forked()
-        self._last = None
+        if self.outputs is not None:
+            self.outputs.forked()
+        self._last = self.stdin = None
         self._open.clear()
         self._copied_from = self._process.id if self._process is not None else self._copied_from
         self._process = self._descent = None
@@ -291,6 +301,7 @@ class Runs:
         further: Mapping[str, Any] | None = None,
     ) -> Run:
         counts = self._counts()
+        self._tape = draws.opening()
         attributes: dict[str, Any] = {
             "openinference.span.kind": kind,
             "reenact.schema_version": "1",
@@ -298,7 +309,7 @@ class Runs:
             "reenact.lane": lanes.current().path,
             "reenact.order.start": self._next_order(),
             **self._root_attributes(),
-            **draws.opening(),
+            **self._tape,
             **identity,
             **({} if facts is None else {**facts, **draws.of_process()}),
             **(further or {}),
@@ -429,10 +440,14 @@ class Runs:
             facts["reenact.children"] = compact(dict(run.children))
         if listed := self.undeclared.listed(run.unit):
             facts[UNDECLARED] = compact([*listed])
+        alone = run is self._process
+        owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
         if self.writes is not None:
-            alone = run is self._process
-            owners: list[Owner] = [*([None] if alone else []), run.place.root if run.unit is None else run.unit]
             facts[WRITTEN] = self.writes.told(owners, alone=alone)
+        if self.outputs is not None:
+            facts[OUTPUT] = self.outputs.told(owners)
+        if alone and self.stdin is not None and self.stdin.pending:
+            facts[STDIN] = self.stdin.told()
         if run.unit is None:
             self._last = run
         return facts
@@ -463,16 +478,21 @@ class Runs:
 
     @shielded
     def _end_process(self, error: ExceptionRecord | None) -> None:
-        """End the run of the process. What was written outside of it hangs below the run that was last, if any was."""
+        """End the run of the process. What it gave out outside of it hangs below the last run, if any was."""
         writes = self.writes
-        if writes is not None and writes.pending and self._process is None:
+        if (
+            any(each is not None and each.pending for each in (writes, self.outputs, self.stdin))
+            and self._process is None
+        ):
             if self._descent is not None:
                 self.process()
             elif self._last is not None:
                 above = self._last.place
                 name, lane = "after the run", lanes.current().path
                 after = Descent(trace_id=above.trace_id, span_id=above.span_id, lane=lane, name=name, within=True)
-                self._process = self._begin_below(after, {"reenact.process.root": None})
+                self._process = self._begin_below(
+                    after, {"reenact.process.root": None, PROCESS_REST: True, **self._tape}
+                )
         if self._process is not None:
             self.end(self._process, error)
         if writes is not None and self.wrote is not None:

@@ -28,7 +28,7 @@ from reenact.boundary.inbound import Inbound
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.run import WRITTEN
+from reenact.values.run import NOTHING_WRITTEN, WRITTEN
 
 _MOST: Final = 1000
 """Paths of one run that are noted."""
@@ -44,7 +44,6 @@ _MOST_READ: Final = 4096
 """Paths that were opened to read and are remembered."""
 _MOST_NAMES: Final = 200
 _MOST_TOUCHED: Final = 10_000
-_NOTHING: Final = compact({"files": []})
 _SLACK_NS: Final = 1_000_000_000
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
@@ -173,7 +172,7 @@ class Writes:
         """
         parts = [(owner, part) for owner in owners if (part := self._known(owner)) is not None]
         if not parts:
-            return _NOTHING
+            return NOTHING_WRITTEN
         kept = [0]
         files: list[Json] = []
         for owner, part in parts:

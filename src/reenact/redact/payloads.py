@@ -58,7 +58,7 @@ _KEPT_ATTRIBUTES = re.compile(
     r"|http\..*|server\..*|client\..*|network\..*|rpc\..*|messaging\.system|peer\..*|net\..*"
     r"|service\..*|telemetry\..*|process\.(?!command).*|host\..*|os\..*|container\..*|k8s\..*|cloud\..*|deployment\..*"
     r"|reenact\.(?!stream\.chunks$|stream\.result$|exception$|fork\.asked$|fork\.changes$|http\.request\.body$"
-    r"|http\.response\.body$|inbound$|varied$|undeclared$|written$|original$|unread$|envelope$|recovered$).*"
+    r"|http\.response\.body$|inbound$|varied$|undeclared$|written$|output$|input$|original$|unread$|envelope$|recovered$).*"
 )
 """Attributes that are structure whole."""
 _BODIES = frozenset(
@@ -167,6 +167,8 @@ _OF_OURS: Mapping[str, Callable[[Sequence[str | int]], bool]] = {
     "reenact.exception": lambda path: not _names_a_class(path),
     "reenact.stream.result": lambda path: not path or not _is_tag(path),
     "metadata": lambda path: not path or not _is_tag(path),
+    "reenact.output": lambda path: "pieces" in path and path[-1] == 1,
+    "reenact.input": lambda path: bool(path) and path[-1] in {"text", "base64"},
     "reenact.written": lambda path: bool(path) and path[-1] == "text",
 }
 """Attributes of which a part is payload, and which."""

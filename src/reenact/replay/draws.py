@@ -6,7 +6,8 @@ recorded call, the lane goes on with the segment behind it, however much of the 
 
 What the recording does not hold is never made up: a site that is new, or drew more often, gets a real value, and the
 ledger says so. Only the clock is not the real one then. It runs on from the last moment that was given back, since a
-day's jump in the middle of a run would be no answer to anything.
+day's jump in the middle of a run would be no answer to anything. So does each clock that says how long something took;
+of those nothing is told, since a loop that waits reads them another number of times.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _NAME, _BEFORE, _REST = "reenact.draws", "reenact.draws.before", "reenact.draws.
 _PROCESS: Final = "reenact.draws.process"
 _ROOT: Final = "/"
 _NOTHING: Final = object()
+_monotonic = time.monotonic  # the real one, before the clock integration stands in front of it
 _NOTES: Final = 200
 """So many sites are told one by one."""
 
@@ -151,7 +153,9 @@ class Draws:
         self._units: dict[tuple[str, str], list[Scope]] = defaultdict(list)
         self._told: set[tuple[str, str]] = set()
         self._clock: tuple[Source, Any, float] | None = None
-        self._began = time.monotonic()
+        self._began = _monotonic()
+        self._elapsed: dict[str, tuple[Any, Any]] = {}
+        """Of each clock that says how long something took: the last value given back, and what it was really."""
         said = taped(selected)
         self.is_taped = said is not None
         """Whether the recording has a tape at all."""
@@ -256,14 +260,19 @@ class Draws:
                     why = f"draw cannot be read back ({type(error).__name__})"
                 else:
                     if site.source.moment is not None:
-                        self._clock = site.source, value, time.monotonic()
+                        self._clock = site.source, value, _monotonic()
+                    elif site.source.elapses:
+                        self._elapsed[site.source.name] = value, make()
                     return value
+        if site.source.elapses:
+            now, (last, then) = make(), self._elapsed.get(site.source.name, (0, 0))
+            return last + now - then
         self._tell(lane.path, site, why)
         return make() if at is None else at(self._now(scope))
 
     def _now(self, scope: Scope | None) -> float:
         """Let the recorded clock run on."""
-        now = time.monotonic()
+        now = _monotonic()
         if self._clock is not None:
             source, value, then = self._clock
             if source.moment is not None:

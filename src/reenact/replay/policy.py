@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import UsageError
 from reenact.values.call import Call, CallKind
+from reenact.values.judgement import Strictness
 
 if TYPE_CHECKING:  # most replays let nothing out
     from reenact.values.way import Way
@@ -83,6 +84,7 @@ class Policy:
     ways: tuple[Way, ...] | None = None
     """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
     children: Children = Children.ANSWER
+    outcome: Strictness = Strictness.EXACT
 
     @staticmethod
     def named(given: Mapping[str, str], hosts: Iterable[str] = ()) -> Policy:
@@ -99,6 +101,7 @@ class Policy:
             keep=keep,
             after=After(given.get("after", After.STOP)),
             children=Children(given.get("children", Children.ANSWER)),
+            outcome=Strictness(given.get("outcome", Strictness.EXACT)),
         )
 
     def source_of(self, call: Call) -> Source:

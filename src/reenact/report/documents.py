@@ -13,7 +13,7 @@ from reenact.values.difference import Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.protection import protection
 from reenact.values.raised import exception_to_json
-from reenact.values.run import WRITTEN, Node, Run, Verdict
+from reenact.values.run import NOTHING_WRITTEN, OUTPUT, WRITTEN, Node, Run, Verdict
 
 if TYPE_CHECKING:
     from reenact.values.judgement import Comparison, ReplayResult
@@ -36,16 +36,38 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
         "redaction": protection(run).to_json(),
         "own": run.own,
         "wrote": _written(run),
+        "printed": _printed(run),
         "entry": run.entry,
         "surroundings": run.surroundings,
     }
     return {"run": described, "calls": [call_document(node) for node in run.nodes]}
 
 
+def _printed_now(result: ReplayResult) -> dict[str, Json]:
+    told = result.printed
+    return {
+        "compared": told.compared,
+        "why": told.why,
+        "as_recorded": [*told.as_recorded],
+        "passed_over": [*told.passed_over],
+        "notes": [*told.notes],
+    }
+
+
+def _printed(run: Run) -> Json:
+    """Describe what a run printed; null where nobody noted it."""
+    if not any(OUTPUT in node.span.attributes for node in run.nodes):
+        return None
+    from reenact.report.printed import of_run
+
+    return of_run(run)
+
+
 def _written(run: Run) -> Json:
     """Describe what a run wrote; null where nobody noted it."""
-    if not any(WRITTEN in node.span.attributes for node in run.nodes):
-        return None
+    told = [node.span.attributes[WRITTEN] for node in run.nodes if WRITTEN in node.span.attributes]
+    if all(each == NOTHING_WRITTEN for each in told):
+        return [] if told else None
     from reenact.report.written import of_run
 
     return of_run(run)
@@ -242,6 +264,8 @@ def replay_document(
         "killed": [*result.killed],
         "left": result.left,
         "writes": _writes(result),
+        "printed": _printed_now(result),
+        "outcome": result.strictness.value,
         "unwatched": [*result.unwatched],
         "unwitnessed": [*result.unwitnessed],
         "world": {**result.world},

@@ -10,7 +10,7 @@ from reenact.report import safe
 from reenact.values.difference import one_line, shown
 from reenact.values.effects import sentence
 from reenact.values.json import Json
-from reenact.values.judgement import ReplayResult, WritesTold
+from reenact.values.judgement import ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.redacted import spelled
 
@@ -43,6 +43,7 @@ def replayed(
         lines.append(f"  {_answered(result)}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
     lines += [f"  {line}" for line in _redaction(result)]
+    lines += [f"  {line}" for line in _printed(result)]
     lines += [f"  {line}" for line in _written(result)]
     lines += [f"  {line}" for line in _world(result)]
     if any(commits):
@@ -129,6 +130,23 @@ def _written(result: ReplayResult) -> Iterator[str]:
         from reenact.report.written import lines
 
         yield from lines(result)
+
+
+def _printed(result: ReplayResult) -> Iterator[str]:
+    """Say what of the outcome was not compared, or passed over."""
+    if result.strictness is not Strictness.EXACT:
+        said = {"structure": "without texts and numbers", "ignore": "not at all"}[result.strictness.value]
+        yield f"outcome: compared {said} (--outcome {result.strictness.value})"
+    told = result.printed
+    if told.passed_over:
+        counts = Counter[str]()
+        for each in told.passed_over:
+            counts[as_text(each.get("kind"))] += as_count(each.get("count")) or 0
+        listed = ", ".join(f"{count} {kind}" for kind, count in counts.most_common(5))
+        yield f"printed text, passed over: {listed}"
+    yield from told.notes
+    if told.why:
+        yield f"what it printed was not compared: {told.why}"
 
 
 def _world(result: ReplayResult) -> Iterator[str]:

@@ -16,7 +16,7 @@ from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, 
 from reenact.values.found import REACHES, TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import PROCESS_ROOT, STOPPED, WRITTEN, Node, Run, Verdict
+from reenact.values.run import NOTHING_WRITTEN, OUTPUT, PROCESS_REST, PROCESS_ROOT, STOPPED, WRITTEN, Node, Run, Verdict
 from reenact.values.span import STATUS_ERROR
 
 _SAID = ((FORK_CHANGED, "changed"), ("reenact.replay.live", "live"))
@@ -38,6 +38,7 @@ def tree(
         drawn.append(_line(node, first, width, full=full))
         if full:
             drawn += safe.lines(f"{rest}  {line}" for line in _whole(node))
+    drawn += [fitted(line, width) for line in safe.lines(_printed(run))]
     drawn += [fitted(one_line(f"note: {note}"), width) for note in run.notes]
     return drawn
 
@@ -73,9 +74,18 @@ def _forked(run: Run) -> Iterator[str]:
 
 def _written(run: Run) -> Iterator[str]:
     """Say what the run wrote, where that was noted."""
-    if not any(WRITTEN in node.span.attributes for node in run.nodes):
+    if all(node.span.attributes.get(WRITTEN, NOTHING_WRITTEN) == NOTHING_WRITTEN for node in run.nodes):
         return
     from reenact.report.written import in_short
+
+    yield from in_short(run)
+
+
+def _printed(run: Run) -> Iterator[str]:
+    """Say what the run printed, where that was noted."""
+    if not any(OUTPUT in node.span.attributes for node in run.nodes):
+        return
+    from reenact.report.printed import in_short
 
     yield from in_short(run)
 
@@ -84,7 +94,8 @@ def _branches(run: Run) -> Iterator[tuple[Node, str, str]]:
     """Give each node with what is drawn before it and before what hangs below it. The root is the heading."""
     children: dict[str | None, list[Node]] = defaultdict(list)
     for node in run.nodes:
-        children[node.parent].append(node)
+        if PROCESS_REST not in node.span.attributes:
+            children[node.parent].append(node)
     top = run.root if run.root is not None and run.root.call.is_structure else None
     tops = [*children[top.id if top else None], *(node for node in children[None] if top and node.id != top.id)]
     left = _hung(sorted(tops, key=lambda node: node.number), "")

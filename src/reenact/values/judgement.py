@@ -36,6 +36,15 @@ class Comparison:
         return self.divergences[0] if self.divergences else None
 
 
+class Strictness(StrEnum):
+    """How closely what a program gives out is held against its recording."""
+
+    EXACT = "exact"
+    STRUCTURE = "structure"
+    """Exit code, errors, statuses, which files were written and which fields a value has; no text and no number."""
+    IGNORE = "ignore"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritesTold:
     """What a replay says of the files that the program wrote; which of them differ say the divergences."""
@@ -53,6 +62,20 @@ class WritesTold:
     notes: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     """Where what was written was taken out to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedTold:
+    """What a replay says of what the program printed; where it differs say the divergences."""
+
+    compared: bool = False
+    why: str = ""
+    """Why it was not compared, where anything was or may have been printed."""
+    as_recorded: tuple[str, ...] = ()
+    """The streams that came out alike."""
+    passed_over: tuple[dict[str, Json], ...] = ()
+    """What differs by nature (`compare.volatile`, `compare.screen`): `stream`, `kind`, `count`."""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +117,10 @@ class ReplayResult:
     """Streams that the program read to the end when recorded and left early now."""
     writes: WritesTold = field(default_factory=WritesTold)
     """What came of the files that the program wrote."""
+    printed: PrintedTold = field(default_factory=PrintedTold)
+    """What came of what it printed."""
+    strictness: Strictness = Strictness.EXACT
+    """How closely its outcome was compared."""
     unwatched: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Native code that the program used where no kernel kept it in: `what`, perhaps `where`."""
     unwitnessed: list[str] = field(default_factory=list[str])

@@ -16,11 +16,23 @@ PROCESS_ROOT = "reenact.process.root"
 STOPPED = "reenact.stopped"
 """The attribute of a process's root that names the signal by which a server was stopped: SIGTERM, SIGINT or SIGHUP."""
 
+NOTHING_WRITTEN = '{"files":[]}'
+"""What WRITTEN says where that is nothing."""
+
+STDIN = "reenact.input"
+"""The attribute of what stands for a process that holds, as JSON, what it read from its standard input."""
+
+PROCESS_REST = "reenact.process.rest"
+"""The attribute of what stands for what a process gave out behind its last run; it is no call."""
+
 UNDECLARED = "reenact.undeclared"
 """The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
 
 WRITTEN = "reenact.written"
 """The attribute of a root that tells, as JSON, what its program wrote; it is there where it wrote nothing as well."""
+
+OUTPUT = "reenact.output"
+"""The attribute of a root that tells, as JSON, what its program printed; it is there where that is nothing as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

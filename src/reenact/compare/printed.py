@@ -1,0 +1,269 @@
+"""What two runs printed, held against each other: stream by stream, line by line.
+
+What may differ by nature is a closed list (`compare.volatile`, `compare.screen`). Beyond it a line may differ in its
+numbers alone where the program at hand prints another one each time: only a second replay can tell (`unstable`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Final, TypeAlias
+
+from reenact.compare.screen import Line, lines
+from reenact.compare.volatile import Side, Volatile
+from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
+from reenact.values.json import Json
+from reenact.values.output import Output, Piece, Stream
+
+Parts: TypeAlias = Mapping[tuple[str, int], Output]
+AreOne: TypeAlias = Callable[[str, str], bool]
+"""Tells that two texts differ by the names of redacted values alone."""
+_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,12})+|\d+(?:[.,:]\d+)*(?:e[-+]\d+)?")
+_MOST_LINES: Final = 2000
+"""Lines of a stream that are looked for in another order."""
+_STREAMS: Final = ("stdout", "stderr")
+UNSTABLE: Final = "values that differ from replay to replay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedCompared:
+    """What was found."""
+
+    divergences: tuple[dict[str, Json], ...] = ()
+    """As JSON; further keys are `stream`, `line`, and `lane`, of the process or unit that printed it."""
+    passed: tuple[dict[str, Json], ...] = ()
+    """What was passed over: `stream`, `kind`, `count`."""
+    notes: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    """The streams that came out alike."""
+
+
+@dataclass(slots=True)
+class _Found:
+    divergences: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    passed: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    notes: dict[str, None] = field(default_factory=dict[str, None])
+    streams: dict[str, bool] = field(default_factory=dict[str, bool])
+
+
+@dataclass(slots=True)
+class _Pair:
+    """One stream of one part of both runs."""
+
+    name: str
+    lane: str
+    left: Stream
+    right: Stream
+    volatile: Volatile
+    are_one: AreOne
+    apart: bool
+    """More than one thread printed, or tools at the same time: the order of the lines says nothing."""
+    again: Sequence[Line] | None
+    """The lines of a second replay."""
+    passed: Counter[str] = field(default_factory=Counter[str])
+
+    def lines(self, stream: Stream) -> list[Line]:
+        """Give the lines of one side."""
+        return lines(stream.text, _forms(stream), self.passed)
+
+
+def compare_printed(
+    a: Parts, b: Parts, are_one: AreOne = lambda _a, _b: False, again: Parts | None = None
+) -> PrintedCompared:
+    """Compare what two runs printed; `again` is what a second replay of the program of `b` did."""
+    found, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()))
+    for key in dict.fromkeys((*a, *b)):
+        one, other = a.get(key, Output()), b.get(key, Output())
+        second = again.get(key, Output()) if again is not None else None
+        for lost in dict.fromkeys(each.lost for each in (one, other) if each.lost):
+            found.notes[lost] = None
+        if one.lost or other.lost:
+            continue
+        for kind, count in one.passed.items():
+            found.passed["stderr", kind] += count
+        for name in _STREAMS:
+            if name not in one.streams and name not in other.streams:
+                continue
+            left, right = one.streams.get(name, Stream()), other.streams.get(name, Stream())
+            pair = _Pair(name, key[0], left, right, volatile, are_one, one.threads or other.threads, None)
+            if second is not None:
+                pair.again = pair.lines(second.streams.get(name, Stream()))
+                pair.passed.clear()
+            before = len(found.divergences)
+            _compare_stream(pair, found)
+            found.streams[name] = found.streams.get(name, True) and len(found.divergences) == before
+    return PrintedCompared(
+        divergences=tuple(found.divergences),
+        passed=tuple({"stream": name, "kind": kind, "count": n} for (name, kind), n in found.passed.items()),
+        notes=tuple(found.notes),
+        same=tuple(name for name, alike in found.streams.items() if alike),
+    )
+
+
+def _side(parts: Iterable[Output]) -> Side:
+    known = [each for each in parts if each.ended_ns]
+    return Side(
+        began_ns=min((each.began_ns for each in known), default=0),
+        ended_ns=max((each.ended_ns for each in known), default=0),
+        offset_s=known[0].offset_s if known else 0,
+        processes=frozenset(each.process for each in known if each.process),
+        temporary=frozenset(name for each in known for name in each.temporary),
+    )
+
+
+def _forms(stream: Stream) -> dict[int, str]:
+    """Name the format of the logged lines, by number from 1."""
+    forms: dict[int, str] = {}
+    number = 1
+    for piece in stream.pieces:
+        count = piece.text.count("\n")
+        if piece.form:
+            forms.update({number + at: piece.form for at in range(count + 1)})
+        number += count
+    return forms
+
+
+def _compare_stream(pair: _Pair, found: _Found) -> None:
+    left, right = pair.left, pair.right
+    if left.digest == right.digest and left.rest == right.rest and left.digest:
+        return
+    for lost in dict.fromkeys(each.lost for each in (left, right) if each.lost):
+        found.notes[f"{pair.name} was not compared: {lost}"] = None
+    if left.lost or right.lost:
+        return
+    one, other = pair.lines(left), pair.lines(right)
+    if left.is_cut or right.is_cut:
+        least = min(len(one), len(other)) - 1  # the last line of either may be cut
+        found.notes[f"{pair.name} was compared up to line {least}: no more of it was kept"] = None
+        one, other = one[:least], other[:least]
+    first = _first_difference(one, other, pair)
+    if first is not None and pair.apart:
+        first = _first_unmatched(one, other, pair)
+        if first is None:
+            found.notes[f"the lines of {pair.name} stand in another order: several threads or tools printed"] = None
+    if first is not None and left.is_terminal != right.is_terminal:
+        shown = ["was" if each.is_terminal else "was no" for each in (left, right)]
+        said = f"{pair.name} {shown[0]} terminal when recorded and {shown[1]} terminal now"
+        found.notes[f"{said}: a program may print other things there"] = None
+    if first is None:
+        found.passed.update({(pair.name, kind): count for kind, count in pair.passed.items() if count})
+    else:
+        found.divergences.append(_divergence(pair, *first))
+
+
+def _first_difference(
+    left: Sequence[Line], right: Sequence[Line], pair: _Pair
+) -> tuple[Line | None, Line | None] | None:
+    """Find the first line that differs; what is passed over on the way is counted."""
+    passed: Counter[str] = Counter()
+    for at, (one, other) in enumerate(zip_longest(left, right)):
+        alike = None
+        if one is not None and other is not None:
+            alike = _alike(one, other, pair, at if len(left) == len(right) else None)
+        if alike is None:
+            if (one or other) is not None and not (one or Line(0, "")).text and not (other or Line(0, "")).text:
+                continue  # an end of the last line
+            return one, other
+        passed += alike
+    pair.passed.update(passed)
+    return None
+
+
+def _alike(one: Line, other: Line, pair: _Pair, at: int | None = None) -> Counter[str] | None:
+    if one.drawn and other.drawn and one.text == other.text:
+        return Counter()
+    alike = pair.volatile.alike(one.text, other.text, log=one.form or None)
+    if alike is None and pair.are_one(one.text, other.text):
+        return Counter()
+    if alike is None and at is not None and _is_unstable(one, other, at, pair):
+        return Counter({UNSTABLE: 1})
+    return alike
+
+
+def _is_unstable(one: Line, other: Line, at: int, pair: _Pair) -> bool:
+    """Tell that a line differs in its numbers alone, and does so between two replays as well."""
+    if pair.again is None or at >= len(pair.again):
+        return False
+    texts = one.text, other.text, pair.again[at].text
+    if len({_NUMBER.sub("#", each) for each in texts}) != 1:
+        return False
+    values = zip(*(_NUMBER.findall(each) for each in texts), strict=True)
+    return all(
+        now != again or pair.volatile.alike(before, now, log=one.form or None) is not None
+        for before, now, again in values
+    )
+
+
+def _first_unmatched(
+    left: Sequence[Line], right: Sequence[Line], pair: _Pair
+) -> tuple[Line | None, Line | None] | None:
+    """Find the first line without a counterpart, where the order says nothing.
+
+    Where lines were torn by each other, the texts of each lane are compared.
+    """
+    if max(len(left), len(right)) > _MOST_LINES:
+        return _first_difference(left, right, pair)
+    ours, theirs = _unmatched(left, right, pair, _alike)
+    ours, theirs = _unmatched(ours, theirs, pair, _is_unmatched_again)
+    if not (ours or theirs):
+        return None
+    if not (pair.left.is_cut or pair.right.is_cut) and _are_torn_alike(pair):
+        return None
+    return next(zip_longest(ours, theirs))
+
+
+def _are_torn_alike(pair: _Pair) -> bool:
+    ours, theirs = _by_lane(pair.left), _by_lane(pair.right)
+    return ours.keys() == theirs.keys() and all(
+        _first_difference(pair.lines(ours[lane]), pair.lines(theirs[lane]), pair) is None for lane in ours
+    )
+
+
+def _unmatched(
+    left: Sequence[Line], right: Sequence[Line], pair: _Pair, fits: Callable[[Line, Line, _Pair], Counter[str] | None]
+) -> tuple[list[Line], list[Line]]:
+    """Give the lines of either side that have no counterpart on the other, wherever that stands."""
+    ours, theirs = list[Line](), list(right)
+    for line in left:
+        found = next(((at, fit) for at, each in enumerate(theirs) if (fit := fits(line, each, pair)) is not None), None)
+        if found is None:
+            ours.append(line)
+        else:
+            pair.passed.update(found[1])
+            del theirs[found[0]]
+    return ours, theirs
+
+
+def _is_unmatched_again(one: Line, other: Line, pair: _Pair) -> Counter[str] | None:
+    """Tell that a line differs in its numbers alone, and that the second replay has no line like it either."""
+    if pair.again is None or _NUMBER.sub("#", one.text) != _NUMBER.sub("#", other.text):
+        return None
+    return Counter({UNSTABLE: 1}) if all(_alike(other, each, pair) is None for each in pair.again) else None
+
+
+def _by_lane(stream: Stream) -> dict[str, Stream]:
+    pieces = defaultdict[str, list[Piece]](list)
+    for piece in stream.pieces:
+        pieces[piece.lane].append(piece)
+    return {lane: Stream(pieces=tuple(each)) for lane, each in pieces.items()}
+
+
+def _divergence(pair: _Pair, one: Line | None, other: Line | None) -> dict[str, Json]:
+    line = one or other
+    number = line.number if line is not None else 0
+    sides: list[Json | Absent] = [ABSENT if each is None else each.text for each in (one, other)]
+    said = divergence_to_json(
+        Divergence(
+            kind="changed",
+            call="run",
+            field=f"{pair.name}, line {number}",
+            a=sides[0],
+            b=sides[1],
+            structural=True,
+        )
+    )
+    return {**said, "stream": pair.name, "line": number, "lane": pair.lane}

@@ -1,0 +1,98 @@
+"""What a printed text says, less what is drawn over and less what depends on where it is shown.
+
+- colours and other styles (ECMA-48, section 8.3.117) are left out
+- of a line that is written over (a carriage return) the last state stays; in it how long and how fast is left out
+- lines that are moved to and erased (progress bars on several lines) are left out
+- of a traceback the error stays: the frames are others where an answer comes from a recording, and after an edit
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_STYLE: Final = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[\?25[lh]")
+_MOVE: Final = re.compile(r"\x1b\[[0-9;?]*[A-HJKSTfsu]|\x1b[78M]")
+_PACE: Final = re.compile(
+    r"\d+:\d\d(?::\d\d)?|\?|\d+(?:\.\d+)?\s?(?:[kKMG]?i?[Bb]?(?:it|its|files?|items?|rows?)?/s|s/it|it/s|ms|µs|s|m)\b"
+)
+_TRACEBACK: Final = re.compile(r"^\s*(?:[+|] )*Traceback \(most recent call last\):$|^\s*[╭┌]─+ ?Traceback ")
+_FRAME: Final = re.compile(r"^\s*(?:\| *)*(?:  File \"|    |  \[Previous line repeated|[│╰╭])")
+_CHAIN: Final = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a text."""
+
+    number: int
+    text: str
+    form: str = ""
+    """The format of a logged line."""
+    drawn: bool = False
+    """It was written over: a progress bar."""
+
+
+def lines(text: str, forms: dict[int, str], passed: Counter[str]) -> list[Line]:
+    """Give the lines of a text; `forms` names the format of logged ones, by number; what is left out is counted."""
+    found: list[Line] = []
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = _STYLE.sub("", raw)
+        drawn = "\r" in line.rstrip("\r")
+        if drawn:
+            line = next((part for part in reversed(line.split("\r")) if part.strip()), "")
+            passed["states of lines that were written over"] += 1
+        if _MOVE.search(line):
+            passed["lines that were moved to or erased"] += 1
+            bare = _MOVE.sub("", line)
+            if drawn or not bare.strip():
+                continue
+            line, drawn = bare, True
+        line = line.rstrip("\r")
+        found.append(Line(number, _PACE.sub("…", line) if drawn else line, forms.get(number, ""), drawn))
+    return [*_untraced(found, passed)]
+
+
+def _untraced(found: list[Line], passed: Counter[str]) -> Iterator[Line]:
+    """Leave out the frames of tracebacks, and the errors that another one came from."""
+    if not any(_TRACEBACK.match(each.text) for each in found):
+        yield from found
+        return
+    at = 0
+    while at < len(found):
+        if not _TRACEBACK.match(found[at].text):
+            yield found[at]
+            at += 1
+            continue
+        end = _end(found, at)
+        while (behind := _chained(found, end)) is not None:
+            end = _end(found, behind)
+        passed["frames of tracebacks"] += end - at
+        at = end
+
+
+def _end(found: list[Line], at: int) -> int:
+    """Give where the frames of the traceback at a line end: at its error."""
+    at += 1
+    while at < len(found) and _FRAME.match(found[at].text):
+        at += 1
+    return at
+
+
+def _chained(found: list[Line], at: int) -> int | None:
+    """Give where the next traceback begins, if the error here is what another one came from."""
+    for number in range(at, min(len(found), at + 50)):
+        if found[number].text.strip() in _CHAIN:
+            return next(
+                (each for each in range(number, min(len(found), number + 3)) if _TRACEBACK.match(found[each].text)),
+                None,
+            )
+        if _TRACEBACK.match(found[number].text):
+            return None
+    return None

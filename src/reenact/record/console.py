@@ -1,0 +1,211 @@
+"""What this process writes to its standard streams, heard at Python's own stream objects.
+
+Theory of operation. `print`, `sys.stdout.write`, `logging` and what else writes text look `write` up on the stream
+object; an attribute of the instance stands before the method of its class, also for code written in C. So does that of
+the buffer below, where bytes are written; what reaches it only because text above is flushed is told apart by a mark
+of the thread that flushes. The descriptors stay the program's own, and so does all that it asks of the streams
+(`isatty`, `fileno`, `encoding`). `os.write` to their descriptors is heard as well; what native code and children write
+there is not.
+
+Who writes is part of what is heard: what an installed library logs or warns of is its own word and not the program's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from sys import _getframe as _frame  # pyright: ignore[reportPrivateUsage] - who writes is asked at every text
+from typing import Any, Final, TypeAlias, cast
+
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.own_code import is_own_file
+from reenact.values import terminal
+
+STREAMS: Final = ("stdout", "stderr")
+_NAMES: Final = {1: "stdout", 2: "stderr"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who wrote a text, where that is not just the code that runs: a record of `logging`, or a warning."""
+
+    own: bool
+    """The agent's own code logged it."""
+    form: str = ""
+    """The format of the lines of its handler, where that is known."""
+    what: str = "lines that libraries logged"
+
+
+Hearer: TypeAlias = Callable[[str, str, Source | None], None]
+"""Hears of a text: the stream, the text, who wrote it."""
+_hearers: Final[list[Hearer]] = []
+_cut: Final[list[tuple[Any, str, Any, Any]]] = []
+"""Each object with an attribute of ours: its name, ours, and what stood there in its `__dict__` before."""
+_lock: Final = threading.RLock()
+_ABSENT: Final = object()
+_WARNING: Final = Source(own=False, what="warnings")
+_emit: Final = logging.StreamHandler.emit.__code__
+
+
+class _Mark(threading.local):
+    """What this thread is at."""
+
+    flushing = False
+    """Text goes on to the buffer below."""
+    record: logging.LogRecord | None = None
+    """A handler of `logging` is writing this."""
+
+
+_mark: Final = _Mark()
+
+
+def listen(hearer: Hearer) -> None:
+    """Have `hearer` told of every text from here on."""
+    with _lock:
+        _hearers.append(hearer)
+        if len(_hearers) == 1:
+            _put(logging.Handler, "handle", _handling(logging.Handler.handle))
+            _put(os, "write", _writing_descriptor(os.write))
+        for name in STREAMS:
+            _cut_stream(name, getattr(sys, name, None))
+
+
+def leave(hearer: Hearer) -> None:
+    """Tell `hearer` no more; the streams are given back with the last one."""
+    with _lock:
+        if hearer in _hearers:
+            _hearers.remove(hearer)
+        while not _hearers and _cut:
+            target, name, ours, before = _cut.pop()
+            if vars(target).get(name) is ours:
+                if before is _ABSENT:
+                    delattr(target, name)
+                else:
+                    setattr(target, name, before)
+
+
+def tell(name: str, text: str) -> None:
+    """Have a text heard that reaches a stream past its object."""
+    for hearer in tuple(_hearers):
+        hearer(name, text, None)
+
+
+def _put(target: Any, name: str, ours: Any) -> None:
+    before = cast("Any", vars(target).get(name, _ABSENT))
+    setattr(target, name, ours)
+    _cut.append((target, name, ours, before))
+
+
+def _cut_stream(name: str, stream: Any) -> None:
+    try:
+        if stream is None or any(stream is each for each, *_ in _cut):
+            return
+        if getattr(stream, "flush", None) is not None:
+            _put(stream, "flush", _flushing(stream.flush))
+        _put(stream, "write", _writing(name, stream.write))
+    except Exception:  # it takes no attributes
+        forgive("console.cut")
+        return
+    try:
+        buffer = getattr(stream, "buffer", None)
+        if buffer is not None and not any(buffer is each for each, *_ in _cut):
+            _put(buffer, "write", _writing_bytes(name, buffer.write))
+    except Exception:
+        forgive("console.cut_buffer")
+
+
+def _writing(name: str, write: Callable[[str], Any]) -> Callable[[str], Any]:
+    def heard(text: str, /) -> Any:
+        before, _mark.flushing = _mark.flushing, True
+        try:
+            if not before and _hearers:
+                _tell(name, text, _frame(1))
+            return write(text)
+        finally:
+            _mark.flushing = before
+
+    return heard
+
+
+def _writing_bytes(name: str, write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def heard(data: Any, /) -> Any:
+        if _hearers and not _mark.flushing:
+            try:
+                text = bytes(data).decode("utf-8", "backslashreplace")
+                _tell(name, text, _frame(1))
+            except Exception:
+                forgive("console.heard_bytes")
+        return write(data)
+
+    return heard
+
+
+def _writing_descriptor(write: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
+    def heard(fd: int, data: Any, /) -> int:
+        """Write a bytes object to a file descriptor."""
+        if fd in _NAMES and _hearers and not _mark.flushing:
+            try:
+                text = bytes(data).decode("utf-8", "backslashreplace")
+                _tell(_NAMES[fd], text, _frame(1))
+            except Exception:
+                forgive("console.heard_descriptor")
+        return write(fd, data)
+
+    return heard
+
+
+def _flushing(flush: Callable[[], Any]) -> Callable[[], Any]:
+    def flushed() -> Any:
+        before, _mark.flushing = _mark.flushing, True
+        try:
+            return flush()
+        finally:
+            _mark.flushing = before
+
+    return flushed
+
+
+def _handling(handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def handled(self: logging.Handler, record: logging.LogRecord) -> Any:
+        """Emit the record if the filters let it."""
+        before, _mark.record = _mark.record, record
+        try:
+            return handle(self, record)
+        finally:
+            _mark.record = before
+
+    return handled
+
+
+def _tell(name: str, text: object, frame: Any) -> None:
+    try:
+        if frame.f_globals.get("__name__") == terminal.__name__:  # what we say ourselves
+            return
+        source = _source(text, frame)
+        if isinstance(text, str):  # else the stream complains of it
+            for hearer in tuple(_hearers):
+                hearer(name, str(text), source)
+    except Exception:
+        forgive("console.tell")
+
+
+def _source(text: object, frame: Any) -> Source | None:
+    record = _mark.record
+    if record is not None:
+        form = _form(frame.f_locals.get("self")) if frame.f_code is _emit else ""
+        return Source(own=is_own_file(record.pathname), form=form)
+    if type(text) is not str and isinstance(logged := getattr(text, "record", None), dict):  # loguru's
+        file = cast("dict[str, Any]", logged).get("file")
+        return Source(own=is_own_file(str(getattr(file, "path", ""))))
+    if frame.f_globals.get("__name__") == "warnings":
+        return _WARNING
+    return None
+
+
+def _form(handler: Any) -> str:
+    spelled = getattr(getattr(handler, "formatter", None), "_fmt", "%(message)s")
+    return spelled if isinstance(spelled, str) else ""

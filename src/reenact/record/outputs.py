@@ -1,0 +1,231 @@
+"""What a program prints: the texts that its Python code gave to its standard streams, as part of its outcome.
+
+Whose a text is goes by where the code stands: that of the unit of work that came in, of the run opened with
+`with reenact.run`, or of the process. Texts are kept by lane, since the lines of two threads may come in another order
+next time. What is printed inside an answered call is told there (`record.printed`), and is part of this where the
+answer prints it again; else (the log lines of an HTTP client) it is none of the program's. Texts are redacted before
+they are written down, and a digest is that of the redacted text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+from reenact.boundary import lanes, place
+from reenact.boundary.inbound import Inbound
+from reenact.record import console, printed
+from reenact.record.console import Source
+from reenact.record.written import Owner, Redacted
+from reenact.values import alarms
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.run import OUTPUT
+
+_KEPT: Final = 64 << 10
+"""Characters of one stream that are written down."""
+_HEARD: Final = 1 << 20
+"""Characters of one stream that are kept until the end of its run; of what comes behind them the digest is told."""
+_MOST_PIECES: Final = 20_000
+_MOST_NAMES: Final = 200
+_SLACK_NS: Final = 1_000_000_000
+_now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
+
+
+class _Stream:
+    """What came to one stream."""
+
+    __slots__ = ("is_terminal", "pieces", "rest", "rest_size", "size")
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[str, str, list[str]]] = []
+        """Lane, format of the lines where they were logged, texts."""
+        self.size = self.rest_size = 0
+        self.rest: Any = None
+        self.is_terminal = False
+
+    def add(self, lane: str, form: str, text: str) -> None:
+        self.size += len(text)
+        if self.size > _HEARD or len(self.pieces) > _MOST_PIECES:
+            if self.rest is None:
+                self.rest = hashlib.blake2b(digest_size=16)
+            self.rest.update(text.encode("utf-8", "surrogatepass"))
+            self.rest_size += len(text)
+        elif self.pieces and self.pieces[-1][:2] == (lane, form):
+            self.pieces[-1][2].append(text)
+        else:
+            self.pieces.append((lane, form, [text]))
+
+
+class _Part:
+    """What one unit, one run, or the process printed."""
+
+    __slots__ = ("began_ns", "mixed", "passed", "pending", "streams", "threads")
+
+    def __init__(self, began_ns: int) -> None:
+        self.began_ns = began_ns
+        self.streams: dict[str, _Stream] = {}
+        self.passed: Counter[str] = Counter()
+        """What was heard and is not the program's own, by what it is."""
+        self.threads: set[int] = set()
+        self.mixed = False
+        self.pending = False
+
+
+class Outputs:
+    """Notes what one process prints while it is recorded or replayed."""
+
+    def __init__(
+        self,
+        redacted: Redacted,
+        owner: Callable[[], Owner],
+        names: Callable[[], Iterable[str]] = tuple,
+        *,
+        keeps_texts: bool = True,
+    ) -> None:
+        """`redacted` scrubs attributes, `owner` says whose code runs now, `names` gives what `tempfile` made.
+
+        `keeps_texts` says that the policy lets texts stand, less what is found in them.
+        """
+        self._keeps_texts = keeps_texts
+        self._redacted, self._owner, self._names = redacted, owner, names
+        self._began = _now()
+        self._parts: dict[int | None, _Part] = {}
+
+    def listen(self) -> None:
+        """Hear of every text from here on."""
+        console.listen(self.note)
+
+    def leave(self) -> None:
+        """Hear no more."""
+        console.leave(self.note)
+
+    def forked(self) -> None:
+        """Leave to the parent what it printed: this process is a copy of it."""
+        self._parts, self._began = {}, _now()
+
+    def note(self, stream: str, text: str, source: Source | None) -> None:
+        """Note a text that is about to be printed."""
+        here = place.current()
+        if not text or (here is not None and here.whole and not printed.is_of_tool(here.span_id)):
+            return
+        part = self._part(self._owner())
+        if source is not None and not source.own:
+            part.passed[source.what] += 1
+            return
+        part.pending = True
+        part.threads.add(threading.get_ident())
+        found = part.streams.get(stream)
+        if found is None:
+            found = part.streams.setdefault(stream, _Stream())
+            found.is_terminal = _is_terminal(stream)
+        found.add(_lane(), source.form if source is not None else "", text)
+
+    def mixed(self) -> None:
+        """Hear that a tool and something else printed at the same time: an answer prints as one what was apart."""
+        self._part(self._owner()).mixed = True
+
+    def _part(self, owner: Owner) -> _Part:
+        if isinstance(owner, Inbound):
+            if owner.printed is None:
+                owner.printed = _Part(_now())
+            return cast("_Part", owner.printed)
+        part = self._parts.get(owner)
+        return part or self._parts.setdefault(owner, _Part(self._began if owner is None else _now()))
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether the process printed anything outside of every run that was not told yet."""
+        part = self._parts.get(None)
+        return part is not None and part.pending
+
+    def told(self, owners: Iterable[Owner]) -> str:
+        """Tell what was printed by the owners of one run, as JSON. Never raises an `Exception`."""
+        parts: list[_Part] = []
+        for owner in owners:
+            found = owner.printed if isinstance(owner, Inbound) else self._parts.pop(owner, None)
+            parts += [found] if isinstance(found, _Part) else []
+        said: dict[str, Json] = {"streams": {}}
+        try:
+            streams = {name: each for part in parts for name, each in part.streams.items()}
+            said["streams"] = {name: self._said(each) for name, each in streams.items()}
+            if passed := sum((part.passed for part in parts), Counter[str]()):
+                said["passed"] = dict(passed)
+        except Exception:
+            alarms.pass_on()
+            said["lost"] = "what it printed could not be written down"
+        if parts and (said["streams"] or "passed" in said):
+            said["span"] = [min(each.began_ns for each in parts) - _SLACK_NS, _now() + _SLACK_NS]
+            said["pid"], said["offset"] = os.getpid(), time.localtime().tm_gmtoff
+            if any(part.mixed or len(part.threads) > 1 for part in parts):
+                said["threads"] = True
+            if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
+                said["temporary"] = [*names]
+        return compact(said)
+
+    def _said(self, stream: _Stream) -> dict[str, Json]:
+        pieces: list[Json] = [[lane, form, "".join(texts)] for lane, form, texts in stream.pieces]
+        clean = self._scrubbed(pieces)
+        said: dict[str, Json] = {"size": stream.size}
+        if stream.is_terminal:
+            said["terminal"] = True
+        if not self._keeps_texts:
+            return {**said, "lost": "the redaction policy keeps no text"}
+        if clean is None:
+            return {**said, "lost": "redaction drops it"}
+        texts = [as_text(as_list(piece)[2]) for piece in clean]
+        if clean != pieces:
+            said["redacted"] = sum(each.count("REDACTED_") for each in texts)
+        said["digest"] = _hash("".join(texts))
+        if stream.rest is not None:
+            said["rest"] = {"size": stream.rest_size, "digest": stream.rest.hexdigest()}
+        return {**said, **_short(clean, texts)}
+
+    def _scrubbed(self, pieces: list[Json]) -> list[Json] | None:
+        """Redact texts as they will be where they are written down; None where a policy drops them."""
+        around = {"openinference.span.kind": "CHAIN", OUTPUT: compact({"pieces": pieces})}
+        told = as_object(parsed_or_none(str(self._redacted(around).get(OUTPUT, ""))))
+        clean = as_list(told.get("pieces"))
+        whole = len(clean) == len(pieces) and all(isinstance(each, list) and len(each) == 3 for each in clean)
+        return clean if whole else None
+
+
+def _short(clean: list[Json], texts: list[str]) -> dict[str, Json]:
+    """Give the pieces to a bound, with lanes and formats by number, and whether that is all."""
+    known: dict[str, int] = {}
+    kept: list[Json] = []
+    left = _KEPT
+    for piece, text in zip(clean, texts, strict=True):
+        if left <= 0:
+            break
+        lane, form = (as_text(each) for each in as_list(piece)[:2])
+        shortened: list[Json] = [known.setdefault(lane, len(known)), text[:left]]
+        kept.append([*shortened, known.setdefault(form, len(known))] if form else shortened)
+        left -= len(text)
+    said: dict[str, Json] = {"pieces": kept, "names": [*known]}
+    return said if left >= 0 else {**said, "cut": True}
+
+
+def _lane() -> str:
+    """Name the lane that prints; what a tool's body does on lanes of its own is its caller's."""
+    path = lanes.current().path
+    at = path.find("()#")
+    return path if at < 0 else path[:at].rpartition("/")[0]
+
+
+def _is_terminal(stream: str) -> bool:
+    try:
+        return bool(getattr(sys, stream).isatty())
+    except Exception:  # a stream of the agent's own
+        alarms.pass_on()
+        return False
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

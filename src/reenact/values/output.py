@@ -1,0 +1,133 @@
+"""What a run printed, as its roots tell it (`OUTPUT`): the texts of its standard streams, lane by lane.
+
+Each process, and each unit of work, tells its own part on what stands for it in the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.run import OUTPUT, Node, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text that one lane printed, with the format of its lines where `logging` wrote them."""
+
+    lane: str
+    text: str
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What came to one standard stream."""
+
+    pieces: tuple[Piece, ...] = ()
+    size: int = 0
+    """Characters, before redaction."""
+    digest: str = ""
+    """Of the redacted text that was heard whole; empty where nobody knows it."""
+    rest: str = ""
+    """The digest of what came behind that."""
+    is_cut: bool = False
+    """There is more than the pieces hold."""
+    is_terminal: bool = False
+    redacted: int = 0
+    """How many values were replaced in it."""
+    lost: str = ""
+    """Why the text is not known."""
+
+    @property
+    def text(self) -> str:
+        """Join what is known of it."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What one process, or one unit of work, printed."""
+
+    streams: Mapping[str, Stream] = field(default_factory=dict[str, Stream])
+    passed: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What was heard and is not the program's own word, by what it is: how often."""
+    began_ns: int = 0
+    ended_ns: int = 0
+    offset_s: int = 0
+    """Of the time zone, east of Greenwich."""
+    process: int = 0
+    temporary: frozenset[str] = frozenset()
+    """Names that `tempfile` made."""
+    threads: bool = False
+    """More than one thread printed."""
+    lost: str = ""
+    """Why nothing is known."""
+
+
+def outputs(runs: Iterable[Run]) -> dict[tuple[str, int], Output]:
+    """Read what several runs of one program printed, by lane and number among the parts of that lane, oldest first.
+
+    The lane is that of a process which another one started, and empty for runs: who called first began those.
+    """
+    nodes = [node for run in runs for node in run.nodes if isinstance(node.span.attributes.get(OUTPUT), str)]
+    count: Counter[str] = Counter()
+    parts: dict[tuple[str, int], Output] = {}
+    for node in sorted(nodes, key=lambda each: (each.start_order, each.span.start_ns)):
+        lane = node.lane if node.parent is not None else ""
+        count[lane] += 1
+        parts[lane, count[lane]] = _part(node)
+    return parts
+
+
+def is_noted(run: Run) -> bool:
+    """Tell whether the recorder of a run noted what it printed."""
+    return any(OUTPUT in node.span.attributes for node in run.nodes)
+
+
+def _part(node: Node) -> Output:
+    said = as_object(parsed_or_none(str(node.span.attributes[OUTPUT])))
+    span = [as_count(each) or 0 for each in as_list(said.get("span"))][:2]
+    offset = said.get("offset")
+    return Output(
+        streams={name: _stream(as_object(each)) for name, each in as_object(said.get("streams")).items()},
+        passed={name: as_count(each) or 0 for name, each in as_object(said.get("passed")).items()},
+        began_ns=span[0] if len(span) == 2 else node.span.start_ns,
+        ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
+        offset_s=offset if isinstance(offset, int) else 0,
+        process=as_count(said.get("pid")) or 0,
+        temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
+        threads=said.get("threads") is True,
+        lost=as_text(said.get("lost")),
+    )
+
+
+def _stream(said: Mapping[str, Json]) -> Stream:
+    names = [as_text(each) for each in as_list(said.get("names"))]
+    return Stream(
+        pieces=tuple(_piece(as_list(each), names) for each in as_list(said.get("pieces"))),
+        size=as_count(said.get("size")) or 0,
+        digest=as_text(said.get("digest")),
+        rest=as_text(as_object(said.get("rest")).get("digest")),
+        is_cut=said.get("cut") is True,
+        is_terminal=said.get("terminal") is True,
+        redacted=as_count(said.get("redacted")) or 0,
+        lost=as_text(said.get("lost")),
+    )
+
+
+def _piece(said: list[Json], names: list[str]) -> Piece:
+    match said:
+        case [int(lane), str(text), int(form)]:
+            return Piece(_name(names, lane), text, _name(names, form))
+        case [int(lane), str(text)]:
+            return Piece(_name(names, lane), text)
+        case _:
+            return Piece("", "")
+
+
+def _name(names: list[str], at: int) -> str:
+    return names[at] if 0 <= at < len(names) else ""

@@ -1,0 +1,212 @@
+"""What a program gives out is part of its run: a mistake behind the last call diverges, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desk import Desk
+
+AGENT = """
+import logging, os, sys, time
+import reenact
+
+logging.basicConfig(level=logging.INFO, format="%(asctime)s %(thread)d %(levelname)s %(message)s")
+begun = time.perf_counter()
+
+@reenact.tool
+def price(item):
+    print("looking up", item)
+    return {"tea": 3, "milk": 2}[item]
+
+@reenact.agent
+def total(items):
+    return {"ok": True, "sum": sum(price(item) for item in items)}
+
+with reenact.run("shop", user="ann"):
+    told = total(["tea", "milk"])
+logging.getLogger("shop").info("counted %s", len(told))
+print("sum", told["sum"], object())
+sys.stdout.buffer.write(b"as bytes\\n")
+os.write(1, b"by descriptor\\n")
+print(f"took {time.perf_counter() - begun:.6f} s", os.getpid())
+sys.exit(0 if told["ok"] else 3)
+"""
+MISTAKES = {
+    "printed": ('print("sum", told["sum"]', 'print("sum", told["sum"] + 1', "stdout, line 1"),
+    "bytes": ("as bytes", "As bytes", "stdout, line 2"),
+    "descriptor": ("by descriptor", "by a descriptor", "stdout, line 3"),
+    "logged": ("counted %s", "counted: %s", "stderr, line 1"),
+    "returned": ('"ok": True', '"ok": 1', "returned.ok"),
+    "missing": ('print("sum", told["sum"], object())', '("sum")', "stdout, line 1"),
+}
+
+
+def replayed(desk: Desk, *words: str) -> tuple[dict[str, Any], str]:
+    done = desk.reenact("replay", "last", "--json", *words)
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture
+def recorded(desk: Desk) -> str:
+    desk.write("agent.py", AGENT)
+    done = desk.reenact("run", "--", "python", "agent.py")
+    assert done.returncode == 0, done.stderr
+    assert "replayable: exact" in done.stderr
+    return done.stdout
+
+
+def test_an_unchanged_program_is_the_same_and_what_was_passed_over_is_said(desk: Desk, recorded: str) -> None:
+    told, printed = replayed(desk)
+    assert told["result"] == "same", told
+    assert sorted(told["printed"]["as_recorded"]) == ["stderr", "stdout"]
+    kinds = {each["kind"] for each in told["printed"]["passed_over"]}
+    assert {"addresses", "process ids", "times"} <= kinds
+    assert "looking up tea\nlooking up milk\n" in printed, "an answered tool prints as it did"
+    took = [line for line in recorded.splitlines() if line.startswith("took")]
+    assert took[0].split(" s ")[0] in printed, "an elapsed time is given back"
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_behind_the_last_call_diverges_where_it_shows(desk: Desk, recorded: str, mistake: str) -> None:
+    assert recorded
+    right, wrong, field = MISTAKES[mistake]
+    assert right in AGENT
+    desk.write("agent.py", AGENT.replace(right, wrong))
+    told, _ = replayed(desk)
+    assert (told["result"], told["divergences"][0]["field"]) == ("diverged", field)
+
+
+def test_how_closely_it_is_compared_can_be_chosen_and_is_said(desk: Desk, recorded: str) -> None:
+    assert recorded
+    desk.write("agent.py", AGENT.replace('print("sum", told["sum"]', 'print("Sum", told["sum"]'))
+    assert replayed(desk)[0]["result"] == "diverged"
+    done = desk.reenact("replay", "last", "--outcome", "structure")
+    assert done.returncode == 0, done.stderr
+    assert "outcome: compared without texts and numbers" in done.stderr
+    desk.write("agent.py", AGENT.replace("sys.exit(0", "sys.exit(4"))
+    assert replayed(desk, "--outcome", "structure")[0]["divergences"][0]["field"] == "exit code"
+    told, _ = replayed(desk, "--outcome", "ignore")
+    assert (told["result"], told["outcome"]) == ("same", "ignore")
+
+
+def test_a_run_shows_what_was_printed_and_two_runs_are_compared_by_it(desk: Desk, recorded: str) -> None:
+    assert "stdout: 4 lines" in desk.reenact("show", "last").stdout
+    shown = json.loads(desk.reenact("show", "last", "--json").stdout)
+    texts = [each["text"] for each in shown["run"]["printed"] if each["stream"] == "stdout"]
+    assert texts[0] == "looking up tea\nlooking up milk\n", "what was printed inside a run is apart"
+    assert sorted("".join(texts).splitlines()) == sorted(recorded.splitlines())
+    (run,) = [each["id"] for each in json.loads(desk.reenact("ls", "--json").stdout)["runs"]]
+    desk.write("agent.py", AGENT.replace("as bytes", "As bytes"))
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    told = json.loads(desk.reenact("diff", run, "last", "--json").stdout)
+    assert told["first"]["field"] == "stdout, line 2"
+
+
+NOISE = """
+import random, resource, sys, threading, time, traceback, warnings
+import reenact
+
+@reenact.tool
+def ask(number):
+    time.sleep(0.01)
+    return number * number
+
+def work(number):
+    print("worker", number, "says", ask(number))
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+for number in range(5):
+    sys.stderr.write(f"\\r{number * 25}% [00:0{number}<00:00, {random.SystemRandom().random():.2f}it/s]")
+print("memory", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print("chance", random.SystemRandom().randrange(10 ** 9))
+try:
+    1 / 0
+except ZeroDivisionError:
+    traceback.print_exc()
+warnings.warn("careful")
+print("\\x1b[31mred\\x1b[0m")
+"""
+
+
+def test_what_differs_from_replay_to_replay_is_told_and_is_no_divergence(desk: Desk) -> None:
+    desk.write("noise.py", NOISE)
+    assert desk.reenact("run", "-q", "--", "python", "noise.py").returncode == 0
+    told, _ = replayed(desk)
+    assert told["result"] == "same", told["divergences"]
+    desk.write("noise.py", NOISE.replace('"says"', '"said"'))
+    assert replayed(desk)[0]["result"] == "diverged"
+    desk.write("noise.py", NOISE.replace("number * number", "number * number").replace("red\\", "green\\"))
+    assert replayed(desk)[0]["divergences"][0]["b"] == "green"
+
+
+CHAT = """
+import asyncio, os, sys
+import reenact
+
+@reenact.tool
+def answer(line):
+    return line.upper()
+
+name = input("name? ")
+print("hello", name, sys.stdin.isatty())
+for line in sys.stdin:
+    print(answer(line.strip()))
+"""
+
+
+def test_what_was_read_from_the_standard_input_is_given_back(desk: Desk) -> None:
+    desk.write("chat.py", CHAT)
+    argv = [sys.executable, "-m", "reenact", "run", "-q", "--", "python", "chat.py"]
+    live = subprocess.run(
+        argv, input="Ann\nhow\nwhy\n", cwd=desk.folder, env=desk.settings(), capture_output=True, text=True, check=True
+    )
+    assert live.stdout == "name? hello Ann False\nHOW\nWHY\n"
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+
+
+def test_what_was_typed_at_a_terminal_is_given_back(desk: Desk) -> None:
+    desk.write("chat.py", CHAT)
+    pid, screen = pty.fork()
+    if pid == 0:  # the child has the terminal
+        os.chdir(desk.folder)
+        os.execve(
+            sys.executable, [sys.executable, "-m", "reenact", "run", "-q", "--", "python", "chat.py"], desk.settings()
+        )
+    shown = b""
+    for wanted, typed in ((b"name? ", b"Bob\n"), (b"True", b"hm\n"), (b"HM", b"\x04")):
+        until = time.monotonic() + 60
+        while wanted not in shown and time.monotonic() < until:
+            shown += os.read(screen, 1000)
+        os.write(screen, typed)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(screen)
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, "name? hello Bob True\nHM\n"), done.stderr
+
+
+def test_redaction_holds_for_what_was_printed_and_read(desk: Desk, tmp_path: Path) -> None:
+    secret = "sk-proj-" + "Ab3dE5fG7hJ9kL1mN3pQ5rS7" * 2
+    desk.write("chat.py", CHAT)
+    argv = [sys.executable, "-m", "reenact", "run", "-q", "--", "python", "chat.py"]
+    live = subprocess.run(
+        argv, input=f"{secret}\nx\n", cwd=desk.folder, env=desk.settings(), capture_output=True, text=True, check=True
+    )
+    assert secret in live.stdout
+    kept = b"".join(path.read_bytes() for path in (tmp_path / ".reenact").rglob("*") if path.is_file())
+    assert kept
+    assert secret.encode() not in kept
+    done = desk.reenact("replay", "last")
+    assert done.returncode == 0, done.stderr
+    assert secret not in done.stdout
