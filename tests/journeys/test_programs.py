@@ -166,6 +166,24 @@ with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
     file.flush()
     print(subprocess.check_output(["tally", "name", file.name], text=True).replace(file.name, "(its name)"))
 """,
+    "a closed output": """
+child = subprocess.Popen(["tally", "shut"], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
+print(child.stdout.read(), child.stderr.read())
+print("word", file=child.stdin, flush=True)
+child.stdin.close()
+print(child.wait())
+child = subprocess.Popen(["tally", "daemon"], stdout=PIPE, stderr=subprocess.STDOUT)
+print(child.stdout.read())
+child.terminate()
+print(child.wait())
+with subprocess.Popen(["tally", "shut"], stdin=PIPE, stdout=PIPE) as child:
+    print(child.stdout.read())
+child = subprocess.Popen(["tally", "out"], stdout=PIPE)
+print(child.stdout.read(), os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT).si_status)
+os.kill(child.pid, signal.SIGKILL)
+print(child.wait())
+print(os.popen("exec tally daemon").read(), os.popen("tally out; exit 2").close())
+""",
     "left": 'child = subprocess.Popen(["tally", "long"], stdin=PIPE, stdout=PIPE); print(child.stdout.readline())',
     "asyncio": """
 async def one(delay):
@@ -220,6 +238,8 @@ case "$1" in
     slow) sleep 0.3; echo "$now" ;;
     long) echo "begun $now"; exec sleep 100 ;;
     trap) trap 'echo "ended $now"; exit 5' TERM; echo "begun $now"; while :; do sleep 0.05; done ;;
+    shut) echo "$now"; exec >&- 2>&-; read -r word; exit 4 ;;
+    daemon) echo "$now"; exec >&- 2>&-; exec sleep 30 ;;
     wait) sleep "$2"; echo "$2 $now" ;;
     name) echo "$2 $now"; cat "$2" ;;
 esac
@@ -249,11 +269,7 @@ def replayed(desk: Desk, *words: str, **environ: str) -> tuple[int, dict[str, An
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
-QUICK = ("run", "communicate", "iterate", "os.system", "asyncio")
-"""Each way is tried in make slow: one replay in some hundred has hung there, and nobody knows why yet."""
-
-
-@pytest.mark.parametrize("how", [pytest.param(how, marks=() if how in QUICK else pytest.mark.slow) for how in READS])
+@pytest.mark.parametrize("how", READS)
 def test_a_program_is_given_back_however_it_is_started_and_read(desk: Desk, tally: Path, how: str) -> None:
     program = desk.write("agent.py", BEGIN + READS[how])
     recorded = desk.reenact("run", "--", "python", program)

@@ -1,8 +1,9 @@
 """The stand-in: a harmless process in the place of another program, in a replay.
 
-It says what the recording says that the program said, in turn with what the agent gives it, waits for the signals that
-the agent sent, and ends as the program ended. So `Popen`, `asyncio` and selectors work on a real process. It is this
-Python with nothing of ours and no site in it; it opens nothing, and ends when who started it is gone.
+It says what the recording says that the program said, in turn with what the agent gives it, closes the streams whose end
+the agent saw meanwhile, waits for the signals that the agent sent, and ends as the program ended. Where the agent did not
+learn that it ended, it closes what the recorded one closed, and stays. So `Popen`, `asyncio` and selectors work on a real
+process. It is this Python with nothing of ours and no site in it; it opens nothing, and ends when who started it is gone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from reenact.values.lenient import as_list, as_object
 _FDS: Final = {"stdout": 1, "stderr": 2}
 _HIGH: Final = 100
 """Our descriptors in a stand-in are not below this number: the agent may have chosen low ones for its own."""
+_KILL: Final = 9
 READY, SHORT = b"r", b"s"
 """What a stand-in reports: it listens to signals; it was given less than the recording says, and waits no longer."""
 
@@ -31,7 +33,7 @@ import os, sys, marshal, select, _signal as signal
 told, parent, report = map(int, sys.argv[1:4])
 with open(told, "rb") as file:
     steps, reads, code, stays = marshal.load(file)
-arrived, seen, gone, stdin = [], 0, set(), reads
+arrived, seen, gone, ended, stdin = [], 0, set(), set(), reads
 poll = select.poll()
 poll.register(parent, 0)
 if stdin:
@@ -81,11 +83,16 @@ for what, value, patience in steps:
         look(lambda: seen >= count or not stdin, patience)
     elif what == "shut":
         look(lambda: not stdin, patience)
+    elif what == "end":  # both may go to one pipe
+        alike = [fd for fd in (1, 2) if fd not in ended and value not in ended and os.path.sameopenfile(fd, value)]
+        for fd in alike:
+            os.close(fd)
+        ended.update(alike)
     elif what == "signal":
         waited[value] = waited.get(value, 0) + 1
         last = value
         look(lambda: arrived.count(value) >= waited[value], patience)
-    elif value not in gone:
+    elif value not in gone | ended:
         data = memoryview(patience)
         try:
             while data:
@@ -205,6 +212,8 @@ def _script(
                 steps.append(("signal", _number(value), patience_s))
             elif what == "shut":
                 steps.append(("shut", 0, patience_s))
+            elif what == "end":
+                steps += _ends([value], steps)
             elif what in _FDS:
                 steps.append(("out", _FDS[what], _renamed(bytes_of(value), names)))
     broken = answer.get("stdin_broken") is True  # it ends while the agent writes
@@ -217,10 +226,22 @@ def _script(
             )
         )
     steps += [("out", fd, _renamed(bytes_of(answer[name]), names)) for name, fd in _FDS.items() if name in answer]
+    steps += _ends(as_list(answer.get("ended")), steps)
     if answer.get("stdin_closed") is True and not broken:
         steps.append(("shut", 0, patience_s))
     steps += [("signal", _number(number), patience_s) for number in as_list(answer.get("signals"))]
-    return steps, reads, _number(answer.get("exit_code")), "exit_code" not in answer
+    code, stays = _number(answer.get("exit_code")), "exit_code" not in answer
+    if stays:
+        steps += _ends([name for name in _FDS if name not in as_list(answer.get("unread"))], steps)
+    elif code != -_KILL:  # it was dead when it was killed
+        steps = [step for step in steps if step[:2] != ("signal", _KILL)]
+    return steps, reads, code, stays
+
+
+def _ends(names: Sequence[Json], steps: Sequence[tuple[str, int, Any]]) -> list[tuple[str, int, Any]]:
+    """Give the steps that close streams, of those that are open yet."""
+    fds = [fd for name, fd in _FDS.items() if name in names]
+    return [("end", fd, 0) for fd in fds if ("end", fd, 0) not in steps]
 
 
 def _renamed(data: bytes, names: Sequence[tuple[str, str]]) -> bytes:

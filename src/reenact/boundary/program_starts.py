@@ -544,7 +544,7 @@ def was_read(fd: int, data: bytes) -> None:
                 child.talk.piece(stream, data)
             else:
                 del _PIPES[found.st_dev, found.st_ino]
-                child.talk.ended.add(stream)
+                child.talk.end(stream)
                 child.unheard.discard(stream)
                 child.heard.add(stream)
                 child.settle()
@@ -640,7 +640,7 @@ def communicated(child: Child, popen: Any, before: Mapping[str, int]) -> dict[st
             if piece:
                 child.talk.piece(stream, piece)
             else:
-                child.talk.ended.add(stream)
+                child.talk.end(stream)
         found[stream] = len(pieces)
     return found
 

@@ -25,7 +25,7 @@ _PASSING: Final = frozenset({"selectors", __name__})
 """Modules that ask for it on behalf of another."""
 _INTERNAL: Final = ("subprocess", "asyncio", "reenact.")
 """Modules that ask for the descriptor of a pipe and tell us what they read there."""
-IN, OUT, ERR, SIGNAL, SHUT = "in", "stdout", "stderr", "signal", "shut"
+IN, OUT, ERR, SIGNAL, SHUT, END = "in", "stdout", "stderr", "signal", "shut", "end"
 
 
 class Talk:
@@ -81,18 +81,37 @@ class Talk:
                 self.shut = True
                 self.steps.append((SHUT, bytearray()))
 
+    def end(self, stream: str) -> None:
+        """Hear that the agent saw the end of a stream: the child closed it, which it may do long before it ends."""
+        with self._lock:
+            if stream not in self.ended:
+                self.ended.add(stream)
+                if not self.cut and len(self.steps) < _STEPS:
+                    self.steps.append((END, bytearray(stream.encode())))
+
     def given(self) -> list[bytes]:
         """Give what was written to the child, a piece for each turn."""
         return [bytes(data) for what, data in self.steps if what == IN and data]
 
     def takes_turns(self) -> bool:
-        """Tell whether the child was given something, or a signal, after the agent had read of it."""
-        said = False
+        """Tell whether the child was given something, or a signal, after the agent had read of it or saw an end."""
+        said = ended = False
         for what, _ in self.steps:
-            if what in (IN, SIGNAL) and said and self._answers_after(what):
+            if what in (IN, SIGNAL) and (ended or (said and self._answers_after(what))):
                 return True
             said = said or what in (OUT, ERR)
+            ended = ended or what == END
         return False
+
+    def _ended_before(self, other: str) -> list[Json]:
+        """List the streams whose end the agent saw before another step."""
+        found: list[Json] = []
+        for what, data in self.steps:
+            if what == other:
+                return found
+            if what == END:
+                found.append(data.decode())
+        return []
 
     def _answers_after(self, what: str) -> bool:
         """Tell whether the child said anything after the last step of a kind: else nothing hangs on its place."""
@@ -107,13 +126,15 @@ class Talk:
             return {CUT: self.size}
         found: dict[str, Json] = {"stdin_broken": True} if self.broken else {}
         if self.takes_turns():
-            found["talk"] = [_turn(what, bytes(data)) for what, data in self.steps]
+            found["talk"] = [_turn(what, bytes(data)) for what, data in self._turns()]
             return found
         if IN in heard:
             data = b"".join(self.given())
             found["stdin"] = text_of(data)
             found["stdin_bytes"] = len(data)
             found["stdin_closed"] = self.shut
+            if ended := self._ended_before(SHUT):
+                found["ended"] = ended
         for stream in (OUT, ERR):
             if stream in heard:
                 found[stream] = text_of(b"".join(bytes(data) for what, data in self.steps if what == stream))
@@ -121,6 +142,12 @@ class Talk:
         if signals:
             found["signals"] = signals
         return found
+
+
+    def _turns(self) -> list[tuple[str, bytearray]]:
+        """List the steps, less the ends at the end: a child that has ended has closed its streams."""
+        last = max((at for at, (what, _) in enumerate(self.steps) if what in (IN, SIGNAL)), default=-1)
+        return [step for at, step in enumerate(self.steps) if step[0] != END or at < last]
 
 
 def _turn(what: str, data: bytes) -> Json:
@@ -131,6 +158,8 @@ def _turn(what: str, data: bytes) -> Json:
             return {"signal": int(data)}
         case "shut":
             return {"shut": True}
+        case "end":
+            return {"end": data.decode()}
         case _:
             return {what: text_of(data)}
 
@@ -178,7 +207,7 @@ class Reader(io.FileIO):
             if data:
                 self.talk.piece(self.stream, data)
                 return
-            self.talk.ended.add(self.stream)
+            self.talk.end(self.stream)
         except Exception:  # what is not heard is said
             alarms.pass_on()
             return

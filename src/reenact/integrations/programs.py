@@ -196,7 +196,7 @@ def _pipe_connection_lost(original: Callable[..., Any]) -> Callable[..., Any]:
                 child.talk.broken = child.talk.broken or isinstance(exc, BrokenPipeError | ConnectionResetError)
                 child.talk.close_stdin()
             else:
-                child.talk.ended.add("stdout" if fd == 1 else "stderr")
+                child.talk.end("stdout" if fd == 1 else "stderr")
                 child.settle()
         return original(self, fd, exc)
 
