@@ -1,9 +1,10 @@
 """The stand-in: a harmless process in the place of another program, in a replay.
 
-It says what the recording says that the program said, in turn with what the agent gives it, closes the streams whose end
-the agent saw meanwhile, waits for the signals that the agent sent, and ends as the program ended. Where the agent did not
-learn that it ended, it closes what the recorded one closed, and stays. So `Popen`, `asyncio` and selectors work on a real
-process. It is this Python with nothing of ours and no site in it; it opens nothing, and ends when who started it is gone.
+It says what the recording says that the program said, in turn with what the agent gives it. It closes the streams
+whose end the agent saw meanwhile, waits for the signals that the agent sent, and ends as the program ended. Where the
+agent did not learn that it ended, it closes what the recorded one closed, and stays. So `Popen`, `asyncio` and
+selectors work on a real process. It is this Python with nothing of ours and no site in it; it opens nothing, and ends
+when who started it is gone.
 """
 
 from __future__ import annotations
@@ -201,10 +202,29 @@ def _script(
     answer: Mapping[str, Json], names: Sequence[tuple[str, str]], patience_s: float
 ) -> tuple[list[tuple[str, int, Any]], bool, int, bool]:
     """Give the steps of a stand-in, whether it reads its standard input, how it ends, and whether it stays."""
+    steps = _turns(answer, names, patience_s)
+    broken = answer.get("stdin_broken") is True  # it ends while the agent writes
+    if "stdin" in answer:
+        count = _number(answer.get("stdin_bytes"))
+        steps.append(("in", min(count, 1) if broken else count, patience_s))
+    steps += [("out", fd, _renamed(bytes_of(answer[name]), names)) for name, fd in _FDS.items() if name in answer]
+    steps += _ends(as_list(answer.get("ended")), steps)
+    if answer.get("stdin_closed") is True and not broken:
+        steps.append(("shut", 0, patience_s))
+    steps += [("signal", _number(number), patience_s) for number in as_list(answer.get("signals"))]
+    code, stays = _number(answer.get("exit_code")), "exit_code" not in answer
+    if stays:
+        steps += _ends([name for name in _FDS if name not in as_list(answer.get("unread"))], steps)
+    elif code != -_KILL:  # it was dead when it was killed
+        steps = [step for step in steps if step[:2] != ("signal", _KILL)]
+    return steps, "stdin" in answer or "talk" in answer, code, stays
+
+
+def _turns(
+    answer: Mapping[str, Json], names: Sequence[tuple[str, str]], patience_s: float
+) -> list[tuple[str, int, Any]]:
     steps: list[tuple[str, int, Any]] = []
-    reads = "stdin" in answer
     for turn in map(as_object, as_list(answer.get("talk"))):
-        reads = True
         for what, value in turn.items():
             if what == "in":
                 steps.append(("in", _number(turn.get("bytes")), patience_s))
@@ -216,26 +236,7 @@ def _script(
                 steps += _ends([value], steps)
             elif what in _FDS:
                 steps.append(("out", _FDS[what], _renamed(bytes_of(value), names)))
-    broken = answer.get("stdin_broken") is True  # it ends while the agent writes
-    if "stdin" in answer:
-        steps.append(
-            (
-                "in",
-                min(_number(answer.get("stdin_bytes")), 1) if broken else _number(answer.get("stdin_bytes")),
-                patience_s,
-            )
-        )
-    steps += [("out", fd, _renamed(bytes_of(answer[name]), names)) for name, fd in _FDS.items() if name in answer]
-    steps += _ends(as_list(answer.get("ended")), steps)
-    if answer.get("stdin_closed") is True and not broken:
-        steps.append(("shut", 0, patience_s))
-    steps += [("signal", _number(number), patience_s) for number in as_list(answer.get("signals"))]
-    code, stays = _number(answer.get("exit_code")), "exit_code" not in answer
-    if stays:
-        steps += _ends([name for name in _FDS if name not in as_list(answer.get("unread"))], steps)
-    elif code != -_KILL:  # it was dead when it was killed
-        steps = [step for step in steps if step[:2] != ("signal", _KILL)]
-    return steps, reads, code, stays
+    return steps
 
 
 def _ends(names: Sequence[Json], steps: Sequence[tuple[str, int, Any]]) -> list[tuple[str, int, Any]]:

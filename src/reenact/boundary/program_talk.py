@@ -143,7 +143,6 @@ class Talk:
             found["signals"] = signals
         return found
 
-
     def _turns(self) -> list[tuple[str, bytearray]]:
         """List the steps, less the ends at the end: a child that has ended has closed its streams."""
         last = max((at for at, (what, _) in enumerate(self.steps) if what in (IN, SIGNAL)), default=-1)

@@ -23,7 +23,7 @@ from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
-from reenact.values.redacted import given_by, given_to
+from reenact.values.redacted import MARK, count_in, given_by, given_to
 from reenact.values.run import (
     NOTHING_WRITTEN,
     PROCESS_REST,
@@ -60,7 +60,6 @@ _NATIVE_CODE = "native code: "
 """How the agent's own calls of native functions begin (`boundary.touches`)."""
 _ROOM = "make room on the disk, or name another with REENACT_STORE"
 _CUT = "reenact.cut"
-_MARK = "REDACTED_"
 _OPENINFERENCE_MARK = "__REDACTED__"
 
 
@@ -272,7 +271,7 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
 def _redacted(run: Run) -> int:
     """Count the replaced values that the run carries, in requests, replies and what it read."""
     return sum(
-        value.count(_MARK)
+        count_in(value)
         for node in run.nodes
         for name, value in node.span.attributes.items()
         if isinstance(value, str)
@@ -365,7 +364,7 @@ def _draw_reasons(run: Run) -> Iterator[Reason]:
     for node in run.nodes:
         said = [value for name in _DRAWS if isinstance(value := node.span.attributes.get(name), str)]
         lost += sum(int(count) for text in said for count in _LOST.findall(text))
-        redacted += sum(text.count(_MARK) for text in said)
+        redacted += sum(text.count(MARK) for text in said)
         many = node.span.attributes.get("reenact.draws.forgotten")
         forgotten += many if isinstance(many, int) else 0
     field, fix = "clock and chance", "draw less often between two calls"

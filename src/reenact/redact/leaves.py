@@ -20,6 +20,7 @@ from reenact.redact.glance import BETWEEN, Glance, Seen, found_in, marks_of, pla
 from reenact.redact.heads import Heads, Known, Noted
 from reenact.redact.known import looks_secret
 from reenact.redact.names import finder
+from reenact.redact.octets import Octets
 from reenact.redact.payloads import ADDRESSES, says_something, whole_address
 from reenact.redact.pieces import Means, edits_of, is_stream
 from reenact.redact.plan import DEFAULT, KEYED, KNOWN, WHOLE, Place, Plan
@@ -433,12 +434,9 @@ class Leaves:
         return self._stands_for(KEYED, value, work.place)
 
     def _bytes_in(self, value: bytes, depth: int, work: Work) -> bytes:
-        try:
-            text, encoding = value.decode(), "utf-8"
-        except UnicodeError:  # in Latin-1 every byte is a character, and goes back to what it was
-            text, encoding = value.decode("latin-1"), "latin-1"
-        new = self._redacted(text, depth, work)
-        return value if new == text else new.encode(encoding, "replace")
+        held = Octets(value)
+        new = self._redacted(held.text, depth, work)
+        return value if new == held.text else held.spelled(new)
 
     def _means(self, depth: int, work: Work) -> Means:
         base = work.place

@@ -8,7 +8,6 @@ are joined, so that a value may be parted anywhere, inside an escape or a charac
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections import defaultdict
@@ -21,6 +20,7 @@ import orjson
 from reenact.redact.cut_off import as_cut_off
 from reenact.redact.documents import Edit, Looks, Path, applied, walk
 from reenact.redact.fields import OPAQUE_KEYS
+from reenact.redact.octets import Octets
 
 _LINE: Final = re.compile(r"(?:[^\S\r\n]*data:[^\S\r\n]?)?([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _INDEXES: Final = frozenset({"index", "output_index", "content_index", "summary_index", "item_id"})
@@ -79,13 +79,9 @@ def is_stream(text: str) -> bool:
 
 def scrubbed(pieces: Sequence[bytes], means: Means) -> list[bytes]:
     """Scrub a stream's pieces. Without a finding they are given back as they are, to the byte."""
-    whole = b"".join(pieces)
-    try:
-        text, encoding = whole.decode(), "utf-8"
-    except UnicodeDecodeError:
-        text, encoding = whole.decode("latin-1"), "latin-1"
-    edits = edits_of(text, means)
-    return _applied(pieces, edits, encoding) if edits else list(pieces)
+    held = Octets(b"".join(pieces))
+    edits = edits_of(held.text, means)
+    return _applied(pieces, edits, held) if edits else list(pieces)
 
 
 def edits_of(text: str, means: Means) -> list[Edit]:
@@ -250,14 +246,12 @@ def _looks_of(number: int, changed: dict[tuple[int, Path], str], means: Means) -
     return Looks(leaf=leaf, number=looks.number, key=looks.key, whole=looks.whole, mask=looks.mask)
 
 
-def _applied(pieces: Sequence[bytes], edits: list[Edit], encoding: str) -> list[bytes]:
+def _applied(pieces: Sequence[bytes], edits: list[Edit], held: Octets) -> list[bytes]:
     """Make the edits, each piece keeping what is left of it. A character cut in two goes to the later piece."""
-    decoder = codecs.getincrementaldecoder(encoding)()
     result: list[bytes] = []
     at = 0
-    for piece in pieces:
-        text = decoder.decode(piece)
-        result.append(_edited(text, at, edits).encode(encoding, "surrogatepass" if encoding == "utf-8" else "replace"))
+    for text in held.parts(pieces):
+        result.append(held.spelled(_edited(text, at, edits)))
         at += len(text)
     return result
 

@@ -28,7 +28,14 @@ TEMPORARY: Final = "reenact.child.temporary"
 def steady(outcome: Json) -> Json:
     """Give an outcome less what no two runs share."""
     told = as_object(outcome)
-    timely = {LOOKS, "unread", "ended", CHANGED, LOOKED, *(("stdin", "stdin_bytes") if told.get("stdin_broken") else ())}
+    timely = {
+        LOOKS,
+        "unread",
+        "ended",
+        CHANGED,
+        LOOKED,
+        *(("stdin", "stdin_bytes") if told.get("stdin_broken") else ()),
+    }
     return {name: value for name, value in told.items() if name not in timely}
 
 

@@ -6,7 +6,9 @@ without digits. The digits name the value under a key: equal values, equal token
 
 from __future__ import annotations
 
+import base64
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -20,6 +22,12 @@ TOKEN: Final = re.compile(r"REDACTED_([a-z0-9_]{1,64}?)_([0-9a-f]{20})(?![0-9a-f
 _ANY: Final = re.compile(
     r"(?<!_)REDACTED_(?:([a-z0-9_]{1,64}?)_[0-9a-f]{20}(?![0-9a-f])|([a-z0-9_]{0,63}[a-z0-9])(?![a-z0-9_]))"
 )
+_BYTES: Final = re.compile(r'"(?:\$bytes|b64)": ?"([A-Za-z0-9+/]+={0,2})"')
+"""Bytes as a trace spells them that are no text."""
+_HIDDEN: Final = ("UkVEQUNURURf", "JFREFDVEVEX", "SRURBQ1RFRF")
+"""The mark as base64 spells it, by what stands before it: the characters that hang on nothing else."""
+_PACKINGS: Final = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_MOST: Final = 16 << 20
 _OUTCOME: Final[Mapping[str, str]] = {
     "output.value": "reply",
     "reenact.http.response.body": "reply",
@@ -33,15 +41,39 @@ _INPUT: Final[Mapping[str, str]] = {"reenact.entry": "command line", "input.valu
 
 
 def classes_in(text: str) -> Counter[str]:
-    """Count the replaced values of a text, by class: tokens and masks."""
-    if MARK not in text:
-        return Counter()
-    return Counter(found[1] or found[2] for found in _ANY.finditer(text))
+    """Count the replaced values of a text, and of the bytes in it, by class: tokens and masks."""
+    return Counter(found[1] or found[2] for each in _open(text) for found in _ANY.finditer(each))
 
 
 def tokens_in(text: str) -> list[str]:
-    """List the tokens of a text, in their order."""
-    return [found[0] for found in TOKEN.finditer(text)] if MARK in text else []
+    """List the tokens of a text, and of the bytes in it, in their order."""
+    return [found[0] for each in _open(text) for found in TOKEN.finditer(each)]
+
+
+def count_in(text: str) -> int:
+    """Count the replaced values of a text, and of the bytes in it."""
+    return sum(each.count(MARK) for each in _open(text))
+
+
+def _open(text: str) -> Iterator[str]:
+    """Give a text, and what the bytes hold that it spells in base64, as far as a mark is in them."""
+    if MARK in text:
+        yield text
+    if '"b64"' not in text and '"$bytes"' not in text:
+        return
+    for found in _BYTES.finditer(text):
+        spelled = found[1]
+        packed = spelled.startswith(("H4s", "eA", "eJ", "eN"))  # gzip and zlib
+        if not packed and not any(mark in spelled for mark in _HIDDEN):
+            continue
+        try:
+            held = base64.b64decode(spelled)
+            if held.startswith(_PACKINGS):
+                held = zlib.decompressobj(47).decompress(held, _MOST)
+        except (ValueError, zlib.error):  # it is none
+            continue
+        if MARK.encode() in held:
+            yield held.decode("latin-1")
 
 
 def blinded(text: str) -> str:
