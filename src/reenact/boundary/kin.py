@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
 from reenact.boundary import touches
+from reenact.boundary.pythons import is_python, isolates
 
 _DEEPEST: Final = 50
 """So many generations of processes are looked at."""
-_PYTHON: Final = re.compile(r"python[0-9.]*")
-_ISOLATING: Final = re.compile(r"-[a-zA-Z]*[IES]")
-"""Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
+_WHOLE: Final = frozenset({"REENACT_RECORD", "REENACT_REPLAY"})
 
 
 def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
@@ -26,7 +22,9 @@ def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
     """
     match event:
         case "socket.connect":
-            return _within_the_family(args[-1])
+            return _within_the_family(args[-1]) or _is_own(event, args)
+        case "socket.sendto" | "socket.sendmsg" | "socket.getaddrinfo" | "socket.gethostbyname":
+            return _is_own(event, args)
         case "subprocess.Popen":
             program, words, _cwd, environment = args
             return _joins(program, words, environment, mark)
@@ -40,12 +38,6 @@ def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
             return args[0] == os.getpgrp() or _is_child(args[0])
         case _:
             return False
-
-
-def isolates(flags: Sequence[str]) -> bool:
-    """Tell whether the words behind a Python's name keep our start-up hook from running."""
-    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
-    return any(map(_ISOLATING.match, before_code))
 
 
 def _is_child(process: int) -> bool:
@@ -76,8 +68,25 @@ def _within_the_family(target: Any) -> bool:
     return name.startswith("\0listener-") or bool(folder and name.startswith(f"{folder}{os.sep}listener-"))
 
 
+def is_whole() -> bool:
+    """Tell whether this program is recorded or replayed from its first line on: then all its servers are there, too.
+
+    Where it is a part of a process alone, as in a test, what else listens there belongs to its outside.
+    """
+    return not _WHOLE.isdisjoint(os.environ)
+
+
+def _is_own(event: str, args: tuple[Any, ...]) -> bool:
+    """Tell whether a server of this program's own is spoken to, or nobody but this machine is asked for a name."""
+    if not is_whole():
+        return False
+    from reenact.boundary import listeners  # most programs have none
+
+    return listeners.is_this_machine(args[0]) if event.startswith("socket.get") else listeners.is_own(*args)
+
+
 def _joins(program: Any, words: Any, environment: Any, mark: str) -> bool:
-    if not _PYTHON.fullmatch(Path(os.fsdecode(program)).name):
+    if not is_python(os.fsdecode(program)):
         return False
     given = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
     several = isinstance(words, list | tuple)

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from reenact.boundary import door, offers, place, telemetry
+from reenact.boundary import door, inbound, kin, offers, place, telemetry
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.contracts.doorman import Doorman, Passage
 from reenact.values import alarms, typed
@@ -35,12 +35,24 @@ _NOTHING: Final[dict[str, Json]] = {}
 _reads_whole: ContextVar[bool] = ContextVar("reenact_reads_whole", default=False)
 
 
-def doorman() -> Doorman | None:
-    """Give the doorman in charge, or None where such a request goes straight through."""
+def doorman(host: str | None = None, port: int | None = None) -> Doorman | None:
+    """Give the doorman in charge of a request to a host, or None where it goes straight through."""
     here = place.current()
     if (here is not None and here.whole) or not door.is_kept() or telemetry.is_sending():
         return None
-    return door.doorman()
+    return None if host is not None and _goes_to_itself(host, port) else door.doorman()
+
+
+def _goes_to_itself(host: str, port: int | None) -> bool:
+    """Tell whether a program that is replayed as a whole talks to a server of its own, which answers there as well.
+
+    Of a unit that came in nothing but itself is replayed.
+    """
+    if port is None or not kin.is_whole() or inbound.current() is not None:
+        return False
+    from reenact.boundary import listeners  # most programs have none
+
+    return listeners.is_this_machine(host) and listeners.is_own_server(host, port)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.contracts.doorman import Passage
 from reenact.values import alarms, typed
 from reenact.values.call import Call, Raised, Returned, Value
-from reenact.values.child import CHANGED, INHERITED, LEFT, LOOKED, LOOKS, TEMPORARY, UNHEARD, lost
+from reenact.values.child import CHANGED, INHERITED, LEFT, LOOKED, LOOKS, SERVED, TEMPORARY, UNHEARD, lost
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 
@@ -297,6 +297,14 @@ def of(popen: Any) -> Child | None:
 def of_process(pid: int) -> Child | None:
     """Give the running child with a process id."""
     return _RUNNING.get(pid)
+
+
+def serves(pid: int, port: int) -> bool:
+    """Hear that the agent connects to a program that runs, 0 for a unix socket; tell whether it is a recorded one."""
+    child = _RUNNING.get(pid)
+    if child is not None:
+        child.facts[SERVED] = [*dict.fromkeys((*as_list(child.facts.get(SERVED)), port))]
+    return child is not None
 
 
 def start(original: Callable[..., None], popen: Any, args: Any, given: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ async def _body(payload: Any) -> bytes | None:
 
 
 async def _enter(request: Any) -> Passage | None:
-    doorman = plain_http.doorman()
+    doorman = plain_http.doorman(request.url.host, request.url.port)
     if doorman is None:
         return None
     try:

@@ -20,7 +20,7 @@ _log = logging.getLogger("reenact")
 
 
 def _enter(connection: Any, method: str, target: str, body: Any) -> Passage | None:
-    doorman = plain_http.doorman()
+    doorman = plain_http.doorman(connection.host, connection.port)
     if doorman is None:
         return None
     try:
@@ -70,7 +70,7 @@ def _getresponse(original: Any) -> Any:
         exchange = wire.taken_from(self)
         if exchange is not None:
             return exchange.respond(self, original)
-        if type(self).__module__ == "http.client" and plain_http.doorman() is not None:
+        if type(self).__module__ == "http.client" and plain_http.doorman(self.host, self.port) is not None:
             door.pass_by(f"a request to {self.host} whose body is a stream, or that was put together by hand")
         return original(self)
 

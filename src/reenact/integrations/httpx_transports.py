@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from reenact.boundary import door, lanes, place, plain_http
 from reenact.boundary.byte_streams import ByteStreams, byte_streams, with_request
@@ -23,12 +23,13 @@ from reenact.values import alarms
 from reenact.values.call import Call, HttpReply, Raised, Returned, Streamed, StreamEnd
 
 _log = logging.getLogger("reenact")
+_PORTS: Final = {"http": 80, "https": 443}
 
 
 def _enter(library: ByteStreams, request: Any) -> Passage | None:
     """Ask the doorman in charge, or give None where the request goes straight through."""
     try:
-        doorman = plain_http.doorman()
+        doorman = plain_http.doorman(request.url.host, request.url.port or _PORTS.get(request.url.scheme))
         if doorman is None:
             return None
         call = _called(library, request)

@@ -83,8 +83,8 @@ def _joins(words: Sequence[str], given: Mapping[Any, Any] | None) -> bool:
     """Tell whether a command is this Python under flags that let our start-up hook run; or is not worth a call."""
     if not words or Path(words[0]).name in touches.HARMLESS_PROGRAMS:
         return bool(words)
-    from reenact.boundary.kin import isolates
     from reenact.boundary.program import is_this_python
+    from reenact.boundary.pythons import isolates
 
     if isolates(words[1:]):
         return False

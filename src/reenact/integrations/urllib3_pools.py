@@ -21,7 +21,7 @@ _log = logging.getLogger("reenact")
 
 
 def _enter(pool: Any, connection: Any, method: str, target: str, body: Any) -> Passage | None:
-    doorman = plain_http.doorman()
+    doorman = plain_http.doorman(pool.host, pool.port)
     if doorman is None:
         return None
     try:

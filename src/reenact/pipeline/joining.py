@@ -27,6 +27,7 @@ from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import After, Children, Policy, Source, Writes
 from reenact.replay.replayer import Replayer
 from reenact.replay.stubs import Stubs, process_of
+from reenact.seal import kernel
 from reenact.values import unit
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
@@ -130,6 +131,8 @@ def join(path: str) -> None:
     how = os.environ.get(guard.VARIABLE, "")
     if policy.closed and not how and (how := guard.enter_empty_network()):
         os.environ[guard.VARIABLE] = how  # children inherit the namespace
+        with suppress(OSError):  # the program's own servers are reached by it, and nobody else's
+            kernel.raise_loopback()
     ledger.note("guard", world=guard.world(policy, how), ways=plan.ways or [])
     runs = plan.runs()
     recorded = next(run for run in runs if run.id == plan.run)

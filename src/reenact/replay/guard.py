@@ -2,8 +2,8 @@
 
 An audit hook (PEP 578) names the line that tried; it sees Python's own sockets, processes and files, not those of C
 extensions. Whoever started the process may have sealed its world (`reenact.seal`), and says so in REENACT_GUARDED;
-where it is not sealed and the platform can do it (Linux), the process enters a network namespace without interfaces
-before the agent starts. The ledger says what each kind of effect got. The application's own telemetry does not leave
+where it is not sealed and the platform can do it (Linux), the process enters a network namespace of its own before the
+agent starts. The ledger says what each kind of effect got. The application's own telemetry does not leave
 either, but that is no act of the agent's and is not told.
 """
 

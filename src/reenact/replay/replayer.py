@@ -49,7 +49,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.child import changed
+from reenact.values.child import changed, served
 from reenact.values.difference import ABSENT, Absent, FieldDifference, shown
 from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
@@ -467,20 +467,18 @@ class Replayer:
         if self._policy.children is Children.RUN and not is_sealed():
             why = "the world of this replay is not sealed: it would run for real"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
-        files = self._files_of(stub)
+        files = changed(_result(stub))
         if files and not is_sealed():
             listed = ", ".join(path for path, _ in files[:5])
             why = f"files changed while it ran ({listed}), and the world of this replay is not sealed"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
+        if (serves := served(_result(stub))) and not is_sealed():
+            why = "the program connected to it, and the world of this replay is not sealed"
+            refuse(self.ledger, f"child process {call.name!r}", "child process", why)
         if files:
             _unmake(path for path, how in files if how == "made")
-        return is_sealed() and (bool(files) or self._policy.children is Children.RUN or self.stubs.holds_process(stub))
-
-    def _files_of(self, stub: Stub) -> list[tuple[str, str]]:
-        """List the files that changed while a recorded child ran, with how."""
-        outcome = stub.node.outcome
-        value = outcome.payload if isinstance(outcome, Returned) else None
-        return changed(value.json) if isinstance(value, Value) else []
+        runs = bool(files) or serves or self._policy.children is Children.RUN
+        return is_sealed() and (runs or self.stubs.holds_process(stub))
 
     def _running_again(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         """Let a found tool that touched nothing run again, so that it makes the state that it made."""
@@ -652,6 +650,13 @@ class Replayer:
 
     def _skipped(self, passed: list[int], granted: int) -> None:
         self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
+
+
+def _result(stub: Stub) -> Json:
+    """Give what a recorded child came to; None where it failed to start."""
+    outcome = stub.node.outcome
+    value = outcome.payload if isinstance(outcome, Returned) else None
+    return value.json if isinstance(value, Value) else None
 
 
 def _unmake(paths: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from reenact.values.json import Json
@@ -17,6 +18,9 @@ LOOKS: Final = "looks"
 """How often the agent looked and found it running: a matter of time, which no two runs share."""
 LOOKED: Final = "looked"
 """`in part` where its folder was too large to be looked at as a whole."""
+SERVED: Final = "served"
+"""The ports at which the agent connected to it, 0 for a unix socket: nothing but the program itself can stand there in
+a replay. A port that the kernel chose is another one each time."""
 LEFT: Final = "reenact.child.left"
 """The attribute of a child whose end the agent did not wait for."""
 INHERITED: Final = "reenact.child.inherited"
@@ -29,14 +33,21 @@ def steady(outcome: Json) -> Json:
     """Give an outcome less what no two runs share."""
     told = as_object(outcome)
     timely = {
-        LOOKS,
-        "unread",
-        "ended",
-        CHANGED,
-        LOOKED,
+        *(LOOKS, "unread", "ended", CHANGED, LOOKED, SERVED),
         *(("stdin", "stdin_bytes") if told.get("stdin_broken") else ()),
     }
-    return {name: value for name, value in told.items() if name not in timely}
+    kept: Json = {name: value for name, value in told.items() if name not in timely}
+    for number, port in enumerate(as_list(told.get(SERVED)), 1):
+        kept = _without_port(kept, re.compile(rf"(?<!\d){port}(?!\d)"), f"{{port {number}}}") if port else kept
+    return kept
+
+
+def _without_port(value: Json, port: re.Pattern[str], name: str) -> Json:
+    if isinstance(value, dict):
+        return {key: _without_port(each, port, name) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_port(each, port, name) for each in value]
+    return port.sub(name, value) if isinstance(value, str) else value
 
 
 def lost(outcome: Json) -> str:
@@ -46,6 +57,11 @@ def lost(outcome: Json) -> str:
         return "it said more than is kept of a child"
     unheard = [as_text(each) for each in as_list(told.get(UNHEARD))]
     return f"{' and '.join(unheard)} went past the recorder" if unheard else ""
+
+
+def served(outcome: Json) -> bool:
+    """Tell whether the agent connected to a child."""
+    return bool(as_object(outcome).get(SERVED))
 
 
 def changed(outcome: Json) -> list[tuple[str, str]]:
