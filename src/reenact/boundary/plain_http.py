@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from reenact.boundary import door, inbound, kin, offers, place, telemetry
+from reenact.boundary import door, offers, place, telemetry
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.contracts.doorman import Doorman, Passage
 from reenact.values import alarms, typed
@@ -48,6 +48,8 @@ def _goes_to_itself(host: str, port: int | None) -> bool:
 
     Of a unit that came in nothing but itself is replayed.
     """
+    from reenact.boundary import inbound, kin  # whoever reads a recording needs none of them
+
     if port is None or not kin.is_whole() or inbound.current() is not None:
         return False
     from reenact.boundary import listeners  # most programs have none
