@@ -84,7 +84,7 @@ RECORDS: Any = st.builds(a.Record, fields=st.lists(FIELDS, max_size=3).map(tuple
 @st.composite
 def saying(draw: st.DrawFn) -> a.Says:
     subject, op = draw(st.sampled_from(a.Subject)), draw(st.sampled_from(a.Op))
-    path = () if subject is a.Subject.STATUS else draw(STEPS)
+    path = () if subject in {a.Subject.STATUS, a.Subject.STDOUT, a.Subject.STDERR} else draw(STEPS)
     return a.Says(subject=subject, path=path, op=op, value=draw(compared(op)))
 
 
@@ -105,6 +105,7 @@ MEMBERS: dict[type, st.SearchStrategy[Any]] = {
     a.Every: st.builds(a.Every, calls=CALLS, has=st.lists(conditions(), min_size=1, max_size=2).map(tuple)),
     a.NoneAfter: st.builds(a.NoneAfter, calls=CALLS, after=st.none() | CALLS),
     a.Says: saying(),
+    a.Wrote: st.builds(a.Wrote, path=NAMES, never=st.booleans()),
     a.Total: st.builds(
         a.Total,
         measure=st.sampled_from(a.Measure),

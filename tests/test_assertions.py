@@ -55,6 +55,11 @@ LINES: dict[str, Any] = {
     'answer does not contain "production"': a.answer.lacks("production"),
     "response.total exists": a.response["total"].exists(),
     "status is 200": a.status == 200,
+    'stdout contains "done"': a.stdout.contains("done"),
+    'stderr does not contain "Traceback"': a.stderr.lacks("Traceback"),
+    "returns.ok is true": a.returns["ok"] == True,  # noqa: E712 - it makes an assertion
+    "wrote report.csv": a.wrote("report.csv"),
+    "never wrote *.db": a.never_wrote("*.db"),
     "answer grounded in the tool results": a.answer_grounded("the tool results"),
     "tokens of llm at most 500": a.at_most("tokens", 500, of=calls(kind="llm")),
     "cost at least 0.01 usd": a.at_least("cost", 0.01),

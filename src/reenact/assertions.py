@@ -298,6 +298,22 @@ response = Said(Subject.RESPONSE)
 """What a service or job answered."""
 status = Said(Subject.STATUS)
 """The status of a service's HTTP answer."""
+stdout = Said(Subject.STDOUT)
+"""What the program printed on its standard output."""
+stderr = Said(Subject.STDERR)
+"""What the program printed on its standard error."""
+returns = Said(Subject.RETURNS)
+"""What the last agent or chain at the top returned; `returns["field"]` is of its value."""
+
+
+def wrote(path: str) -> a.Wrote:
+    """The program wrote a file whose name fits: its path below the program's folder, or its last part."""
+    return a.Wrote(path=path)
+
+
+def never_wrote(path: str) -> a.Wrote:
+    """The program wrote no such file."""
+    return a.Wrote(path=path, never=True)
 
 
 def answer_grounded(in_: Ground | str = Ground.DOCUMENTS) -> a.Grounded:
@@ -437,6 +453,7 @@ __all__ = [
     "model_answered",
     "model_asked",
     "never_called",
+    "never_wrote",
     "no_call_after",
     "null",
     "number",
@@ -455,7 +472,11 @@ __all__ = [
     "record",
     "response",
     "result",
+    "returns",
     "spell",
     "status",
+    "stderr",
+    "stdout",
     "string",
+    "wrote",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reenact.assess import given_out
 from reenact.assess.calls import Known, Lost, Seen, asked_unseen
 from reenact.assess.plain import plain
 from reenact.assess.refusals import refused
@@ -111,6 +112,9 @@ def says(assertion: Says, seen: View) -> Told:
 def _subject(subject: Subject, seen: View) -> Answer:
     if subject is Subject.ANSWER:
         return final_answer(seen)
+    if subject in given_out.SUBJECTS:
+        value = given_out.value_of(subject, seen.run)
+        return Answer(value=value, of="the run", why="it printed nothing" if isinstance(value, Absent) else "")
     run = seen.run
     told, of = unit.answer_of(run), "the run"
     if subject is Subject.STATUS:
@@ -125,7 +129,7 @@ def _subject(subject: Subject, seen: View) -> Answer:
         value = unit.result_of(run)
         why = "the job did not return" if isinstance(value, Absent) else ""
         return Answer(value=ABSENT if isinstance(value, Absent) else plain(value), of=of, why=why)
-    return Answer(value=Lost("no answer of a service or job was recorded; a program's stdout is not kept"), of=of)
+    return Answer(value=Lost("no answer of a service or job was recorded; `stdout` asks what a program printed"), of=of)
 
 
 def models(assertion: ModelIs, seen: View) -> Told:

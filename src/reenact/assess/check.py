@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from reenact.assess import answers, counting, grounding, order, prose, shapes, totals
+from reenact.assess import answers, counting, given_out, grounding, order, prose, shapes, totals
 from reenact.assess.language import parse
 from reenact.assess.spelled import spelled
 from reenact.assess.view import Told, View, undecided, view
@@ -81,6 +81,8 @@ def _told(assertion: Assertion, seen: View, judge: Judge | None) -> Told:  # noq
             return shapes.arguments_fit(assertion, seen)
         case a.Says():
             return answers.says(assertion, seen)
+        case a.Wrote():
+            return given_out.wrote(assertion, seen)
         case a.ModelIs():
             return answers.models(assertion, seen)
         case a.Ends():

@@ -13,7 +13,7 @@ from lark import Lark
 GRAMMAR: Final = r"""
 start: statement
 ?statement: called | before | only_after | path | fields | fits | every | none_after | says | total | models | ends
-          | grounded | prose | price
+          | grounded | prose | price | wrote
 
 called: "called" calls count?
       | "never" "called" calls -> never
@@ -70,9 +70,15 @@ none_after: "no" "call" ("of" calls)? "after" (calls | REFUSAL)
 says: "answer" step* says_op -> answer
     | "response" step* says_op -> response
     | "status" says_op -> status
+    | "stdout" says_op -> stdout
+    | "stderr" says_op -> stderr
+    | "returns" step* says_op -> returns
 says_op: op value -> says_compares
        | among_op "[" (value ("," value)*)? "]" -> says_among
        | exists_op -> says_presence
+
+wrote: "wrote" name -> wrote
+     | "never" "wrote" name -> never_wrote
 
 total: measure ("of" calls)? bound NUMBER unit?
 !measure: "tokens" | "input" "tokens" | "output" "tokens" | "cost" | "duration"

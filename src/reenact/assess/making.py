@@ -296,6 +296,26 @@ class Making(Transformer[Token, Any]):
         """Read `status …`."""
         return _says(a.Subject.STATUS, children)
 
+    def stdout(self, children: list[Any]) -> a.Says:
+        """Read `stdout …`."""
+        return _says(a.Subject.STDOUT, children)
+
+    def stderr(self, children: list[Any]) -> a.Says:
+        """Read `stderr …`."""
+        return _says(a.Subject.STDERR, children)
+
+    def returns(self, children: list[Any]) -> a.Says:
+        """Read `returns …`."""
+        return _says(a.Subject.RETURNS, children)
+
+    def wrote(self, children: list[Any]) -> a.Wrote:
+        """Read `wrote …`."""
+        return a.Wrote(path=children[0])
+
+    def never_wrote(self, children: list[Any]) -> a.Wrote:
+        """Read `never wrote …`."""
+        return a.Wrote(path=children[0], never=True)
+
     def measure(self, children: list[Any]) -> a.Measure:
         """Read what is added up."""
         return a.Measure(_words(children))

@@ -72,6 +72,8 @@ def spelled(assertion: a.Assertion) -> str:  # noqa: C901, PLR0911, PLR0912 - on
             return f"no call{of} after {'refusal' if after is None else calls(after)}"
         case a.Says(subject=subject, path=path, op=op, value=value):
             return f"{subject.value}{_steps(path)} {_held(op, value, equal='is')}"
+        case a.Wrote(path=path, never=never):
+            return f"{'never ' if never else ''}wrote {_name(path)}"
         case a.Total():
             return _total(assertion)
         case a.ModelIs(names=names, answered=answered):

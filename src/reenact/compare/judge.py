@@ -126,7 +126,7 @@ def judge_replay(
     outcome, given = outcome or Outcome(), _GivenOut()
     if not (found or misses or refused or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
-        given = _given_out(outcome, ends, renamings, cut_off=was_cut_off(recorded))
+        given = _given_out(recorded, outcome, ends, renamings)
         found = given.divergences
     made = bool(answered or said.ran_again or misses or refused)
     result, why = _result(found, misses, said.unrestored, nothing=unasked.nothing_owed and not made)
@@ -401,8 +401,11 @@ def _ends(
     recorded: Run, replay: Run | None, code: int | None, recorded_code: int | None, *, alone: bool, compares: bool
 ) -> list[Divergence]:
     """Compare how the program ended, as far as that is known. A recording that was cut off has no end."""
-    if code is None or was_cut_off(recorded):
+    if code is None:
         return []
+    if was_cut_off(recorded):  # by a signal, or by itself (`os._exit`)
+        ended = recorded_code is not None and recorded_code >= 0 and recorded_code != code
+        return [_of_run("exit code", recorded_code, code)] if ended else []
     found: list[Divergence] = []
     if replay is not None:
         found = [*answer_differences(recorded, replay)]
@@ -417,10 +420,11 @@ def _ends(
     return found
 
 
-def _given_out(outcome: Outcome, ends: Sequence[Divergence], renamings: Renamings, *, cut_off: bool) -> _GivenOut:
+def _given_out(recorded: Run, outcome: Outcome, ends: Sequence[Divergence], renamings: Renamings) -> _GivenOut:
     """Compare what was given out."""
+    cut_off = was_cut_off(recorded)
     writes, files = _writes(outcome, renamings, cut_off=cut_off)
-    printed, texts = _printed(outcome, renamings, cut_off=cut_off)
+    printed, texts = _printed(recorded, outcome, renamings, cut_off=cut_off)
     found = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *files, *texts]
     if outcome.strictness is Strictness.STRUCTURE:
         found = [each for each in found if not is_of_text(each)]
@@ -450,7 +454,9 @@ def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[W
     ), [*told.divergences]
 
 
-def _printed(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[PrintedTold, list[dict[str, Json]]]:
+def _printed(
+    run: Run, outcome: Outcome, renamings: Renamings, *, cut_off: bool
+) -> tuple[PrintedTold, list[dict[str, Json]]]:
     """Compare what was printed. A recording that was cut off does not say what it printed."""
     if outcome.printed is None:
         return PrintedTold(why=outcome.why), []
@@ -458,15 +464,17 @@ def _printed(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[
     if recorded is None or replay is None or cut_off:
         whose = "the recording has no end" if cut_off else "the recording" if recorded is None else "the replay"
         return PrintedTold(why=whose if cut_off else f"{whose} does not say what was printed"), []
+    from reenact.compare.printed import compare_printed, told_uuids, unheard
+
     if not any(part.streams or part.lost for part in (*recorded.values(), *replay.values())):
-        return PrintedTold(compared=True), []
-    from reenact.compare.printed import compare_printed
+        return PrintedTold(compared=True, notes=unheard(run)), []
 
     def are_one(a: str, b: str) -> bool:
         return renamings.are_one(_of_run("printed", a, b))
 
-    found = compare_printed(recorded, replay, are_one, outcome.printed_again)
-    told = PrintedTold(compared=True, as_recorded=found.same, passed_over=found.passed, notes=found.notes)
+    found = compare_printed(recorded, replay, are_one, outcome.printed_again, told_uuids(run))
+    notes = (*found.notes, *unheard(run))
+    told = PrintedTold(compared=True, as_recorded=found.same, passed_over=found.passed, notes=notes)
     return told, [*found.divergences]
 
 

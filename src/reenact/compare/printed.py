@@ -14,10 +14,13 @@ from itertools import zip_longest
 from typing import Final, TypeAlias
 
 from reenact.compare.screen import Line, lines
-from reenact.compare.volatile import Side, Volatile
+from reenact.compare.volatile import Side, Volatile, uuids_in
+from reenact.values.child import INHERITED
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
-from reenact.values.json import Json
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_text
 from reenact.values.output import Output, Piece, Stream
+from reenact.values.run import STDIN, Run
 
 Parts: TypeAlias = Mapping[tuple[str, int], Output]
 AreOne: TypeAlias = Callable[[str, str], bool]
@@ -64,6 +67,7 @@ class _Pair:
     """More than one thread printed, or tools at the same time: the order of the lines says nothing."""
     again: Sequence[Line] | None
     """The lines of a second replay."""
+    second: Stream | None = None
     passed: Counter[str] = field(default_factory=Counter[str])
 
     def lines(self, stream: Stream) -> list[Line]:
@@ -72,10 +76,17 @@ class _Pair:
 
 
 def compare_printed(
-    a: Parts, b: Parts, are_one: AreOne = lambda _a, _b: False, again: Parts | None = None
+    a: Parts,
+    b: Parts,
+    are_one: AreOne = lambda _a, _b: False,
+    again: Parts | None = None,
+    told: frozenset[str] = frozenset(),
 ) -> PrintedCompared:
-    """Compare what two runs printed; `again` is what a second replay of the program of `b` did."""
-    found, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()))
+    """Compare what two runs printed.
+
+    `again` is what a second replay of the program of `b` did, `told` the UUIDs that answers told the program of `a`.
+    """
+    found, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()), told)
     for key in dict.fromkeys((*a, *b)):
         one, other = a.get(key, Output()), b.get(key, Output())
         second = again.get(key, Output()) if again is not None else None
@@ -91,7 +102,8 @@ def compare_printed(
             left, right = one.streams.get(name, Stream()), other.streams.get(name, Stream())
             pair = _Pair(name, key[0], left, right, volatile, are_one, one.threads or other.threads, None)
             if second is not None:
-                pair.again = pair.lines(second.streams.get(name, Stream()))
+                pair.second = second.streams.get(name, Stream())
+                pair.again = pair.lines(pair.second)
                 pair.passed.clear()
             before = len(found.divergences)
             _compare_stream(pair, found)
@@ -136,15 +148,17 @@ def _compare_stream(pair: _Pair, found: _Found) -> None:
     if left.lost or right.lost:
         return
     one, other = pair.lines(left), pair.lines(right)
-    if left.is_cut or right.is_cut:
+    is_cut = left.is_cut or right.is_cut
+    if is_cut:
         least = min(len(one), len(other)) - 1  # the last line of either may be cut
-        found.notes[f"{pair.name} was compared up to line {least}: no more of it was kept"] = None
         one, other = one[:least], other[:least]
     first = _first_difference(one, other, pair)
     if first is not None and pair.apart:
         first = _first_unmatched(one, other, pair)
         if first is None:
             found.notes[f"the lines of {pair.name} stand in another order: several threads or tools printed"] = None
+    if first is None and is_cut:
+        first = _beyond(pair, len(one), found)
     if first is not None and left.is_terminal != right.is_terminal:
         shown = ["was" if each.is_terminal else "was no" for each in (left, right)]
         said = f"{pair.name} {shown[0]} terminal when recorded and {shown[1]} terminal now"
@@ -153,6 +167,21 @@ def _compare_stream(pair: _Pair, found: _Found) -> None:
         found.passed.update({(pair.name, kind): count for kind, count in pair.passed.items() if count})
     else:
         found.divergences.append(_divergence(pair, *first))
+
+
+def _beyond(pair: _Pair, least: int, found: _Found) -> tuple[Line | None, Line | None] | None:
+    """Decide on what lies behind the text that was kept, of which only the digest is known.
+
+    A first replay calls it a difference; a second one that came to the same text stands by that.
+    """
+    marks = [(each.digest, each.rest) for each in (pair.left, pair.right)]
+    if pair.second is not None and (pair.second.digest, pair.second.rest) != marks[1]:
+        found.notes[f"{pair.name} was compared up to line {least}: what follows differs from replay to replay"] = None
+        return None
+    sizes = [
+        Line(least + 1, f"({each.size} characters, of which the rest is another)") for each in (pair.left, pair.right)
+    ]
+    return sizes[0], sizes[1]
 
 
 def _first_difference(
@@ -165,8 +194,6 @@ def _first_difference(
         if one is not None and other is not None:
             alike = _alike(one, other, pair, at if len(left) == len(right) else None)
         if alike is None:
-            if (one or other) is not None and not (one or Line(0, "")).text and not (other or Line(0, "")).text:
-                continue  # an end of the last line
             return one, other
         passed += alike
     pair.passed.update(passed)
@@ -267,3 +294,24 @@ def _divergence(pair: _Pair, one: Line | None, other: Line | None) -> dict[str, 
         )
     )
     return {**said, "stream": pair.name, "line": number, "lane": pair.lane}
+
+
+def told_uuids(run: Run) -> frozenset[str]:
+    """Find the UUIDs that answers told a recorded program."""
+    return uuids_in(
+        value
+        for node in run.nodes
+        for name, value in node.span.attributes.items()
+        if name in {"output.value", "reenact.stream.chunks", STDIN} and isinstance(value, str)
+    )
+
+
+def unheard(run: Run) -> tuple[str, ...]:
+    """Say which children printed past the program's own streams."""
+    said: dict[str, None] = {}
+    for node in run.nodes:
+        streams = parsed_or_none(str(node.span.attributes.get(INHERITED, "")))
+        if isinstance(streams, list) and streams:
+            named = " and ".join(as_text(each) for each in streams)
+            said[f"what {node.call.name} printed to {named} itself was not witnessed and is not compared"] = None
+    return tuple(said)

@@ -4,18 +4,19 @@
 - the process id of its own run
 - a name that `tempfile` made in its own run
 - a version 4 UUID (RFC 9562, section 5.4)
-- the address of an object (`0x…`, as in its default `repr`)
+- the address of an object, as its default `repr` tells it (`at 0x…`)
 - in what `logging` writes the id of a thread, and milliseconds since the start, where the format of its lines has them
 
 Both sides must have such a value at the same place. Names, UUIDs and thread ids have to map one to one, throughout two
-runs. Everything else is a difference: any other number, a date outside the run, wording.
+runs, where they are the same included. A UUID that the program was told by an answer is none that it made. Everything
+else is a difference: any other number, a date outside the run, wording.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
@@ -30,7 +31,7 @@ _CLOCK: Final = r"(?P<h{0}>\d\d)[:-](?P<mi{0}>\d\d)(?:[:-](?P<s{0}>\d\d)(?:[.,](
 _ZONE: Final = r"(?: ?(?P<z{0}>Z|UTC|GMT|[+-]\d\d:?\d\d))?"
 _FORMS: Final = (
     r"(?P<uuid>(?i:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}))",
-    r"(?P<address>0x[0-9a-f]{6,16})",
+    r"(?P<address>(?<=\bat )0x[0-9a-f]{6,16})",
     rf"(?:(?:{_WEEKDAY}),? )?(?P<d1>\d\d?)[ /-](?P<m1>{_MONTH})[ /-](?P<y1>\d{{4}})[ :]"
     + _CLOCK.format(1)
     + _ZONE.format(1),
@@ -41,6 +42,7 @@ _FORMS: Final = (
     r"(?P<number>\d+(?:\.\d+)?)",
 )
 _VALUE: Final = re.compile("|".join(rf"(?<![0-9A-Za-z.])(?:{form})(?![0-9A-Za-z])" for form in _FORMS))
+_UUID: Final = re.compile(_FORMS[0].replace("?P<uuid>", "?:"))
 _FIELD: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
 _OF_A_LINE: Final = {"thread": r"(?P<thread>\d+)", "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)"}
 _NUMBERS: Final = frozenset({"process", "lineno", "levelno", "msecs", "created", *_OF_A_LINE})
@@ -79,6 +81,8 @@ class Volatile:
 
     a: Side
     b: Side
+    told: frozenset[str] = frozenset()
+    """UUIDs that the recorded program was told."""
     _to: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     _from: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
@@ -88,7 +92,7 @@ class Volatile:
         `log` is the format of the lines where `logging` wrote them, `dates` lets a date of the run stand for a time.
         """
         if a == b:
-            return Counter()
+            return Counter() if self._maps([("uuids", each, each) for each in _UUID.findall(a)]) else None
         left = [*_parts(a, self.a, log, dates=dates or log is not None)]
         right = [*_parts(b, self.b, log, dates=dates or log is not None)]
         if len(left) != len(right):
@@ -102,6 +106,8 @@ class Volatile:
             if not shared:
                 return None
             kind = next(each for each in _KINDS if each in shared)
+            if kind == "uuids" and not self.told.isdisjoint((one.text.lower(), other.text.lower())):
+                return None
             passed[kind] += 1
             if kind in _ONE_TO_ONE:
                 pairs.append((kind, one.text, other.text))
@@ -119,6 +125,11 @@ class Volatile:
         self._to.update(to)
         self._from.update(back)
         return True
+
+
+def uuids_in(texts: Iterable[str]) -> frozenset[str]:
+    """Find the UUIDs in texts, in lower case."""
+    return frozenset(each.lower() for text in texts for each in _UUID.findall(text))
 
 
 _KINDS: Final = ("temporary names", "uuids", "addresses", "thread ids", "relative times", "process ids", "times")

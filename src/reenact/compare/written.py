@@ -52,7 +52,7 @@ class _Found:
 def compare_writes(a: Written, b: Written, are_one: AreOne = lambda _a, _b: False) -> WritesCompared:
     """Compare what two runs wrote."""
     found, volatile = _Found(), Volatile(_side(a), _side(b))
-    ordered = a.threads and b.threads
+    ordered = a.threads or b.threads
     rotated = rotated_logs(a, b)
     for log in {log.name: log for log in rotated.values()}.values():
         left, right = ({"text": text} for text in log.texts)

@@ -251,6 +251,7 @@ def _replay(library: ByteStreams, client: Any, request: Any, passage: Passage, *
         passage.raised(error)
         raise
     response = _rebuild(library, client, request, passage, library.recorded, stream=stream)
+    _log_as_the_library(library, request, response)
     for hook in client.event_hooks["response"]:
         hook(response)
     if isinstance(answer, Streamed) and not stream:
@@ -270,11 +271,21 @@ async def _replay_async(library: ByteStreams, client: Any, request: Any, passage
         passage.raised(error)
         raise
     response = _rebuild(library, client, request, passage, library.recorded_async, stream=stream)
+    _log_as_the_library(library, request, response)
     for hook in client.event_hooks["response"]:
         await hook(response)
     if isinstance(answer, Streamed) and not stream:
         await response.aread()
     return response
+
+
+def _log_as_the_library(library: ByteStreams, request: Any, response: Any) -> None:
+    """Log what the library logs of each reply below the place where it is cut: programs keep it in their logs."""
+    try:
+        said = request.method, request.url, response.http_version, response.status_code, response.reason_phrase
+        logging.getLogger(library.module.__name__).info('HTTP Request: %s %s "%s %d %s"', *said)
+    except Exception:  # a handler or filter of the agent's
+        forgive("http_clients.log")
 
 
 def _rebuild(

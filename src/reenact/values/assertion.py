@@ -205,6 +205,11 @@ class Subject(StrEnum):
     """What a service or job answered: the body of its HTTP answer, or the job's result."""
     STATUS = "status"
     """The status of its HTTP answer."""
+    STDOUT = "stdout"
+    """What the program printed on its standard output."""
+    STDERR = "stderr"
+    RETURNS = "returns"
+    """What the last agent or chain at the top returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +220,14 @@ class Says:
     path: tuple[Step, ...] = ()
     op: Op = Op.EQUAL
     value: Json = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrote:
+    """The program wrote a file, or none, whose name fits: its path below the program's folder, or its last part."""
+
+    path: str = "*"
+    never: bool = False
 
 
 class Measure(StrEnum):
@@ -341,6 +354,7 @@ Structural: TypeAlias = (
     | Every
     | NoneAfter
     | Says
+    | Wrote
     | Total
     | ModelIs
     | Ends
