@@ -103,7 +103,7 @@ class Stage:
             words += ["--port", str(port)]
         with tempfile.TemporaryFile() as out:
             process = subprocess.Popen(
-                [*before, sys.executable, "-m", words[0].replace("django-admin", "django"), *words[1:]],
+                [*before, sys.executable, *([] if words[0].endswith(".py") else ["-m"]), *words],
                 cwd=cwd,
                 env=self.environ(),
                 stdin=subprocess.DEVNULL,
