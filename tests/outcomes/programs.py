@@ -11,7 +11,8 @@
 
 `seen`, where the bug is seen first: `stdout` (if nothing is said), `stderr`, `exit`, `file NAME`, `raised`,
 `returns`, `answer`.
-`past`: it prints past Python's streams. `weak`: it gives out what no replay can give back.
+`past`: it prints past Python's streams. `varies`: what it gives out differs between any two runs.
+`weak`: it gives out what no replay can give back.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Program:
     bug: tuple[str, str] | None = None
     past: bool = False
     """Whether it prints past Python's streams, so that it may be said that nobody witnessed it."""
+    varies: bool = False
+    """Whether what it gives out differs between any two runs, bug or not."""
     weak: bool = False
     """Whether it gives out what no replay can give back, as its memory: it may be recorded `partial`."""
 
@@ -100,6 +103,7 @@ def read(group: str) -> dict[str, Program]:
             seen=given["seen"] or "stdout",
             bug=bug,
             past="past" in settings,
+            varies="varies" in settings,
             weak="weak" in settings,
         )
     return found
