@@ -61,9 +61,19 @@ def spelled(before: Reached, after: Reached) -> Json:
     return _Spelling(before, after).write()
 
 
+def spelled_as_read(before: Reached, after: Reached, is_read: Callable[[Root], bool]) -> tuple[Json, dict[str, str]]:
+    """Spell what changed, less what cannot be spelled and nobody reads back.
+
+    Gives the change, and why the state of each name that is read cannot be spelled: with one of these it is no change.
+    """
+    spelling = _Spelling(before, after, is_read)
+    return spelling.write(), spelling.lost
+
+
 class _Spelling:
-    def __init__(self, before: Reached, after: Reached) -> None:
-        self._before, self._after = before, after
+    def __init__(self, before: Reached, after: Reached, is_read: Callable[[Root], bool] | None = None) -> None:
+        self._before, self._after, self._is_read = before, after, is_read
+        self.lost: dict[str, str] = {}
         self._was, self._is = before.snapshot, after.snapshot
         self._names = {at: [*place] for place, at in before.places().items()}
         self._new: list[Json] = []
@@ -71,13 +81,27 @@ class _Spelling:
         self._parts = 0
 
     def write(self) -> Json:
-        if not (self._was.whole and self._is.whole):
+        if self._is_read is None and not (self._was.whole and self._is.whole):
             raise Unspelled("it is too large to be looked at")
         contents: list[Json] = []
         for number in sorted(self._before.touched(self._after)):
-            done = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
-            contents.append([self._way(number), done])
+            made = len(self._new)
+            try:
+                done = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
+                contents.append([self._way(number), done])
+            except Unspelled as why:
+                self._give_up(why, made, (root for _, root in self._before.leading_to(number, self._after)))
         return {"set": contents, "put": self._bindings(), "new": self._new}
+
+    def _give_up(self, why: Unspelled, made: int, roots: Iterable[Root]) -> None:
+        """Leave a change out that nobody reads back; note it otherwise."""
+        if self._is_read is None:
+            raise why
+        del self._new[made:]
+        self._numbers = {number: at for number, at in self._numbers.items() if at < made}
+        for root in roots:
+            if root.name not in self.lost and self._is_read(root):
+                self.lost[root.name] = str(why)
 
     def _bindings(self) -> list[Json]:
         places, put = self._before.places(), list[Json]()
@@ -88,9 +112,13 @@ class _Spelling:
                 continue
             if place not in places:  # it hangs from an object that the call made, and is spelled with that
                 continue
-            if self._after.roots[at].kind == "value":
-                raise Unspelled(f"{place[0]} cannot be set")
-            put.append([[*place], self._value(now)])
+            made = len(self._new)
+            try:
+                if self._after.roots[at].kind == "value":
+                    raise Unspelled(f"{place[0]} cannot be set")  # noqa: TRY301 - it goes the way of the others
+                put.append([[*place], self._value(now)])
+            except Unspelled as why:
+                self._give_up(why, made, [self._after.roots[at]])
         return put
 
     def _way(self, number: int) -> Json:

@@ -37,7 +37,7 @@ class Aftermath:
         if change is None:
             return
         try:
-            looked = reached(self._fn, self._arguments)
+            looked = reached(self._fn, self._arguments, few=True)
             put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
         except Unspelled as why:
             self._passage.unrestored(str(why))

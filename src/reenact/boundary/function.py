@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from reenact.boundary import door, lanes
@@ -14,12 +15,13 @@ from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.found import AFTER, CHANGED, HELD, REACHES, STATE
+from reenact.values.found import AFTER, CHANGED, HELD, REACHES, STATE, UNSPELLED
 from reenact.values.json import Json, compact
 
 if TYPE_CHECKING:
     from reenact.boundary.answering import Aftermath
     from reenact.boundary.reach import Reach
+    from reenact.boundary.roots import Root
     from reenact.boundary.state import Reached
 
 _SEARCHES = 50
@@ -33,7 +35,19 @@ class Function:
     A tool that was found comes with `offered`, which tells whether the run has offered it to a model by now.
     """
 
-    __slots__ = ("_reach", "_searches", "attributes", "fn", "kind", "name", "offered", "owner", "signature", "spelling")
+    __slots__ = (
+        "_reach",
+        "_read",
+        "_searches",
+        "attributes",
+        "fn",
+        "kind",
+        "name",
+        "offered",
+        "owner",
+        "signature",
+        "spelling",
+    )
 
     def __init__(
         self,
@@ -45,6 +59,7 @@ class Function:
     ) -> None:
         self.fn, self.offered = fn, offered
         self._reach: Reach | None = None
+        self._read: dict[tuple[str, int], bool] = {}
         self._searches = 0
         named = _named(fn)
         qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
@@ -96,9 +111,12 @@ class Function:
     def watched(
         self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> AbstractContextManager[object]:
-        """Surround the real call of a tool that was found, and tell what state it could reach and what changed."""
+        """Surround the real call of what a replay answers, and tell what state it changed.
+
+        Of a tool that was found it is told what it could reach, too.
+        """
         try:
-            return UNWATCHED if self.offered is None else _Watched(self, passage, args, kwargs)
+            return UNWATCHED if self.kind in STRUCTURE else _Watched(self, passage, args, kwargs)
         except Exception:
             forgive("Function.watched")
             return UNWATCHED
@@ -107,13 +125,14 @@ class Function:
         """Look at the state that a call can reach. What its code reaches is found once, and again where that moved."""
         from reenact.boundary.state import reached
 
+        few = self.offered is None
         found = self._reach
         if found is None or not found.holds():
             found = self._searched(arguments)
-        looked = reached(self.fn, arguments, found)
+        looked = reached(self.fn, arguments, found, few=few)
         if not all(map(found.knows, looked.snapshot.strange)):
             found = self._searched(arguments)
-            looked = reached(self.fn, arguments, found)
+            looked = reached(self.fn, arguments, found, few=few)
             if not found.unknown and not all(map(found.knows, looked.snapshot.strange)):
                 found.unknown.append("what was not looked at")
         return looked
@@ -127,9 +146,30 @@ class Function:
             found.unknown.append("other code each time")
         return found
 
+    @property
+    def in_steps(self) -> bool:
+        """It is a generator, of either colour."""
+        return inspect.isgeneratorfunction(self.fn) or inspect.isasyncgenfunction(self.fn)
+
+    def is_read(self, root: Root) -> bool:
+        """Tell whether code that runs again in a replay may read a piece of state that this one changed."""
+        known = self._read.get((root.name, id(root.holder)))
+        if known is None:
+            from reenact.boundary.found import declared
+            from reenact.boundary.readers import Readers
+
+            reached = () if self._reach is None else self._reach.functions
+            others: list[Any] = [vars(each).get("__wrapped__") for each in tuple(declared)]
+            entries = [*reached[:1], *(each for each in others if isinstance(each, FunctionType))]
+            known = Readers(entries, reached).read(root)
+            if len(self._read) > _SEARCHES:
+                self._read.clear()
+            self._read[root.name, id(root.holder)] = known
+        return known
+
     def aftermath(self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Aftermath | None:
-        """Give what an answered call of a tool does beside giving its answer; None where that is nothing."""
-        if self.offered is None and not passage.printed:
+        """Give what an answered call does beside giving its answer; None where that is nothing."""
+        if self.kind in STRUCTURE:
             return None
         try:
             from reenact.boundary.answering import Aftermath
@@ -154,7 +194,7 @@ UNWATCHED = nullcontext()
 
 
 class _Watched:
-    """Takes the fingerprints of what a found tool can reach, before it runs and after."""
+    """Takes the fingerprints of what a function that a replay answers can reach, before it runs and after."""
 
     def __init__(self, known: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._known, self._passage = known, passage
@@ -172,17 +212,49 @@ class _Watched:
             self._tell()
         except Exception:
             forgive("Function.watched")
+            self._unseen()
+
+    def _unseen(self) -> None:
+        if self._known.offered is None:
+            self._passage.annotate({CHANGED: compact([_UNSEEN]), UNSPELLED: "looking at it failed"})
+        else:
             self._passage.annotate({HELD: compact([_UNSEEN])})
 
     def _tell(self) -> None:
         before = self._before
         if before is None:
-            self._passage.annotate({HELD: compact([_UNSEEN])})
+            self._unseen()
             return
-        from reenact.boundary.aftermath import Unspelled, spelled
         from reenact.boundary.state import reached
 
         after = reached(self._known.fn, self._arguments, earlier=before)
+        if self._known.offered is None:
+            self._tell_declared(before, after)
+        else:
+            self._tell_found(before, after)
+
+    def _tell_declared(self, before: Reached, after: Reached) -> None:
+        """Tell the change; what cannot be written down is named where code that runs again reads it."""
+        changes = [root for _, root in before.changes(after)]
+        if not changes:
+            return
+        from reenact.boundary.aftermath import spelled_as_read
+
+        change, lost = spelled_as_read(before, after, self._known.is_read)
+        if lost:
+            why = "; ".join(dict.fromkeys(lost.values()))
+            self._passage.annotate({CHANGED: compact([*lost]), UNSPELLED: why})
+        elif change:
+            if self._known.in_steps:  # an answer makes the change at the end, where code between the pieces reads it
+                changes = [root for root in changes if self._known.is_read(root)]
+            names = [*dict.fromkeys(root.name for root in changes)]
+            self._passage.annotate(
+                {CHANGED: compact([*names]), AFTER: compact(change)} if names else {AFTER: compact(change)}
+            )
+
+    def _tell_found(self, before: Reached, after: Reached) -> None:
+        from reenact.boundary.aftermath import Unspelled, spelled
+
         changed = before.changed(after)
         said = {STATE: after.state, CHANGED: changed, HELD: [*dict.fromkeys((*before.held, *after.held))]}
         told = {name: compact([*listed]) for name, listed in said.items() if listed}

@@ -34,6 +34,10 @@ from reenact.values import alarms
 
 MOST: Final = 20_000
 """Values that one look takes in; larger state is told by a digest of what comes behind."""
+FEW: Final = 1_000
+"""Values that one look takes in of each piece of state of a declared tool, which is looked at whatever it does."""
+HUGE: Final = 50_000
+"""Members of a collection of which a look that takes in few notes no more than how many they are."""
 _LIBRARY: Final = 300
 """Objects of libraries that one look goes into."""
 _LONGEST: Final = 1_000_000
@@ -114,7 +118,9 @@ class Shape:
 class Snapshot:
     """One look."""
 
-    def __init__(self, earlier: Snapshot | None = None) -> None:
+    def __init__(self, earlier: Snapshot | None = None, *, few: bool = False) -> None:
+        self.few = few or (earlier is not None and earlier.few)
+        """Take in `FEW` values of each piece of state."""
         self.shapes: dict[int, Shape] = {}
         """The contents of each object, by its number."""
         self.via: dict[int, tuple[int, Any]] = {}
@@ -177,6 +183,8 @@ class Snapshot:
         """Look at a value and all that hangs from it; give it as contents have it."""
         self._looks += 1
         self._name = name
+        if self.few:
+            self._budget, self._library = FEW, min(self._library, _LIBRARY)
         token = self._token(value, -self._looks, None)
         while self._left:
             number, each = self._left.popleft()
@@ -267,6 +275,9 @@ class Snapshot:
 
     def _digest(self, value: Any) -> Shape:
         """Reduce what is too large to be looked at to a number, where it is plain data."""
+        if self.few and len(value) > HUGE:
+            self.whole = False
+            return Shape("large", [len(value)])
         try:
             return Shape("large", [len(value), hash(marshal.dumps(value, 2))])
         except ValueError:

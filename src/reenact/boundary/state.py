@@ -20,9 +20,9 @@ __all__ = ["Reached", "is_connection", "reached"]
 class Reached:
     """What a call can reach, at one moment: each piece of state, its value, and open connections."""
 
-    def __init__(self, found: Reach, earlier: Reached | None = None) -> None:
+    def __init__(self, found: Reach, earlier: Reached | None = None, *, few: bool = False) -> None:
         self.reach = found
-        self.snapshot = Snapshot(None if earlier is None else earlier.snapshot)
+        self.snapshot = Snapshot(None if earlier is None else earlier.snapshot, few=few)
         self.roots: list[Root] = []
         self.values: list[Any] = []
         self._names: dict[str, None] = {}
@@ -72,15 +72,21 @@ class Reached:
 
     def changes(self, after: Reached) -> list[tuple[int, Root]]:
         """Give each piece of state that is not the same any more, and its number in `after`."""
+        return self._changes(after, self.touched(after))
+
+    def leading_to(self, number: int, after: Reached) -> list[tuple[int, Root]]:
+        """Give each piece of state from which an object that changed can be reached, and its number in `after`."""
+        return self._changes(after, {number}, rebound=False)
+
+    def _changes(self, after: Reached, touched: set[int], *, rebound: bool = True) -> list[tuple[int, Root]]:
         before_places, places = self.places(), after.places()
-        touched = self.touched(after)
         leads = _Leads(self, after, touched)
         found: list[tuple[int, Root]] = []
         for place, at in places.items():
             was = self.values[before_places[place]] if place in before_places else ABSENT
             now = after.values[at]
             inside = bool(touched) and not after.roots[at].glance
-            if _differ(was, now) or (inside and leads.to_a_change(was, now)):
+            if (rebound and _differ(was, now)) or (inside and leads.to_a_change(was, now)):
                 found.append((at, after.roots[at]))
         return found
 
@@ -123,12 +129,17 @@ def _differ(was: Any, now: Any) -> bool:
 
 
 def reached(
-    target: Any, arguments: Mapping[str, Any], found: Reach | None = None, earlier: Reached | None = None
+    target: Any,
+    arguments: Mapping[str, Any],
+    found: Reach | None = None,
+    earlier: Reached | None = None,
+    *,
+    few: bool = False,
 ) -> Reached:
     """Look at all that a call of `target` with these arguments can reach, after an `earlier` look or as the first."""
     if found is None:
         found = reach(target, tuple(arguments.values())) if earlier is None else earlier.reach
-    looked = Reached(found, earlier)
+    looked = Reached(found, earlier, few=few)
     for root in roots(found, target, arguments):
         looked.add(root)
     if found.unknown and (counts := changes()):

@@ -11,6 +11,7 @@ from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.values import typed, unit
 from reenact.values.call import (
     CallKind,
+    Outcome,
     Raised,
     Returned,
     Streamed,
@@ -18,7 +19,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.found import acted, is_found, is_mixed, run_again, unrestored
+from reenact.values.found import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
@@ -123,12 +124,20 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
             yield from _child_reasons(node, value)
         case Returned(payload=Value(json=value)):
             yield from _unstable(node, "result", value)
-        case Streamed(chunks=chunks):
-            for number, chunk in enumerate(chunks):
-                if chunk.data is None:
-                    yield from _unstable(node, f"chunk[{number}]", chunk.value)
-        case _:
-            pass
+        case outcome:
+            yield from _unstable_reasons(node, outcome)
+
+
+def _unstable_reasons(node: Node, outcome: Outcome) -> Iterator[Reason]:
+    """Name each place of an exception or a stream whose value cannot be made anew."""
+    if isinstance(outcome, Raised):
+        yield from _unstable(node, "exception.args", outcome.exception.args)
+        yield from _unstable(node, "exception.state", outcome.exception.state)
+    elif isinstance(outcome, Streamed):
+        yield from _unstable(node, "result", outcome.result)
+        for number, chunk in enumerate(outcome.chunks):
+            if chunk.data is None:
+                yield from _unstable(node, f"chunk[{number}]", chunk.value)
 
 
 def _child_reasons(node: Node, outcome: Json) -> Iterator[Reason]:
@@ -149,8 +158,14 @@ def _state_reasons(node: Node) -> Iterator[Reason]:
     if is_mixed(node):
         lost = "what it printed, since it was too much; an answer does not print it"
         yield Reason(call=node.label, field="printed", lost=lost, fix=f"print apart from {node.call.name}")
-    changed = unrestored(node) if is_found(node) else []
+    changed = unrestored(node)
     if not changed:
+        return
+    if not is_found(node):
+        unspelled = str(node.span.attributes.get(UNSPELLED) or "it changed while it gave its pieces")
+        lost = f"what it changed in memory ({', '.join(changed[:5])}): {unspelled}"
+        fix = f"keep in {node.call.name} what only tools use, or let it change plain data"
+        yield Reason(call=node.label, field="state", lost=lost, fix=fix)
         return
     why = ", ".join(acted(node)[:3]) or "use state that another call changed so"
     lost = f"what it changed in memory ({', '.join(changed[:5])}); it is not run again, since it did or may {why}"

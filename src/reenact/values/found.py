@@ -32,9 +32,11 @@ nothing, absent where nobody asked."""
 AFTER = "reenact.tool.after"
 """JSON: what it changed in memory, spelled by `boundary.aftermath` so that an answer can put it back; absent where that
 could not be spelled."""
+UNSPELLED = "reenact.tool.unspelled"
+"""Why the change that a declared tool made in memory could not be written down, and an answer does not put it back."""
 PRINTED = "reenact.tool.printed"
 """JSON list of `[stream, text, pieces before it]`: what it wrote to standard output and error."""
-OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, PRINTED)
+OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, UNSPELLED, PRINTED)
 
 
 def is_found(node: Node) -> bool:
@@ -66,7 +68,7 @@ def reaches(node: Node) -> list[str]:
 
 
 def unrestored(node: Node) -> list[str]:
-    """Name the state in memory that an answer to the call of a found tool cannot put back."""
+    """Name the state in memory that an answer to the call cannot put back."""
     changed = listed(node, CHANGED)
     in_steps = isinstance(node.outcome, Streamed) and bool(node.outcome.chunks)
     return changed if in_steps or AFTER not in node.span.attributes else []
@@ -100,8 +102,8 @@ def run_again(nodes: Iterable[Node]) -> frozenset[str]:
     lost = set[str]()
     for node in nodes:
         if not is_found(node):
-            continue
-        if acted(node) or _has_no_end(node):
+            lost.update(unrestored(node))  # a declared tool is answered
+        elif acted(node) or _has_no_end(node):
             lost.update(unrestored(node))
         else:
             again[node.id] = node
