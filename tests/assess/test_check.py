@@ -64,7 +64,7 @@ HOLDS = [
     "every tool has arguments exists",
     "called list_accounts before delete_accounts",
     "called delete_accounts only after list_accounts",
-    "called delete_production only after list_accounts",
+    "called delete_prod* only after list_accounts",
     "path is runbook, list_accounts, delete_accounts",
     "path is runbook, llm, list_accounts, llm, delete_accounts, llm",
     "path contains runbook, delete_accounts",
@@ -174,18 +174,19 @@ def test_an_outcome_that_was_lost_is_undecided() -> None:
 
 def test_calls_that_the_recorder_could_not_write_down_leave_every_never_undecided() -> None:
     made = incident()
+    never = 'never called delete_accounts where target = "nowhere"'
     run = made.run()
-    assert standing(run, "never called refund") == "holds"
+    assert standing(run, never) == "holds"
     root = run.root
     assert root is not None
     told: Any = root.span.attributes
     told["reenact.suppressed"] = 2
-    assert standing(run, "never called refund") == "undecided"
+    assert standing(run, never) == "undecided"
     assert standing(run, "called delete_accounts") == "holds"
     assert standing(run, "never called delete_accounts") == "fails"
     told.pop("reenact.suppressed")
     told["reenact.unrecorded"] = 1
-    assert standing(run, "never called refund") == "holds"  # a tool is no HTTP call
+    assert standing(run, never) == "holds"  # a tool is no HTTP call
     assert standing(run, "never called http") == "undecided"
 
 

@@ -103,11 +103,11 @@ def test_a_command_is_run_against_each(recorded: Desk) -> None:
     assert done.returncode == 125
 
 
-def test_a_place_without_recordings_is_bad_input(recorded: Desk) -> None:
+def test_a_place_without_recordings_is_not_judged_and_one_that_is_not_there_is_bad_input(recorded: Desk) -> None:
     (recorded.folder / "empty").mkdir()
-    for place, why in (("empty", "holds no recording"), ("nowhere", "is no folder of recordings")):
+    for place, why, code in (("empty", "holds no recording", 125), ("nowhere", "is no folder of recordings", 3)):
         done = recorded.reenact("replay", "--trust", "--all", place)
-        assert done.returncode == 3
+        assert done.returncode == code
         assert why in done.stderr
 
 

@@ -189,7 +189,10 @@ def test_live_tools_run_and_may_use_the_network_while_models_are_answered(
     assert again.value[1] == did.value[1]
     assert again.value[0] != did.value[0]
     result = judged(again)
-    assert (result.result, result.live, result.answered) == ("same", 2, {"llm": 1})
+    assert (result.result, result.live, result.answered) == ("diverged", 2, {"llm": 1})
+    first = result.divergences[0]
+    assert (first["call"], first["field"], first["live"]) == (did.calls[0].label, "returned", "structure")
+    assert (first["a"], first["b"]) == (did.value[0], again.value[0])
     assert result.released_out_of_order == []
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 
 from reenact.assess import answers, counting, given_out, grounding, order, prose, shapes, totals
+from reenact.assess.known import Known
 from reenact.assess.language import parse
 from reenact.assess.spelled import spelled
 from reenact.assess.view import Told, View, undecided, view
 from reenact.values import assertion as a
-from reenact.values.assertion import Assertion, Finding, Judge, Placed, Price
+from reenact.values.assertion import Assertion, Finding, Judge, Placed, Price, Standing
 from reenact.values.run import Run
 
 
@@ -21,18 +23,21 @@ def check(
     complete: bool = True,
     spanned: Iterable[str] = (),
     judge: Judge | None = None,
+    beside: Iterable[Run] = (),
 ) -> tuple[Finding, ...]:
     """Hold assertions against a run; findings come in their order, none for a price.
 
     `complete=False` says that the run was stopped before its end, as where a replay left its recording: what has not
     happened yet is then undecided. `spanned` names tools that have a span whenever they run, as the recording of a
-    replay shows. `judge` is asked about prose; without one that is undecided, but for measures that need none. A text
-    is read by `language.parse`, which raises `errors.AssertionInvalid`.
+    replay shows. `beside` are other runs of the same program: a name that neither they nor this one know is taken for
+    a typo, and what would hold of it is undecided. `judge` is asked about prose; without one that is undecided, but
+    for measures that need none. A text is read by `language.parse`, which raises `errors.AssertionInvalid`.
     """
     given = placed(assertions)
     prices = [each.assertion for each in given if isinstance(each.assertion, Price)]
     seen = view(run, complete=complete, spanned=spanned, prices=prices)
-    return tuple(_finding(each, seen, judge) for each in given if not isinstance(each.assertion, Price))
+    known = Known((run, *beside)) if given else None
+    return tuple(_finding(each, seen, judge, known) for each in given if not isinstance(each.assertion, Price))
 
 
 def placed(assertions: Iterable[Placed | Assertion | str]) -> list[Placed]:
@@ -49,8 +54,11 @@ def placed(assertions: Iterable[Placed | Assertion | str]) -> list[Placed]:
     return found
 
 
-def _finding(each: Placed, seen: View, judge: Judge | None) -> Finding:
+def _finding(each: Placed, seen: View, judge: Judge | None, known: Known | None) -> Finding:
     told = _told(each.assertion, seen, judge)
+    if told.standing is not Standing.UNDECIDED and known is not None and (why := known.stranger(each.assertion)):
+        holds = told.standing is Standing.HOLDS
+        told = undecided(why) if holds else replace(told, because=f"{told.because}; {why}")
     return Finding(
         assertion=spelled(each.assertion),
         standing=told.standing,

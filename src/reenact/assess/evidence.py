@@ -33,6 +33,10 @@ _MISTAKES: Final = (
 """Exceptions that no program raises to refuse something. Any other may be how a fix refuses."""
 
 
+MET_BY: Final = ("reenact.replay.answered_by", "reenact.replay.ran_again", "reenact.replay.instead_of")
+"""Attributes of a replay's call that name the recorded one which it stands for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What a replay proves."""
@@ -91,7 +95,7 @@ def owed(recorded: Run) -> list[Node]:
 
 def _met(run: Run) -> Iterator[str]:
     for node in run.nodes:
-        for name in ("reenact.replay.answered_by", "reenact.replay.ran_again"):
+        for name in MET_BY:
             if isinstance(met := node.span.attributes.get(name), str) and not _is_beyond(node):
                 yield met
 

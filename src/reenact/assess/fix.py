@@ -46,7 +46,8 @@ def judge_fix(
     text that is no assertion `errors.AssertionInvalid`.
     """
     given = placed(assertions)
-    before = check(recorded, given, complete=is_complete(recorded))
+    beside = () if replayed is None else (replayed,)
+    before = check(recorded, given, complete=is_complete(recorded), beside=beside)
     if replayed is None or result.result == "unjudged":
         return _unjudged(result.why or f"{_NOTHING}{_exit(result)}", before)
     judging = _Judging(recorded, replayed, result, given, before)
@@ -130,10 +131,11 @@ class _Judging:
     def _all(self, given: Sequence[Placed], before: tuple[Finding, ...]) -> list[_Decided]:
         counted = [each.assertion for each in given if not isinstance(each.assertion, Price)]
         tools = [node.call.name for node in self._parting.owed if node.kind is CallKind.TOOL]
-        found = check(self._found.run, given, complete=self._found.complete, spanned=tools)
+        beside = (self._recorded,)
+        found = check(self._found.run, given, complete=self._found.complete, spanned=tools, beside=beside)
         whole = found
         if self._result.beyond:
-            whole = check(self._replayed, given, complete=self._ended, spanned=tools)
+            whole = check(self._replayed, given, complete=self._ended, spanned=tools, beside=beside)
         return [self._one(*each) for each in zip(counted, before, found, whole, strict=True)]
 
     def _one(self, assertion: Assertion, before: Finding, found: Finding, whole: Finding) -> _Decided:
@@ -219,7 +221,7 @@ class _Judging:
     def _of_a_good_run(self, counted: list[_Decided]) -> FixJudgement:
         if self._result.result == "same":
             return self._said(Word.SAME, "nothing failed on the recording, and this is the same run", [])
-        if self._ended and self._prose_only and self._result.divergences:
+        if self._ended and self._prose_only and self._result.divergences and not self._parting.is_of_live:
             basis = [each for each in counted if each.basis is Basis.NEAREST] or self._as_nearest()
             return self._said(Word.SAME, f"{self._but()[2:]}; nothing failed on the recording", basis)
         if self._found.ended_by:

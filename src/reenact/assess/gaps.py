@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from reenact.assess.calls import OURS, Seen, asked_unseen
 from reenact.assess.refusals import refused
+from reenact.boundary.exchanges import is_a_model
+from reenact.boundary.reading import is_plain
 from reenact.values.assertion import Calls
-from reenact.values.call import CallKind, FunctionCall
+from reenact.values.call import CallKind, FunctionCall, HttpRequest
 from reenact.values.run import Run
 
 _HTTP = frozenset({"llm", "embedding", "http"})
@@ -73,3 +75,26 @@ def unspanned(seen: Iterable[Seen], calls: Calls | None) -> str:
         if asked_unseen(each):
             return f"no tool has a span here, and which tools {each.label} asked for was not recorded"
     return ""
+
+
+def unreadable(seen: Iterable[Seen], calls: Calls | None, spanned: Iterable[str]) -> str:
+    """Name a call of a model's API that nobody can read here: what it cost, which model it was, what it asked for.
+
+    A tool that has spans of its own whenever it runs is known all the same.
+    """
+    seen = [*seen]
+    if calls is not None and calls.kind not in {"", "llm", "embedding", "tool"}:
+        return ""
+    if calls is not None and calls.kind in {"", "tool"} and calls.name in {*spanned, *_with_spans(seen)}:
+        return ""
+    for each in seen:
+        request = each.node.call.request
+        if isinstance(request, HttpRequest) and is_plain(each.node):
+            url, body = request.url, request.body.data
+            if is_a_model(request.method, url, body):
+                return f"{each.label} is a call of a model's API that this version does not read"
+    return ""
+
+
+def _with_spans(seen: Iterable[Seen]) -> Iterable[str]:
+    return (each.name for each in seen if each.word == "tool" and each.wanted is None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from reenact.assess.evidence import Evidence, owed
+from reenact.assess.evidence import MET_BY, Evidence, owed
 from reenact.boundary.reading import asked
 from reenact.values.call import CallKind
 from reenact.values.json import Json
@@ -56,10 +56,15 @@ class Parting:
         """Nothing but the wording of what models were asked and said differs; what a tool returns is no wording."""
         return not any(each.get("structural") or not self._is_of_model(each) for _, each in self._all)
 
+    @property
+    def is_of_live(self) -> bool:
+        """Something else came back live than was recorded."""
+        return any(each.get("live") for _, each in self._all)
+
     def place_of(self, node: Node) -> int:
         """Give the place of a call of the replay: that of the recorded call which answered it."""
         said = node.span.attributes
-        met = said.get("reenact.replay.answered_by") or said.get("reenact.replay.ran_again")
+        met = next((said[name] for name in MET_BY if name in said), None)
         known = self._nodes.get(str(met))
         return known.number if known is not None else END
 
@@ -70,10 +75,11 @@ class Parting:
     def something_else(self, until: int, witnesses: Collection[str]) -> Divergence | None:
         """Find what changed first, before a place: a change of the path, other than what became of the witnesses.
 
-        Another question to a model is none, since nobody knows the answer; nor is what the replay itself refused.
+        Another question to a model is none, since nobody knows the answer; nor is what the replay itself refused, nor
+        what came back live: the rest follows from that.
         """
         for at, each in self._all if self._goes_on_in_other_words else self.certain:
-            if at >= until:
+            if at >= until or each.get("live"):
                 return None
             if not each.get("structural") or as_text(each.get("node_a")) in witnesses:
                 if self._is_of_model(each) and not self._result.beyond:

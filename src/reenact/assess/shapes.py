@@ -161,7 +161,7 @@ class _Schemas:
 
     def __init__(self, seen: View) -> None:
         self._offers = [
-            (each.node, {name: schema for tool in each.asked.tools for name, schema in _offered(tool)})
+            (each.node, {name: schema for tool in each.asked.tools for name, schema in offered(tool)})
             for each in seen.calls
             if each.word == "llm" and each.wanted is None and each.asked is not None
         ]
@@ -220,7 +220,7 @@ class _Schemas:
         return earlier[-1] if earlier else None
 
 
-def _offered(tool: Json) -> Iterator[tuple[str, Json]]:
+def offered(tool: Json) -> Iterator[tuple[str, Json]]:
     """Read name and schema of what a model is offered, in whichever provider's spelling."""
     held = as_object(tool)
     for spelled in (held, as_object(held.get("function"))):
@@ -228,9 +228,9 @@ def _offered(tool: Json) -> Iterator[tuple[str, Json]]:
         if isinstance(name := spelled.get("name"), str) and isinstance(schema, dict):
             yield name, as_object(schema.get("json")) or schema  # Bedrock's stands below `json`
     if isinstance(spec := held.get("toolSpec"), dict):
-        yield from _offered(spec)
+        yield from offered(spec)
     for inner in as_list(held.get("functionDeclarations")):
-        yield from _offered(inner)
+        yield from offered(inner)
 
 
 _MOST_REFERENCES = 10_000

@@ -35,6 +35,8 @@ class View:
     stopped: str = ""
     """Why the run goes on behind what is known of it; empty where all of it is."""
     prices: tuple[Price, ...] = ()
+    spanned: frozenset[str] = frozenset()
+    """Tools that are known to have a span whenever they run."""
 
     def gap(self, calls: Calls | None = None) -> str:
         """Say why such a call may have happened and be missing here, or nothing."""
@@ -43,6 +45,7 @@ class View:
             or gaps.missing(self.run)
             or gaps.unread(self.run, self.calls, calls)
             or gaps.unspanned(self.calls, calls)
+            or gaps.unreadable(self.calls, calls, self.spanned)
         )
 
     def open(self, calls: Calls | None = None) -> str:
@@ -53,7 +56,10 @@ class View:
 def view(run: Run, *, complete: bool = True, spanned: Iterable[str] = (), prices: Iterable[Price] = ()) -> View:
     """Look at a run."""
     stopped = "" if complete else "the run was stopped before its end"
-    return View(run=run, calls=seen(run, spanned=spanned), stopped=stopped, prices=tuple(prices))
+    spanned = tuple(spanned)
+    return View(
+        run=run, calls=seen(run, spanned=spanned), stopped=stopped, prices=tuple(prices), spanned=frozenset(spanned)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from reenact.boundary.decoding import decoder_for
 from reenact.boundary.foreign import LOST, REBUILT, Loss
 from reenact.boundary.question import PLAIN_HTTP, shape_named
+from reenact.boundary.resource import speaks
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values import alarms, records
@@ -163,7 +164,7 @@ def shape_at(method: str, url: str, body: bytes) -> Shape | None:
     except ValueError:
         return None
     found = (each.load() for each in entries("shapes", Shape) if path.endswith(tuple(each.outline["paths"])))
-    return next((shape for shape in found if all(held in body for held in shape.needs)), None)
+    return next((shape for shape in found if speaks(url, shape, body)), None)
 
 
 def is_a_model(method: str, url: str, body: bytes) -> bool:

@@ -1,8 +1,9 @@
 """The one canonical question of a call, and its key: what two runs must agree on for an answer to stand.
 
-The key is a digest over the body less the shape's identity noise (caller ids, cache keys). Noise is left out *and
-kept*, so that a replay can say "matched, but these fields differ". Keys are computed from evidence when a recording
-is loaded; none is stored.
+The key is a digest over the body less the shape's identity noise (caller ids, cache keys), and over what the path of
+the URL names (`boundary.resource`). Of calls with one key the one of the same URL is meant, where there is one. Noise
+is left out *and kept*, so that a replay can say "matched, but these fields differ". Keys are computed from evidence
+when a recording is loaded; none is stored.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from reenact.boundary.resource import resource
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parsed_or_none
+from reenact.values.lenient import as_text
 
 if TYPE_CHECKING:
     from reenact.contracts.redactor import Redactor
@@ -29,7 +32,8 @@ class Question:
     name: str
     key: str
     asked: Json
-    """`{"body": …}` for a provider's API, with `method` and `url` for any other; `{"arguments": …}` for a function."""
+    """`{"body": …}` for a provider's API, with `resource` where the path names one (`deployments/gpt-4o`); with
+    `method` and `url` for any other; `{"arguments": …}` for a function."""
     noise: dict[str, Json] = field(default_factory=dict[str, Json])
     word: str = ""
     """What people are told it is."""
@@ -72,6 +76,8 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
         for name in shape.noise & body.keys():
             noise[name] = body[name]
         asked = {"body": {name: value for name, value in body.items() if name not in shape.noise}}
+    if shape is not None and (named := resource(as_text(noise["url"]), shape)):
+        asked["resource"] = named
     # The span's name is the shape's; a renamed span is the same question.
     return Question(
         kind=call.kind,

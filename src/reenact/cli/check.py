@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from reenact.cli import options
-from reenact.errors import UsageError
+from reenact.errors import CannotJudge, UsageError
 from reenact.pipeline.asserted import asserted
 from reenact.pipeline.opinions import Bench, earlier_judgement, judged_check, judgements
 from reenact.pipeline.sources import find
 from reenact.report.checked import check_document, checked
-from reenact.values.assertion import Standing
+from reenact.values.assertion import Price, Standing
 
 EXIT_CODES = {Standing.HOLDS: 0, Standing.FAILS: 1, Standing.UNDECIDED: 125}
 
@@ -51,6 +51,8 @@ def check_command(
     given = asserted([*texts, *files])
     if not given:
         raise UsageError("nothing is asserted", hint="give --assert TEXT or --check FILE")
+    if all(isinstance(each.assertion, Price) for each in given):
+        raise CannotJudge("nothing is asserted: a price asserts nothing", hint="give --assert TEXT or --check FILE")
     store = options.store(folder)
     found = find(selector, store)
     earlier = earlier_judgement(how["judged"], store) if how["judged"] else None

@@ -9,7 +9,9 @@ import click
 
 from reenact.cli import options
 from reenact.compare.align import compare
+from reenact.errors import CannotJudge
 from reenact.pipeline.sources import find
+from reenact.values import unit
 
 
 @click.command("diff")
@@ -21,7 +23,7 @@ from reenact.pipeline.sources import find
 def diff_command(a: str, b: str, folder: Path | None, as_json: bool, path_only: bool) -> None:
     """Compare runs A and B, aligned on what was asked: the first divergence, then the rest.
 
-    Exit code 1 if they differ.
+    Exit code 1 if they differ, 125 if there is nothing to compare.
     """
     store = options.store(folder)
     left, right = find(a, store), find(b, store)
@@ -34,4 +36,8 @@ def diff_command(a: str, b: str, folder: Path | None, as_json: bool, path_only: 
         from reenact.report.diff import diff
 
         options.show(diff(comparison))
+    if comparison.same and not (comparison.calls_a or comparison.calls_b or unit.inbound(left.run)):
+        raise CannotJudge(
+            "neither run holds a call, so that nothing was compared", hint="reenact show A says what it is"
+        )
     sys.exit(0 if (comparison.same_path if path_only else comparison.same) else 1)

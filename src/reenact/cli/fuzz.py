@@ -20,6 +20,7 @@ from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Children
 from reenact.report.fuzz import fuzz_document, fuzz_lines
 from reenact.values import unit
+from reenact.values.fuzzed import Fuzzed
 from reenact.values.variation import Group
 
 _CASES = 100
@@ -39,7 +40,7 @@ _MOST_JOBS = 8
     "--cases", type=click.IntRange(min=0), help=f"So many cases. Default: {_CASES}, or what --seconds allows."
 )
 @click.option("--case", type=click.IntRange(min=1), help="Of the list that the seed gives only this case, as it is.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Begin no case after so many seconds.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Stop after so many seconds and one case.")
 @click.option("--only", metavar="GROUPS", help=f"Of {','.join(each.value for each in Group)}: those, with commas.")
 @click.option("--keys", "keys_only", is_flag=True, help="Vary nothing but ignored fields; the same as --only keys.")
 @click.option(
@@ -67,7 +68,8 @@ def fuzz_command(
     noticed, a hang, and a tool called with what was put in are told with the smallest case that shows them. Each is a
     run in the store, and is replayed by its id.
 
-    Exit code 0: nothing found. 1: something found. 125: the program cannot be run against RUN.
+    Exit code 0: nothing found. 1: something found. 125: the program cannot be run against RUN, nothing was tried, or
+    the search was stopped (SIGINT, SIGTERM) before it found anything. What was found when it was stopped is told.
     """
     store = options.store(folder)
     found = find(selector, store)
@@ -100,7 +102,14 @@ def fuzz_command(
         options.document(fuzz_document(told))
     else:
         options.show(fuzz_lines(told))
-    sys.exit(1 if told.found else 0)
+    sys.exit(_exit_code(told))
+
+
+def _exit_code(told: Fuzzed) -> int:
+    """Say 1 where something was found; 125 where nothing was tried, or only a part before it was stopped."""
+    if told.found:
+        return 1
+    return 125 if told.nothing_tried or told.stopped else 0
 
 
 def _groups(only: str | None) -> frozenset[Group]:

@@ -36,6 +36,20 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 @click.option("--models", type=_SOURCES, default="recorded", show_default=True, help="Where model answers come from.")
 @click.option("--tools", type=_SOURCES, default="recorded", show_default=True, help="Where tool results come from.")
+@click.option(
+    "--tool-live",
+    "live_tools",
+    multiple=True,
+    metavar="NAME",
+    help="Run this tool in the sealed world of the replay, its own calls answered; may be given more than once.",
+)
+@click.option(
+    "--live-differs",
+    type=click.Choice(["fail", "ok"]),
+    default="fail",
+    show_default=True,
+    help="Exit code where something else comes back live than was recorded: 1, or 0 with ok.",
+)
 @options.writes
 @options.outcome
 @options.allow_host
@@ -90,8 +104,9 @@ def replay_command(
         order = Order(
             given=given if everything is None else tuple(word for word in (selector, *given) if word is not None),
             app=how["app"],
-            policy=Policy.named(how, how["hosts"]),
+            policy=Policy.named(how, how["hosts"], how["live_tools"]),
             assertions=_assertions([*how["files"], *how["texts"]]),
+            live_may_differ=how["live_differs"] == "ok",
         )
         store = options.store(folder)
         if everything is not None:

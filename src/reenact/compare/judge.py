@@ -16,6 +16,7 @@ from reenact.compare.answers import answer_differences
 from reenact.compare.content import gist
 from reenact.compare.ending import died_of, was_cut_off
 from reenact.compare.fields import is_structural
+from reenact.compare.live import LiveTold, told_of_live
 from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
 from reenact.compare.returned import returned_differences
@@ -94,7 +95,7 @@ class _Unasked:
     nothing_owed: bool
 
 
-def judge_replay(
+def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     recorded: Run,
     siblings: Sequence[Run],
     replay: Run | None,
@@ -103,12 +104,15 @@ def judge_replay(
     exit_code: int | None,
     recorded_exit: int | None,
     outcome: Outcome | None = None,
+    beside: Sequence[Run] = (),
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
     An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed in
     its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again is the
-    same. Where all models or all tools went live, the recorded ones are not owed. `outcome` is what was given out.
+    same. What came back of calls that the policy let go live is held against what was recorded in their place, and
+    they settle those; `beside` are further runs of the replay, in which such calls may stand. `outcome` is what was
+    given out.
     """
     ledger = _up_to_the_delivery(ledger)
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit)
@@ -120,16 +124,17 @@ def judge_replay(
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
     answered = _answered(of, ledger, misses)
-    unasked = _unasked(of, ledger, answered, misses, stopped=_was_stopped(ledger), whole=exit_code is not None)
+    live = _live(of, replay, beside, ledger, answered)
+    unasked = _unasked(of, ledger, answered, misses, live, stopped=_was_stopped(ledger), whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
-    found = [*_divergences(of, ledger, misses, refused, unasked.passed), *map(_of_conflict, renamings.conflicts)]
+    found = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *map(_of_conflict, renamings.conflicts)]
     outcome, given = outcome or Outcome(), _GivenOut()
     if not (found or misses or refused or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         given = _given_out(recorded, outcome, ends, renamings)
         found = given.divergences
-    made = bool(answered or said.ran_again or misses or refused)
-    result, why = _result(found, misses, said.unrestored, nothing=unasked.nothing_owed and not made)
+    made = bool(answered or said.ran_again or misses or refused or live.count)
+    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=unasked.nothing_owed and not made)
     return replace(
         said,
         result=result,
@@ -137,6 +142,7 @@ def judge_replay(
         answered=dict(Counter(of.nodes[each].call.word for each in answered if each not in of.frames)),
         unconsumed=[_shown(node) for node in unasked.passed],
         not_reached=unasked.not_reached,
+        live=live.count,
         divergences=found,
         writes=given.writes,
         printed=given.printed,
@@ -147,7 +153,7 @@ def judge_replay(
 
 
 def _result(
-    found: Sequence[object], misses: Sequence[_Miss], unrestored: Sequence[Entry], *, nothing: bool
+    found: Sequence[object], misses: Sequence[_Miss], unrestored: Sequence[Entry], unknown: str, *, nothing: bool
 ) -> tuple[str, str]:
     """Say what a replay came to, and why where nothing can be said of it."""
     if found:
@@ -156,7 +162,9 @@ def _result(
         return "failed", as_text(lost.entry.get("reason"))
     if nothing:
         return "unjudged", "the recording holds no call that could be answered, and none was made"
-    return ("unjudged", _of_state(unrestored[0])) if unrestored else ("same", "")
+    if unrestored:
+        return "unjudged", _of_state(unrestored[0])
+    return ("unjudged", f"what {unknown} was answered live was not written down") if unknown else ("same", "")
 
 
 def _of_state(entry: Mapping[str, Json]) -> str:
@@ -172,6 +180,17 @@ def _answered(of: Recorded, ledger: Sequence[Entry], misses: Sequence[_Miss]) ->
     failed = {miss.node.id for miss in misses if miss.node and miss.means is not _Stop.DIVERGED}
     named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
     return [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
+
+
+def _live(
+    of: Recorded, replay: Run | None, beside: Sequence[Run], ledger: Sequence[Entry], answered: Sequence[str]
+) -> LiveTold:
+    """Compare what came back live, where anything went."""
+    entries = _all(ledger, "live")
+    if not entries:
+        return LiveTold()
+    again = [as_text(entry.get("id")) for entry in _all(ledger, "ran_again")]
+    return told_of_live(of, [run for run in (replay, *beside) if run], entries, {*answered, *again})
 
 
 def _told(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
@@ -267,6 +286,7 @@ def _unasked(
     ledger: Sequence[Entry],
     answered: list[str],
     misses: list[_Miss],
+    told: LiveTold,
     *,
     stopped: bool,
     whole: bool,
@@ -275,18 +295,25 @@ def _unasked(
     touched = {of.run_of[node_id] for node_id in (*answered, *again) if node_id in of.run_of}
     touched |= {of.run_of[miss.node.id] for miss in misses if miss.node}
     first = next(iter(of.run_of.values()), "")
-    live = {as_text(entry.get("kind")) in _MODELS for entry in _all(ledger, "live")}
+    uncompared = [entry for entry in _all(ledger, "live") if entry.get("compare") is not True]
+    live = {as_text(entry.get("kind")) in _MODELS for entry in uncompared}
     live -= {of.nodes[node_id].kind in _MODELS for node_id in answered}
     owed = [node for node in of.answerable(None if whole else touched | {first}) if (node.kind in _MODELS) not in live]
-    settled = {*answered, *again, *of.covered(answered), *(miss.node.id for miss in misses if miss.node)}
+    settled = {
+        *answered,
+        *again,
+        *told.stood_for,
+        *of.covered(answered),
+        *(miss.node.id for miss in misses if miss.node),
+    }
     left = [node for node in owed if node.id not in settled]
-    reached = {*answered, *again, *(miss.node.id for miss in misses if miss.node)}
+    reached = {*answered, *again, *told.stood_for, *(miss.node.id for miss in misses if miss.node)}
     passed = of.passed(left, reached) if stopped else left
     return _Unasked(passed=passed, not_reached=len(left) - len(passed), nothing_owed=not owed)
 
 
 def _divergences(
-    of: Recorded, ledger: Sequence[Entry], misses: list[_Miss], refused: list[int], passed: list[Node]
+    of: Recorded, ledger: Sequence[Entry], misses: list[_Miss], refused: list[int], passed: list[Node], live: LiveTold
 ) -> list[dict[str, Json]]:
     """List what differs, the first one first. What was refused after the first miss is its aftermath."""
     placed = [(miss.place, _of_miss(miss)) for miss in misses if miss.means is _Stop.DIVERGED]
@@ -295,6 +322,7 @@ def _divergences(
     placed += [
         (float(of.rank.get(as_text(entry.get("id")), 0)), _of_change(entry)) for entry in _all(ledger, "changed")
     ]
+    placed += live.found
     first_miss = next((at for at, entry in enumerate(ledger) if entry.get("t") == "miss"), len(ledger))
     placed += [(_place(at, ledger, of), _of_refusal(ledger[at])) for at in refused if at < first_miss]
     return [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]
@@ -369,17 +397,19 @@ def _of_conflict(entry: Entry) -> dict[str, Json]:
 def _of_change(entry: Entry) -> dict[str, Json]:
     """Say that a tool which ran again did not come to what was recorded."""
     absent = as_list(entry.get("absent"))
-    return divergence_to_json(
+    named = entry.get("live") is True
+    said = divergence_to_json(
         Divergence(
             kind="changed",
             call=as_text(entry.get("call")),
             field=as_text(entry.get("field")),
             a=ABSENT if "recorded" in absent else entry.get("recorded"),
             b=ABSENT if "replay" in absent else entry.get("replay"),
-            structural=False,
+            structural=named,
             node_a=as_text(entry.get("id")),
         )
     )
+    return {**said, "live": "structure"} if named else said
 
 
 def _is_structural(entry: Entry, node: Node | None) -> bool:

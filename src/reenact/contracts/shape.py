@@ -65,6 +65,8 @@ class Shape:
     """Spell a whole reply likewise. What an SDK cannot do without and nobody said is empty: a time of 0, no id."""
     wording: Wording | None = None
     """How a fork changes what a reply says; None where a reply says nothing in words."""
+    fields: tuple[str, ...] = ()
+    """Top-level fields of which every request body holds one; none where nothing is known of it."""
     needs: tuple[bytes, ...] = ()
     """What every request body of this shape holds, where other APIs use the same path; none where the path says it."""
     stream_ends: tuple[bytes, ...] = (b"[DONE]",)

@@ -21,6 +21,7 @@ from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.resource import speaks
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.contracts.shape import Shape
@@ -89,9 +90,8 @@ def _read_call(request: Any) -> Call | None:
     except Exception:
         alarms.pass_on()
         return None
-    for held in shape.needs:
-        if held not in content:
-            return None
+    if not speaks(url, shape, content):
+        return None
     offers.hear(content)
     asked = HttpRequest(shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers))
     return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NO_MORE)
@@ -117,9 +117,21 @@ def _is_listed(kind: type[Any]) -> bool:
     return getattr(kind({"A": "b"}), "_list", None) == [(b"A", b"a", b"b")]
 
 
+def _shape_of(request: Any) -> Shape | None:
+    """Find the shape that a request speaks, by its address and its body."""
+    url, shape = _place_of(str(request.url))
+    if shape is None:
+        return None
+    try:
+        return shape if speaks(url, shape, request.content) else None
+    except Exception:  # a body that is a stream: no SDK sends one
+        alarms.pass_on()
+        return None
+
+
 def _ends(request: Any) -> tuple[bytes, ...]:
     """Give what the streams of a request's API end with; nothing more is to come then."""
-    shape = _shape_at(str(request.url))
+    shape = _shape_of(request)
     return () if shape is None else shape.stream_ends
 
 
@@ -325,13 +337,13 @@ def _own(library: ByteStreams, exception: ExceptionRecord) -> ExceptionRecord:
 
 
 def _asks_for_stream(request: Any) -> bool:
-    shape = _shape_at(str(request.url))
+    shape = _shape_of(request)
     return shape is not None and shape.is_stream(parsed_or_none(request.content))
 
 
 def _unfolded(request: Any, passage: Passage, body: Body) -> tuple[tuple[tuple[str, str], ...], Body]:
     """Give the stream that says what a whole reply says, or raise a miss where none can be made."""
-    shape = _shape_at(str(request.url))
+    shape = _shape_of(request)
     reply = parsed_or_none(body.data)
     if shape is None or shape.unfold is None or not isinstance(reply, dict):
         raise passage.miss("the recording holds a whole reply, and not the stream that was asked for")

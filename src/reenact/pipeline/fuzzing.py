@@ -17,6 +17,7 @@ from pathlib import Path
 from reenact.errors import CannotJudge
 from reenact.graph.verdict import judge
 from reenact.pipeline import catalog, proving
+from reenact.pipeline.interrupting import stops_as_interrupted
 from reenact.pipeline.sources import Found
 from reenact.pipeline.trying import Bench
 from reenact.replay.policy import After, Children, Policy
@@ -91,8 +92,10 @@ def fuzz(
     )
     entry: dict[str, Json] = {**found.run.entry, "argv": [*argv]}
     found = replace(found, run=replace(found.run, entry=entry))  # what is varied is the command that is run
-    with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench:
+    until = None if settings.seconds is None else began + settings.seconds
+    with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench, stops_as_interrupted() as stopped:
         bench.limit_s = settings.limit_s or bench.limit_s
+        progress(0, settings.cases, 0)
         before = bench.show(())
         if not before.judged or before.out_of_time:
             why = before.result.why or "it did not end in time"
@@ -100,18 +103,28 @@ def fuzz(
         bench.limit_s = settings.limit_s or max(_LEAST_LIMIT_S, _TIMES_AS_LONG * before.seconds)
         if settings.case is None and (settings.cases is None or settings.cases >= _WORTH_GETTING_READY):
             bench.get_ready(before)
-        hunt = _Hunt(bench, before, settings, progress)
-        hunt.search(began)
-        keys = hunt.keys(store) if Group.KEYS in settings.groups and settings.case is None else ()
-        told = replace(hunt.told(found, bench), keys=keys, discoveries=hunt.settle(store))
+        hunt = _Hunt(bench, before, settings, progress, until)
+        keys: tuple[KeyField, ...] = ()
+        try:
+            hunt.search()
+            keys = hunt.keys(store) if Group.KEYS in settings.groups and settings.case is None else ()
+            discoveries = hunt.settle(store)
+        except KeyboardInterrupt:
+            bench.stop()
+            discoveries = hunt.as_found()
+        told = replace(hunt.told(found, bench), keys=keys, discoveries=discoveries, stopped=stopped.by)
         return replace(told, runs=bench.runs, seconds=time.monotonic() - began)
 
 
 class _Hunt:
     """One search: what was tried, and what is found."""
 
-    def __init__(self, bench: Bench, before: Met, settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self, bench: Bench, before: Met, settings: Settings, progress: Progress, until: float | None = None
+    ) -> None:
+        """Look until the time `until` (`time.monotonic`), or for as long as there is something to try."""
         self._bench, self._before, self._settings, self._progress = bench, before, settings, progress
+        self._until = until
         self._run = bench.found.run
         self.tried: dict[str, int] = {}
         self.kinds: dict[str, int] = {}
@@ -119,25 +132,30 @@ class _Hunt:
         self.exhausted = False
         self._found: dict[str, Discovery] = {}
 
-    def search(self, began: float) -> None:
+    @property
+    def _is_over(self) -> bool:
+        return self._until is not None and time.monotonic() >= self._until
+
+    def search(self) -> None:
         """Try cases in their order, several at a time; what is found does not depend on which is done first."""
         groups = self._settings.groups - {Group.KEYS}
         chosen = cases(self._run, self._settings.seed, groups)
         first = (self._settings.case or 1) - 1
         many = self._settings.cases if self._settings.case is None else 1
         chosen = islice(chosen, first, None if many is None else first + many)
-        until = None if self._settings.seconds is None else began + self._settings.seconds
         done = 0
-        for case, met in self._each(chosen, until):
+        for case, met in self._each(chosen):
             done += 1
             self._note(case, met)
             self._progress(done, self._settings.cases, len(self._found))
-        self.exhausted = until is None and self._settings.case is None and (many is None or done < many)
+        self.exhausted = not self._is_over and self._settings.case is None and (many is None or done < many)
 
-    def _each(self, chosen: Iterator[Case], until: float | None) -> Iterator[tuple[Case, Met]]:
+    def _each(self, chosen: Iterator[Case]) -> Iterator[tuple[Case, Met]]:
         waiting: list[tuple[Case, Future[Met]]] = []
         while True:
-            while len(waiting) < 2 * self._settings.jobs and (until is None or time.monotonic() < until):
+            if self._is_over:  # what has begun is waited for, and nothing else begins
+                waiting = [(case, future) for case, future in waiting if not future.cancel()]
+            while len(waiting) < 2 * self._settings.jobs and not self._is_over:
                 case = next(chosen, None)
                 if case is None:
                     break
@@ -184,7 +202,9 @@ class _Hunt:
         )
 
     def settle(self, store: DirectoryStore) -> tuple[Discovery, ...]:
-        """Look for the smallest case of each discovery, and run it once more into the store."""
+        """Look for the smallest case of each discovery, and run it once more into the store, while there is time."""
+        if self._is_over:
+            return self.as_found()
         first = sorted(self._found.values(), key=_worth)[:_MOST_KEPT]
         merged: dict[str, Discovery] = {}
         for each in self._bench.pool.map(self._shrunk, first):
@@ -192,9 +212,18 @@ class _Hunt:
         kept = list(self._bench.pool.map(partial(self._kept, store=store), merged.values()))
         return tuple(sorted(kept, key=_weight))
 
+    def as_found(self) -> tuple[Discovery, ...]:
+        """Give what was found as it was found: with the case that showed it, and no run in the store."""
+        merged: dict[str, Discovery] = {}
+        for each in sorted(self._found.values(), key=_worth)[:_MOST_KEPT]:
+            merged[family(each)] = _merged(merged.get(family(each)), each)
+        return tuple(sorted(merged.values(), key=_weight))
+
     def _shrunk(self, found: Discovery) -> Discovery:
         lesser = _smaller(found.case) if self._settings.case is None else iter(())
         for variations in islice(lesser, _MOST_SHRINKING):
+            if self._is_over:
+                return found
             case = replace(found.case, variations=variations)
             met = self._bench.run(variations)
             for each in discoveries(case, met, self._before):
@@ -203,6 +232,8 @@ class _Hunt:
         return found
 
     def _kept(self, found: Discovery, store: DirectoryStore) -> Discovery:
+        if self._is_over:
+            return found
         met = self._bench.show(found.case.variations, partial(_keep, store, found.case))
         again = {each.outcome for each in discoveries(found.case, met, self._before)}
         if met.run is None:
@@ -215,7 +246,7 @@ class _Hunt:
         chosen = [*cases(self._run, self._settings.seed, {Group.KEYS})]
         single = [case for case in chosen if len(case.variations) == 1]
         told: list[KeyField] = []
-        for case, met in self._each(iter(single), None):
+        for case, met in self._each(iter(single)):
             self.tried[Group.KEYS.value] = self.tried.get(Group.KEYS.value, 0) + 1
             told.append(self._key(case, met, store))
         return tuple(sorted(told, key=lambda each: (each.path is not Honesty.ALTERED, each.field)))

@@ -125,6 +125,7 @@ def join(path: str) -> None:
         writes=Writes(plan.writes),
         after=After(plan.after),
         hosts=tuple(plan.hosts),
+        live_tools=tuple(plan.live_tools),
         ways=None if plan.ways is None else _ways(plan.ways),
         children=Children(plan.children),
     )

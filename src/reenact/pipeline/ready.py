@@ -86,6 +86,8 @@ class ReadyPython:
             stderr=subprocess.DEVNULL,
             bufsize=0,  # what is read ahead is not seen to be there
         )
+        self._at_work = 0
+        """The process group of the program that runs."""
         self.learn(modules)
 
     def learn(self, modules: Sequence[str]) -> None:
@@ -104,6 +106,13 @@ class ReadyPython:
         begun = self._hear(_START_S)
         if begun is None:
             raise OSError("it does not answer")
+        self._at_work = int(begun["pid"])
+        try:
+            return self._ended(begun, limit_s)
+        finally:
+            self._at_work = 0
+
+    def _ended(self, begun: Mapping[str, Any], limit_s: float) -> tuple[int, bool]:
         ended, over = self._hear(limit_s), False
         if ended is None:
             over = True
@@ -113,6 +122,13 @@ class ReadyPython:
         if ended is None:
             raise OSError("it does not answer")
         return int(ended["code"]), over
+
+    def end(self) -> None:
+        """End the program that runs, from another thread, and this process: then `run` raises `OSError`."""
+        if self._at_work:
+            with suppress(ProcessLookupError):
+                os.killpg(self._at_work, signal.SIGKILL)
+        self._process.kill()
 
     def close(self) -> None:
         """End it."""

@@ -33,6 +33,8 @@ class Plan:
     """What happens after the first divergence (`replay.policy.After`)."""
     hosts: list[str] = field(default_factory=list[str])
     """What the user lets anything talk to (`values.way`)."""
+    live_tools: list[str] = field(default_factory=list[str])
+    """Names of tools that run in the sealed world."""
     ways: list[str] | None = None
     """What calls that go live may reach; None for whatever there is."""
     changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])

@@ -209,6 +209,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             exit_code=code,
             recorded_exit=_recorded_exit(found.run),
             outcome=outcome,
+            beside=runs,
         )
         return _with_copy(result, world, runs, entries)
 
@@ -412,6 +413,7 @@ def _plan(
         writes=policy.writes.value,
         after=policy.after.value,
         hosts=[*policy.hosts],
+        live_tools=[*policy.live_tools],
         ways=ways.told() if ways else None,
         children=policy.children.value,
         store=str(store.folder),

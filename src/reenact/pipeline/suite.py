@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Final
 
 from reenact.assess.language import spell
-from reenact.errors import InputError
+from reenact.errors import CannotJudge, InputError
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
+from reenact.pipeline.interrupting import stops_as_interrupted
 from reenact.pipeline.judging import Order
 from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.sources import runs_in
@@ -55,14 +56,15 @@ class Item:
 def recordings(place: Path) -> list[Item]:
     """List the recordings of a store, or of the files in a folder and below, in the order of their names.
 
-    Replays are none. Raises `InputError` where there is no such place or it holds nothing.
+    Replays are none. Raises `InputError` where there is no such place, and `CannotJudge` where it holds nothing.
     """
     if not place.is_dir():
         raise InputError(str(place), "is no folder of recordings and no store")
     found = _in_store(store_of(place, DirectoryStore(place))) if _is_store(place) else [*_in_folder(place)]
     if not found:
         expected = ", ".join(sorted(_RECORDINGS))
-        raise InputError(str(place), "holds no recording", hint=f"expected a store, or files ({expected}; .gz, .zst)")
+        why = f"{place} holds no recording, so that nothing was replayed"
+        raise CannotJudge(why, hint=f"expected a store, or files ({expected}; .gz, .zst)")
     return found
 
 
@@ -141,7 +143,7 @@ def replay_suite(
         store.prepare()
     crew = _Crew(min(jobs, len(items)), order, store)
     found: dict[int, Done] = {}
-    with _terminated_as_interrupted():
+    with stops_as_interrupted():
         try:
             for place, done in crew.work(items):
                 found[place] = done
@@ -233,25 +235,6 @@ def _has_ended(worker: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-class _terminated_as_interrupted:  # noqa: N801 - reads as a function does
-    """While it lasts, SIGTERM and SIGHUP raise `KeyboardInterrupt` on the main thread, as SIGINT does."""
-
-    _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-
-    def __enter__(self) -> None:
-        self._before = {}
-        if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._interrupt) for number in self._SIGNALS}
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    @staticmethod
-    def _interrupt(number: int, _frame: object) -> None:
-        raise KeyboardInterrupt(number)
-
-
 def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]:
     policy = order.policy
     return {
@@ -271,6 +254,8 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
             "outcome": policy.outcome.value,
         },
         "hosts": [*policy.hosts],
+        "tools live": [*policy.live_tools],
+        "live may differ": order.live_may_differ,
         "assertions": [[spell(each.assertion), each.place] for each in order.assertions],
     }
 

@@ -88,12 +88,14 @@ def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
     policy = Policy.named(
         {name: as_text(value) for name, value in as_object(told.get("policy")).items()},
         [as_text(each) for each in as_list(told.get("hosts"))],
+        [as_text(each) for each in as_list(told.get("tools live"))],
     )
     order = Order(
         given=tuple(as_text(word) for word in as_list(told.get("given"))),
         app=app if isinstance(app, str) else None,
         policy=policy,
         assertions=_assertions(told),
+        live_may_differ=told.get("live may differ") is True,
     )
     user_key.hear(as_text(told.get("key")))
     found = find(as_text(told.get("selector")), store)

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,39 @@ _MOST_OUTPUT = 2_000_000
 """Bytes of each stream of a case that are looked at."""
 
 
+class _Ended:
+    """Ends whatever runs, and lets nothing begin any more, once somebody says so."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._over = False
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    @property
+    def over(self) -> bool:
+        """It was said."""
+        return self._over
+
+    def take(self, process: subprocess.Popen[bytes]) -> None:
+        """Hear of a program that began."""
+        with self._lock:
+            self._running.add(process)
+        if self._over:
+            _kill(process)
+
+    def leave(self, process: subprocess.Popen[bytes]) -> None:
+        """Hear that it has ended."""
+        with self._lock:
+            self._running.discard(process)
+
+    def end(self) -> None:
+        """Say so."""
+        self._over = True
+        with self._lock:
+            for process in self._running:
+                _kill(process)
+
+
 @dataclass(slots=True)
 class _Place:
     """Where one case at a time runs: a store that is thrown away, and perhaps a Python that is ready."""
@@ -60,6 +94,7 @@ class _Watch:
     place: _Place | None = None
     told: Path | None = None
     """Where a copy of a ready Python leaves the names of what it imported."""
+    ended: _Ended = field(default_factory=_Ended)
     out_of_time: bool = False
     seconds: float = 0.0
     printed: dict[str, str] = field(default_factory=dict[str, str])
@@ -78,6 +113,8 @@ class _Watch:
         return code
 
     def _run(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], streams: tuple[Path, Path]) -> int:
+        if self.ended.over:
+            raise CannotJudge("it was stopped")
         place, world = self.place, launch.ordered_by(argv)
         words = argv if world is None else world["argv"]
         if place is not None and place.ready is not None and fits(words):
@@ -88,6 +125,8 @@ class _Watch:
             except (OSError, ValueError):
                 place.ready.close()
                 place.ready = None
+                if self.ended.over:
+                    raise CannotJudge("it was stopped") from None
                 for path in streams:
                     path.write_bytes(b"")
             else:
@@ -112,6 +151,7 @@ class _Watch:
             except OSError as error:
                 hint = "give the program after `--`"
                 raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint=hint) from error
+            self.ended.take(process)
             try:
                 return process.wait(self.limit_s)
             except subprocess.TimeoutExpired:
@@ -120,12 +160,18 @@ class _Watch:
             except BaseException:
                 _killed(process)
                 raise
+            finally:
+                self.ended.leave(process)
 
 
-def _killed(process: subprocess.Popen[bytes]) -> int:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a program and whatever it started: it leads a session of its own."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _killed(process: subprocess.Popen[bytes]) -> int:
+    _kill(process)
     return process.wait()
 
 
@@ -155,6 +201,7 @@ class Bench:
         for place in self._places:
             self._free.put(place)
         self.pool = ThreadPoolExecutor(jobs)
+        self._ended = _Ended()
 
     def __enter__(self) -> Self:
         return self
@@ -165,6 +212,13 @@ class Bench:
             if place.ready is not None:
                 place.ready.close()
         self._scratch.close()
+
+    def stop(self) -> None:
+        """End every case that is under way; none begins any more."""
+        self._ended.end()
+        for place in self._places:
+            if place.ready is not None:
+                place.ready.end()
 
     @property
     def runs(self) -> int:
@@ -230,7 +284,7 @@ class Bench:
         argv = next((each.argv for each in variations if each.argv is not None), None)
         words = self._argv if argv is None else (self._argv[0], *argv[1:])
         with _folder(self._folder) as folder:
-            watch = _Watch(folder, self.limit_s, place, told)
+            watch = _Watch(folder, self.limit_s, place, told, self._ended)
             found = replace(self.found, run=changed)
             done = replay(found, words, self._cwd, self._policy, store, start=watch.start, varied=True)
         evident: tuple[Finding, ...] = ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from reenact.contracts.redactor import Redactor
@@ -28,7 +29,16 @@ what came, raw."""
 class Again:
     """One call that runs again. A difference goes to the ledger; the agent gets what its own code gave."""
 
-    def __init__(self, node: Node, redactor: Redactor, ledger: Ledger, redacted_alike: Alike | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        redactor: Redactor,
+        ledger: Ledger,
+        redacted_alike: Alike | None = None,
+        told: Mapping[str, Json] = MappingProxyType({}),
+    ) -> None:
+        """Compare with `node`; `told` is said of a difference too."""
+        self._told = dict(told)
         self._node, self._redactor, self._ledger = node, redactor, ledger
         self._redacted_alike = redacted_alike
         self._pieces: list[Json] = []
@@ -84,6 +94,7 @@ class Again:
             id=self._node.id,
             call=self._node.label,
             field=found.path,
+            **self._told,
             absent=[side for side, value in sides.items() if isinstance(value, Absent)],
             **{side: None if isinstance(value, Absent) else value for side, value in sides.items()},
         )

@@ -115,6 +115,8 @@ class _FromThere(Policy):
 class ForkReplayer(Replayer):
     """Answers calls up to the fork as recorded, and from there on by `policy`."""
 
+    compares = False
+
     def __init__(
         self,
         stubs: Stubs,

@@ -37,6 +37,7 @@ _OR_ALLOW = f"{_DECLARE}; or let it be written with --writes allow"
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False)
+_writes: ContextVar[bool] = ContextVar("reenact_tool_writes", default=False)
 _state: dict[str, Any] = {
     "ledger": None,
     "hooked": False,
@@ -70,6 +71,17 @@ def open_to(hosts: Callable[[str], bool]) -> Generator[None]:
         _state["open to"] = before
 
 
+@contextmanager
+def into_the_copy() -> Generator[None]:
+    """Let a tool that is named to run write to the copy of a sealed world."""
+    before = _writes.get()
+    _writes.set(True)
+    try:
+        yield
+    finally:
+        _writes.set(before)
+
+
 def is_allowed() -> bool:
     """Tell whether the code now running is inside a call that the policy lets go live."""
     return _allowed.get()
@@ -96,7 +108,7 @@ def shut(
     before = {name: _state[name] for name in ("ledger", "refuses", "allows", "given", "ways")}
     _state.update(ledger=ledger, refuses=refuses, allows=policy is Writes.ALLOW)
     _state["given"], _state["ways"] = _read(given, ways)
-    stop = lanes.carry(_allowed)  # names are looked up on a pool's thread
+    stop, stop_writes = lanes.carry(_allowed), lanes.carry(_writes)  # names are looked up on a pool's thread
     for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
     try:
@@ -106,6 +118,7 @@ def shut(
         for name in telemetry.OPENTELEMETRY:
             logging.getLogger(name).removeFilter(_is_worth_telling)
         stop()
+        stop_writes()
         _state.update(before)
 
 
@@ -160,7 +173,7 @@ def _keep_in(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) ->
 def _refuses(path: str) -> bool:
     """Tell whether a path is not written: a tool that runs again has written nothing when it was recorded."""
     here = place.current()
-    if _state["refuses"] or (here is not None and here.whole and not _state["allows"]):
+    if _state["refuses"] or (here is not None and here.whole and not (_state["allows"] or _writes.get())):
         return True
     return leads.of_this_process() is not None and not _is_in_a_copy(path)
 

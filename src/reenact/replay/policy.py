@@ -85,9 +85,11 @@ class Policy:
     """What calls that go live may reach; None where nothing was made out, and they may reach whatever there is."""
     children: Children = Children.ANSWER
     outcome: Strictness = Strictness.EXACT
+    live_tools: tuple[str, ...] = ()
+    """Names of tools that run in the sealed world of the replay (`--tool-live`), their own calls answered."""
 
     @staticmethod
-    def named(given: Mapping[str, str], hosts: Iterable[str] = ()) -> Policy:
+    def named(given: Mapping[str, str], hosts: Iterable[str] = (), live_tools: Iterable[str] = ()) -> Policy:
         """Make one of the values of its fields, by name; those not given are the defaults.
 
         `writes` may be `keep=FOLDER`. Raises `UsageError` where no folder is named.
@@ -95,6 +97,7 @@ class Policy:
         writes, keep = read_writes(given.get("writes") or Writes.COPY)
         return Policy(
             hosts=tuple(hosts),
+            live_tools=tuple(live_tools),
             models=Source(given.get("models", Source.RECORDED)),
             tools=Source(given.get("tools", Source.RECORDED)),
             writes=writes,
@@ -107,6 +110,10 @@ class Policy:
     def source_of(self, call: Call) -> Source:
         """Say where the answer to a call comes from. A child is answered, or runs again, as `children` says."""
         return Source.RECORDED if call.is_child else self.source(call.kind)
+
+    def runs(self, call: Call) -> bool:
+        """Tell whether a call is of a tool that is named to run."""
+        return call.name in self.live_tools and call.kind not in MODELS and not call.is_child and not call.is_structure
 
     def source(self, kind: CallKind) -> Source:
         """Say where the answers to calls of `kind` come from."""

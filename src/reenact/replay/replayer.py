@@ -10,31 +10,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
 from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
-from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
 from reenact.replay.again import Again
-from reenact.replay.guard import allowed, is_sealed, refuse
+from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
 from reenact.replay.kept import failed_for_good
 from reenact.replay.ledger import Ledger
 from reenact.replay.onward import EVIDENCE, Going, answers, going
 from reenact.replay.policy import After, Children, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
-from reenact.replay.stubs import Stub, Stubs, as_asked, orders, sequence_of
+from reenact.replay.spelled import about, plain, sentence
+from reenact.replay.stubs import Stub, Stubs, as_asked, as_ended, orders, sequence_of
 from reenact.values.call import (
     Body,
     Call,
@@ -47,13 +46,12 @@ from reenact.values.call import (
     Streamed,
     StreamEnd,
     Unfinished,
-    Value,
 )
 from reenact.values.child import changed, served
-from reenact.values.difference import ABSENT, Absent, FieldDifference, shown
+from reenact.values.difference import ABSENT, FieldDifference
 from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.lenient import as_list, as_object
+from reenact.values.lenient import as_object
 from reenact.values.run import Node
 
 
@@ -94,6 +92,8 @@ class Recorder(Protocol):
         """Let a call in, its request written down."""
 
 
+TWIN = "reenact.replay.instead_of"
+"""The recorded call in whose place a live one stands."""
 _UNTIL_KILLED_S = 1.0
 """How much longer than when recorded a process that its parent killed waits for that, before it ends by itself."""
 
@@ -116,6 +116,8 @@ class ReplayPassage:
         again: Again | None = None,
     ) -> None:
         self._again = again
+        self.is_named = False
+        """It is of a tool that is named to run in the sealed world."""
         self._owner, self._call, self._inner, self._stub, self._lane = owner, call, inner, stub, lane
         self.answer = answer
         node = stub.node if stub is not None else None
@@ -136,8 +138,8 @@ class ReplayPassage:
         with self._inner.crossing():
             before = place.move(self.place)
             try:
-                if live:
-                    with allowed():
+                if live or self.is_named:
+                    with allowed() if live else into_the_copy():
                         yield
                 else:
                     yield
@@ -208,8 +210,8 @@ class ReplayPassage:
         node = self._stub.node if self._stub is not None else None
         if node is None or self._owner.is_alike(node, recorded, now):
             return None
-        about = FieldDifference(path=field, a=recorded, b=now)
-        return self._owner.missed(self._call, "", nearest=node, differs=about)
+        found = FieldDifference(path=field, a=recorded, b=now)
+        return self._owner.missed(self._call, "", nearest=node, differs=found)
 
     def recorded(self, attribute: str) -> list[Json]:
         """Give a list that stands on the recorded call's span."""
@@ -397,14 +399,14 @@ class Replayer:
             again = isinstance(call.request, HttpRequest) and call.request.attempt > 0
             return self.stubs.retried(asked, self._redactor) if again else None
         node = found.node
-        about = {"id": node.id, "call": node.label}
+        whose = {"id": node.id, "call": node.label}
         for each in found.ignored:
             why = "the trace did not keep it" if each.a is ABSENT else "the trace keeps another spelling of it"
-            fields = {"field": each.path, "recorded": _plain(each.a), "replay": _plain(each.b), "reason": why}
-            self.ledger.note("ignored", **about, **fields)
+            fields = {"field": each.path, "recorded": plain(each.a), "replay": plain(each.b), "reason": why}
+            self.ledger.note("ignored", **whose, **fields)
         if found.among > 1:
             why = f"{found.among} recorded calls agree in all that was kept; this one comes first"
-            self.ledger.note("ignored", **about, field="place", recorded=found.among, replay=1, reason=why)
+            self.ledger.note("ignored", **whose, field="place", recorded=found.among, replay=1, reason=why)
         return self.stubs.stubs[node.id]
 
     def _renamed(self, call: Call, asked: Question, parent: str | None, lane: str) -> Stub | None:
@@ -435,6 +437,11 @@ class Replayer:
         node = stub.node
         if (FOUND in call.attributes and node.id in self.stubs.again) or (call.is_child and self._is_run(call, stub)):
             return self._running_again(call, asked, stub, lane)
+        if self._policy.runs(call):
+            if not is_sealed():
+                why = "the world of this replay is not sealed: it would run for real"
+                refuse(self.ledger, f"{call.word} {call.name}", "live", why)
+            return self._running_again(call, asked, stub, lane, named=True)
         answer: Outcome | None = node.outcome
         with self._lock:
             if call.kind in _OUTER and self.stubs.holds_evidence(stub):
@@ -467,12 +474,12 @@ class Replayer:
         if self._policy.children is Children.RUN and not is_sealed():
             why = "the world of this replay is not sealed: it would run for real"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
-        files = changed(_result(stub))
+        files = changed(as_ended(stub))
         if files and not is_sealed():
             listed = ", ".join(path for path, _ in files[:5])
             why = f"files changed while it ran ({listed}), and the world of this replay is not sealed"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
-        if (serves := served(_result(stub))) and not is_sealed():
+        if (serves := served(as_ended(stub))) and not is_sealed():
             why = "the program connected to it, and the world of this replay is not sealed"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
         if files:
@@ -480,10 +487,13 @@ class Replayer:
         runs = bool(files) or serves or self._policy.children is Children.RUN
         return is_sealed() and (runs or self.stubs.holds_process(stub))
 
-    def _running_again(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
-        """Let a found tool that touched nothing run again, so that it makes the state that it made."""
+    def _running_again(
+        self, call: Call, asked: Question, stub: Stub, lane: str, *, named: bool = False
+    ) -> ReplayPassage:
+        """Let a tool run again: a found one that touched nothing, or a `named` one in the sealed world."""
         node = stub.node
-        self.ledger.note("ran_again", id=node.id, kind=node.call.word)
+        told: dict[str, Any] = {"live": True} if named else {}
+        self.ledger.note("ran_again", id=node.id, kind=node.call.word, **told)
         self._note_noise(asked, stub)
         gate = self.gate_of(stub)
         if isinstance(node.outcome, Streamed):
@@ -492,8 +502,10 @@ class Replayer:
             gate.running(node.end_order)
         inner = self._recorder.open(call)
         inner.annotate({"reenact.replay.ran_again": node.id, **self._marks()})
-        again = Again(node, self._redactor, self.ledger, self._comes_again)
-        return ReplayPassage(self, call, inner, stub, None, lane, again)
+        again = Again(node, self._redactor, self.ledger, self._comes_again, told)
+        passage = ReplayPassage(self, call, inner, stub, None, lane, again)
+        passage.is_named = named
+        return passage
 
     def _comes_again(self, node: Node, recorded: Json, live: Json, raw: Json) -> bool:
         """Tell that a result is the recorded one, redacted otherwise, and say so."""
@@ -552,14 +564,27 @@ class Replayer:
                 self.crossed(lane, stub.node)
             return self._answered(call, asked, stub, lane)
         self._check_way(call)
+        told = self._in_place_of(asked, lane, parent) if source is Source.LIVE else {}
         inner = self._recorder.open(call)
-        inner.annotate({"reenact.replay.live": True})
+        inner.annotate({"reenact.replay.live": True, **({TWIN: told["id"]} if "id" in told else {})})
         if isinstance(parent, str):
             inner.annotate({"reenact.replay.parent": parent})
         span = format(inner.place.span_id, "016x")
         after = {"beyond": True} if self._beyond and source is Source.RECORDED else {}
-        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span, **after)
+        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span, **after, **told)
         return ReplayPassage(self, call, inner, None, None, lane)
+
+    compares = True
+    """What comes back live is held against the recording; a fork means it to be something else."""
+
+    def _in_place_of(self, asked: Question, lane: str, parent: object) -> dict[str, Any]:
+        """Find the recorded call that asked what goes live now, so that both answers can be compared."""
+        if not self.compares:
+            return {}
+        with self._lock:
+            above = parent if isinstance(parent, str) else None
+            stub = self.stubs.take(asked, above, lane, self._process)
+        return {"compare": True, **({"id": stub.node.id} if stub is not None else {})}
 
     def _check_way(self, call: Call) -> None:
         """Raise `SideEffectRefused` where a call is to go live to a host that the policy does not let out."""
@@ -595,7 +620,7 @@ class Replayer:
         if nearest is not None:
             entry |= {"call": nearest.label, "nearest": nearest.id}
         if differs is not None:
-            entry |= {"field": differs.path, "recorded": _plain(differs.a), "replay": _plain(differs.b)}
+            entry |= {"field": differs.path, "recorded": plain(differs.a), "replay": plain(differs.b)}
         if asked is not None and not reason:
             entry |= self._nearest(asked, lane, onward)
         with self._lock:
@@ -627,16 +652,16 @@ class Replayer:
             entry["hint"] = hint
         if not fields:
             times = sum(each.question.key == asked.key for each in self.stubs.stubs.values())
-            about = _about(asked.asked)
+            what = about(asked.asked)
             return entry | {
                 "field": "call",
-                "recorded": {"times": times, "about": about},
-                "replay": {"times": times + 1, "about": about},
+                "recorded": {"times": times, "about": what},
+                "replay": {"times": times + 1, "about": what},
             }
         first = fields[0]
-        entry |= {"field": first.path, "recorded": _plain(first.a), "replay": _plain(first.b)}
+        entry |= {"field": first.path, "recorded": plain(first.a), "replay": plain(first.b)}
         entry["differences"] = [
-            {"field": each.path, "recorded": _plain(each.a), "replay": _plain(each.b)} for each in fields[:20]
+            {"field": each.path, "recorded": plain(each.a), "replay": plain(each.b)} for each in fields[:20]
         ]
         entry["absent"] = [side for side, value in (("recorded", first.a), ("replay", first.b)) if value is ABSENT]
         return entry
@@ -652,46 +677,5 @@ class Replayer:
         self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
 
 
-def _result(stub: Stub) -> Json:
-    """Give what a recorded child came to; None where it failed to start."""
-    outcome = stub.node.outcome
-    value = outcome.payload if isinstance(outcome, Returned) else None
-    return value.json if isinstance(value, Value) else None
-
-
-def _unmake(paths: Iterable[str]) -> None:
-    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
-    with replaced_in_a_replay():
-        for path in paths:
-            with suppress(OSError):
-                if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - no path of ours
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)  # noqa: PTH108 - as above
-
-
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
 """Kinds whose function is only a frame around a provider's call when one is recorded inside."""
-
-
-def _about(asked: Json) -> Json:
-    """Say in short what a question is about: a function's arguments, the last message to a model."""
-    body = as_object(asked).get("body")
-    if body is None:
-        return as_object(asked).get("arguments")
-    messages = as_list(as_object(body).get("messages"))
-    return as_object(messages[-1]).get("content") if messages else as_object(body).get("input")
-
-
-def _plain(value: Json | Absent) -> Json:
-    return None if isinstance(value, Absent) else value
-
-
-def sentence(entry: Mapping[str, Any]) -> str:
-    """Say a miss in one line: the call, the field, both values."""
-    if "recorded" not in entry or entry.get("reason"):
-        return f"{entry['call']}: {entry['reason']}"
-    absent = entry.get("absent", ())
-    recorded = "absent" if "recorded" in absent else shown(entry["recorded"])
-    replay = "absent" if "replay" in absent else shown(entry["replay"])
-    return f"{entry['call']}: {entry['field']}: recorded {recorded}, replay {replay}"

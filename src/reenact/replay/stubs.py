@@ -15,12 +15,23 @@ from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
 from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
 from reenact.replay.release import Expected
-from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest, Streamed, StreamEnd, Unfinished
+from reenact.values.call import (
+    Body,
+    Call,
+    CallKind,
+    FunctionCall,
+    HttpRequest,
+    Returned,
+    Streamed,
+    StreamEnd,
+    Unfinished,
+    Value,
+)
 from reenact.values.child import LEFT
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
-from reenact.values.json import parsed_or_none
+from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import sequence
 from reenact.values.run import Node, Run
 
@@ -38,6 +49,12 @@ class Stub:
     def is_structure(self) -> bool:
         """Its code runs again; it only says where others hang."""
         return self.node.call.is_structure
+
+
+def _places(key: Hashable, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
+    """Name where a question may stand, the narrowest place first."""
+    below = ((key, "below", parent, lane), (key, "below", parent)) if parent is not None else ()
+    return (*below, (key, "in", process, lane), (key, "on", lane), (key, "in", process), (key,))
 
 
 class Stubs:
@@ -74,17 +91,19 @@ class Stubs:
             node = stub.node
             if self.kept.holds(node):
                 continue
-            for index in self._indices(stub.question.key, node.parent, node.lane, process_of(node)):
+            for index in self._indices(stub.question, node.parent, node.lane, process_of(node)):
                 self._found[index].append(stub)
 
     @staticmethod
-    def _indices(key: str, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
-        below = ((key, "below", parent, lane), (key, "below", parent)) if parent is not None else ()
-        return (*below, (key, "in", process, lane), (key, "on", lane), (key, "in", process), (key,))
+    def _indices(asked: Question, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
+        key, url = asked.key, asked.noise.get("url")
+        if isinstance(url, str) and url:  # calls that ask the same of two hosts are told apart by that first
+            return (*_places((key, url), parent, lane, process), *_places(key, parent, lane, process))
+        return _places(key, parent, lane, process)
 
     def take(self, asked: Question, parent: str | None, lane: str, process: str = "") -> Stub | None:
         """Take the stub that stands for a live call, or None where the recording has no more of it."""
-        for index in self._indices(asked.key, parent, lane, process):
+        for index in self._indices(asked, parent, lane, process):
             waiting = self._found.get(index)
             while waiting:
                 stub = waiting[0]
@@ -327,3 +346,21 @@ def _was_left(node: Node) -> bool:
 def _weight(found: list[FieldDifference]) -> int:
     """Weigh differences: a field that is there on one side only says less than one that changed."""
     return sum(2 if difference.a is not ABSENT and difference.b is not ABSENT else 3 for difference in found)
+
+
+def as_ended(stub: Stub) -> Json:
+    """Give what a recorded child came to; None where it failed to start."""
+    outcome = stub.node.outcome
+    value = outcome.payload if isinstance(outcome, Returned) else None
+    return value.json if isinstance(value, Value) else None
+
+
+def _unmake(paths: Iterable[str]) -> None:
+    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
+    with replaced_in_a_replay():
+        for path in paths:
+            with suppress(OSError):
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path)
+                else:
+                    os.unlink(path)

@@ -46,7 +46,8 @@ def _head(told: Fuzzed) -> str:
     found += [f"{beyond} of them beyond the evidence"] if beyond else []
     heeded = "1 ignored field that alters" if altered == 1 else f"{altered} ignored fields that alter"
     found += [f"{'' if found else 'found '}{heeded} the path"] if altered else []
-    return f"{', '.join(found) or 'nothing found'}: {told.name} {told.run[:12]}, {_cases(told.cases)}, seed {told.seed}"
+    nothing = "nothing tried" if told.nothing_tried else "nothing found"
+    return f"{', '.join(found) or nothing}: {told.name} {told.run[:12]}, {_cases(told.cases)}, seed {told.seed}"
 
 
 def _cases(count: int) -> str:
@@ -125,6 +126,8 @@ def _tried(told: Fuzzed) -> Iterator[str]:
         yield f"ways: {', '.join(f'{count} {kind}' for kind, count in sorted(told.kinds.items()))}"
     for group, why in told.untouched.items():
         yield f"not tried: {group}: {why}"
+    if told.stopped:
+        yield f"stopped by {told.stopped}: what was found until then is told, and not made smaller or kept in the store"
     if told.unjudged:
         yield f"{_cases(told.unjudged)} could not be judged"
     speed = told.runs / told.seconds if told.seconds else 0.0
@@ -160,6 +163,7 @@ def fuzz_document(told: Fuzzed) -> dict[str, Json]:
         "seconds": round(told.seconds, 3),
         "jobs": told.jobs,
         "ready": told.ready,
+        "stopped": told.stopped or None,
     }
 
 

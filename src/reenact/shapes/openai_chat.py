@@ -426,6 +426,7 @@ SHAPE = Shape(
     kind=CallKind.LLM,
     span_name="ChatCompletion",
     paths=("/chat/completions",),
+    fields=("messages",),
     noise=frozenset({"user", "safety_identifier", "prompt_cache_key", "metadata"}),
     opaque=("encrypted_content", "signature", "obfuscation", "file_data", "b64_json"),
     read_request=_read_request,

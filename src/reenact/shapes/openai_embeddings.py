@@ -84,6 +84,7 @@ SHAPE = Shape(
     kind=CallKind.EMBEDDING,
     span_name="CreateEmbeddings",
     paths=("/embeddings",),
+    fields=("input",),
     noise=frozenset({"user"}),
     opaque=("embedding",),
     read_request=_read_request,

@@ -454,6 +454,7 @@ SHAPE = Shape(
     kind=CallKind.LLM,
     span_name="Response",
     paths=("/responses",),
+    fields=("input", "prompt", "previous_response_id", "conversation", "model"),
     noise=frozenset({"user", "safety_identifier", "prompt_cache_key", "metadata"}),
     opaque=("encrypted_content", "signature", "obfuscation", "file_data", "b64_json", "partial_image_b64"),
     read_request=_read_request,

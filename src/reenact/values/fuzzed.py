@@ -50,6 +50,14 @@ class Fuzzed:
     untouched: dict[str, str] = field(default_factory=dict[str, str])
     """Groups of which nothing could be tried, and why."""
 
+    stopped: str = ""
+    """The name of the signal that ended the search; empty where none did."""
+
+    @property
+    def nothing_tried(self) -> bool:
+        """No case was tried, so that finding nothing says nothing."""
+        return not self.cases
+
     @property
     def found(self) -> bool:
         """Something was found."""
