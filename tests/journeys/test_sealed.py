@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -127,3 +128,39 @@ write("times", b".", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 for answer in [each for name in ("answer.jsonl", "order.json") for each in glob.glob(f"{TEMPORARY}/reenact-*/{name}")]:
     write(answer, b'{"refused": "so that it is run again, outside"}', os.O_WRONLY | os.O_TRUNC)
 """
+
+
+def test_why_a_world_was_not_sealed_is_said(desk: Desk) -> None:
+    desk.write("agent.py", "import reenact\n@reenact.tool\ndef note():\n    return 1\nnote()\n")
+    (desk.folder / "more").mkdir()
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    settings = {**desk.settings(), "REENACT_ENFORCE": "landlock", "REENACT_COPY_FILES": "1"}
+    told = json.loads(desk.reenact("replay", "last", "--json", environ=settings).stdout)
+    assert told["level"] == "watched"
+    assert told["levels_refused"]["namespaces"] == "REENACT_ENFORCE=landlock"
+    printed = desk.reenact("replay", "last", environ=settings).stderr
+    assert f"not sealed by namespaces (REENACT_ENFORCE=landlock); nor by landlock ({desk.folder}: it holds" in printed
+    settings["REENACT_ENFORCE"] = "off"
+    assert (
+        "not sealed by namespaces or landlock (REENACT_ENFORCE=off)"
+        in desk.reenact("replay", "last", environ=settings).stderr
+    )
+
+
+@pytest.mark.parametrize("top", ["/run", "/dev/shm"])
+def test_a_working_folder_in_a_place_that_is_made_anew_is_a_copy(top: str) -> None:
+    if not os.access(top, os.W_OK):
+        pytest.skip(f"{top} cannot be written to")
+    with tempfile.TemporaryDirectory(dir=top) as folder:
+        there = Desk(Path(folder))
+        code = "import os, reenact\n@reenact.tool\ndef note():\n    return 1\nnote()\n"
+        there.write("agent.py", f"{code}open('made', 'w').write('x')\nprint(os.getcwd(), sorted(os.listdir('.')))\n")
+        recorded = there.reenact("run", "--", "python", "agent.py")
+        assert recorded.returncode == 0, recorded.stderr
+        (Path(folder) / "made").unlink()
+        done = there.reenact("replay", "last", "--json", environ={**there.settings(), "REENACT_ENFORCE": "namespaces"})
+        told = json.loads(done.stdout)
+        if told["level"] != "namespaces":
+            pytest.skip(f"no world can be sealed here: {told['levels_refused']}")
+        assert (told["result"], told["world"]["files"], done.stderr) == ("same", "copied", recorded.stdout)
+        assert not (Path(folder) / "made").exists()

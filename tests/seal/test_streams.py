@@ -112,8 +112,9 @@ def test_a_signal_to_the_programs_own_group_reaches_nobody_outside(tmp_path: Pat
 
 def test_an_interrupt_reaches_the_program(tmp_path: Path) -> None:
     code = (
-        "import time\nprint('ready', flush=True)\n"
-        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)"
+        "import time\n"
+        "try:\n    print('ready', flush=True)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('interrupted', flush=True)"
     )
     with subprocess.Popen(order(tmp_path, code), stdout=subprocess.PIPE, text=True, process_group=0) as process:
         assert process.stdout is not None

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from reenact.assess.fix import judge_fix
@@ -37,6 +38,7 @@ from reenact.report.replay import first_line
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.outbox import Outbox
 from reenact.values.assertion import Placed
+from reenact.values.effects import IN_PROCESS
 from reenact.values.judgement import FixJudgement
 from reenact.values.run import Run
 from reenact.values.terminal import tell
@@ -192,9 +194,8 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
             within.close()
             runs = Drain(within.recording.store, recording=within.recording.id).finish()
         own = outcome.run = counterpart(runs, found)
-        outcome.result = judge_replay(
-            recorded, found.siblings, own, read_ledger(kept), exit_code=None, recorded_exit=None
-        )
+        result = judge_replay(recorded, found.siblings, own, read_ledger(kept), exit_code=None, recorded_exit=None)
+        outcome.result = replace(result, levels_refused=IN_PROCESS)
         ledger.close()
         scratch.close()
 

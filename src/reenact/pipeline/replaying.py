@@ -31,7 +31,7 @@ from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
 from reenact.pipeline.scratch import Scratch
-from reenact.pipeline.sealed import Given, Sealed, levels, sealed
+from reenact.pipeline.sealed import Given, Sealed, levels, sealed, untried, without
 from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
@@ -279,7 +279,8 @@ def _begin(found: Found, cwd: Path, policy: Policy, *, tells: bool) -> copied.Be
 def _with_copy(
     result: ReplayResult, world: _World, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]]
 ) -> ReplayResult:
-    """Add what was found in the copy of the world."""
+    """Add what the world was, and what was found in the copy of it."""
+    result = replace(result, level=world.level, levels_refused=without(world.refusals, world.level))
     if world.changed is None:
         return result
     notes = [told for run in runs if (told := written(run)) is not None]
@@ -311,18 +312,25 @@ class _World:
     changed: list[copied.Changed] | None = None
     """What was changed in the copy; None where there was none."""
     kept: list[str] = field(default_factory=list[str])
+    level: str = "watched"
+    refusals: dict[str, str] = field(default_factory=dict[str, str])
+    """Why a stronger one could not be had."""
 
 
 def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: _World, start: Start) -> int:
     """Run the program in a world of its own where there can be one, else with the audit hook alone."""
-    left = levels(os.environ, leads_out=any(world.out)) if world.policy.writes is not Writes.ALLOW else []
+    writes, leads_out = world.policy.writes is Writes.ALLOW, any(world.out)
+    left = levels(os.environ, leads_out=leads_out) if not writes else []
+    world.refusals = untried(os.environ, leads_out=leads_out, writes=writes)
     given = Given(*world.out, begin=world.begin.entries, handed=world.ring.spelled())
     while left:
         with sealed(argv, cwd, world.store, world.scratch, left, given) as copy:
             code = start(copy.words, cwd, keyring.without_ours(environ))
             copy.take_out(world.store)
             refused = copy.refused()
+            world.refusals |= copy.why
             if refused is None:
+                world.level = "namespaces" if copy.folder is None else "landlock"
                 _look_through(copy, cwd, world)
                 return code
             if (world.scratch / _LEDGER).exists():  # it has run: a second run would be judged together with the first

@@ -21,7 +21,7 @@ from typing import Any, Final
 from reenact.errors import CannotJudge, UsageError
 from reenact.pipeline.scratch import Scratch
 from reenact.redact import in_force
-from reenact.seal import launch
+from reenact.seal import launch, room
 from reenact.stores.directory import DirectoryStore
 from reenact.values import private, user_key
 from reenact.values.json import Json, parsed_or_none
@@ -30,6 +30,7 @@ from reenact.values.lenient import as_list, as_object
 _ENFORCE: Final = "REENACT_ENFORCE"
 _LEVELS: Final = {"": ("world", "cell"), "namespaces": ("world",), "landlock": ("cell",), "watched": (), "off": ()}
 """What is tried for each value of it, in this order."""
+_NAMES: Final = {"world": "namespaces", "cell": "landlock"}
 _MOST_FILES: Final = "REENACT_COPY_FILES"
 _MOST_MEGABYTES: Final = "REENACT_COPY_MB"
 _COPY: Final = "reenact-copy-"
@@ -51,6 +52,8 @@ class Sealed:
     """The copy of the working folder, where that alone is a copy."""
     left: list[str] = field(default_factory=list[str])
     """What can be tried next, where there is no such world here."""
+    why: dict[str, str] = field(default_factory=dict[str, str])
+    """Why what was tried could not be had, by its name in REENACT_ENFORCE."""
 
     def refused(self) -> str | None:
         """Say why there is no such world here, the program not having been started; None where it was.
@@ -64,10 +67,18 @@ class Sealed:
         if "copied" in said:
             self.copied = [str(each) for each in said["copied"]]
             self.folder = Path(str(said["folder"])) if "folder" in said else None
+            self._note("world", said.get("world"))
             return None
-        tried = as_list(said.get("tried"))
+        tried = [str(each) for each in as_list(said.get("tried"))]
         self.left = [level for level in self.left if tried and level not in tried]
-        return str(said.get("refused") or "the kernel gave no reason")
+        refused = str(said.get("refused") or "the kernel gave no reason")
+        for level in tried:
+            self._note(level, said.get(level) or refused)
+        return refused
+
+    def _note(self, level: str, why: object) -> None:
+        if why:
+            self.why[_NAMES[level]] = str(why)
 
     def _said(self) -> dict[str, Any]:
         said: dict[str, Any] = {}
@@ -111,6 +122,32 @@ def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
     return [level for level in _LEVELS[asked] if level == "world" or not leads_out] if here else []
 
 
+def untried(environ: Mapping[str, str], *, leads_out: bool = False, writes: bool = False) -> dict[str, str]:
+    """Say why what `levels` leaves out is not worth a try, by its name in REENACT_ENFORCE.
+
+    With `writes` the program writes for real.
+    """
+    left = {_NAMES[level] for level in levels(environ, leads_out=leads_out)} if not writes else set[str]()
+    if writes:
+        why = "--writes allow: files are the real ones"
+    elif not sys.platform.startswith("linux"):
+        why = f"{sys.platform} has none"
+    elif launch.GUARDED in environ:
+        why = "this is a replay itself"
+    elif asked := environ.get(_ENFORCE, ""):
+        why = f"{_ENFORCE}={asked}"
+    else:
+        why = "calls go live, and no way leads out"
+    return {name: why for name in _NAMES.values() if name not in left}
+
+
+def without(refusals: Mapping[str, str], level: str) -> dict[str, str]:
+    """Give, of reasons by level, those of levels that are stronger than one."""
+    names = [*_NAMES.values()]
+    stronger = names[: names.index(level)] if level in names else names
+    return {name: refusals[name] for name in stronger if name in refusals}
+
+
 @contextmanager
 def sealed(
     argv: Sequence[str],
@@ -134,7 +171,7 @@ def sealed(
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
         made = {
-            "world": {**world, "sockets": [*given.sockets], "used": _used(cwd)},
+            "world": {**world, "sockets": [*given.sockets], "used": _used(cwd), "working": str(cwd)},
             "cell": {**world, **_bounds(os.environ)},
         }
         told = {
@@ -146,6 +183,7 @@ def sealed(
             "order": str(order),
             "handed": given.handed,
             "told": str(scratch / "ledger.jsonl"),
+            "room": (_number(os.environ, room.OPTION) or room.MOST_MEGABYTES) << 20,
             **{level: made[level] for level in tried},
         }
         private.write_text(order, json.dumps(told))
@@ -162,13 +200,18 @@ def _used(cwd: Path) -> list[str]:
 
 def _bounds(environ: Mapping[str, str]) -> dict[str, int]:
     """Give the bounds of a copy of the working folder that the user set. Raises `UsageError`."""
-    bounds: dict[str, int] = {}
-    for name, variable in (("most_files", _MOST_FILES), ("most_megabytes", _MOST_MEGABYTES)):
-        if (said := environ.get(variable, "")) != "":
-            if not said.isascii() or not said.isdigit():
-                raise UsageError(f"{variable}={said} is no number", hint=f"set {variable} to a whole number")
-            bounds[name] = int(said)
-    return bounds
+    asked = {"most_files": _MOST_FILES, "most_megabytes": _MOST_MEGABYTES}
+    found = {name: _number(environ, variable) for name, variable in asked.items()}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def _number(environ: Mapping[str, str], variable: str) -> int | None:
+    """Read a number that the user set; None where none is. Raises `UsageError`."""
+    if (said := environ.get(variable, "")) == "":
+        return None
+    if not said.isascii() or not said.isdigit():
+        raise UsageError(f"{variable}={said} is no number", hint=f"set {variable} to a whole number")
+    return int(said)
 
 
 def _stand_in(store: DirectoryStore, cwd: Path, scratch: Path) -> tuple[dict[str, str], Path]:

@@ -269,6 +269,8 @@ def replay_document(
         "unwatched": [*result.unwatched],
         "unwitnessed": [*result.unwitnessed],
         "world": {**result.world},
+        "level": result.level,
+        "levels_refused": {**result.levels_refused},
         "ways_out": [*result.ways_out],
         "reached": {**result.reached},
         "ended_with": result.ended_with,

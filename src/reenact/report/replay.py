@@ -154,7 +154,7 @@ def _world(result: ReplayResult) -> Iterator[str]:
         hint = as_text(entry.get("hint"))
         yield f"refused: {as_text(entry.get('what'))} at {as_text(entry.get('where'))}{f'; {hint}' if hint else ''}"
     if result.world:
-        yield f"outside world: {sentence(result.world, result.ways_out)}"
+        yield from _kept_in(result)
     if result.unwatched:
         named = dict.fromkeys(_unwatched(each) for each in result.unwatched)
         more = f" and {len(named) - 5} more" if len(named) > 5 else ""
@@ -177,6 +177,18 @@ def _world(result: ReplayResult) -> Iterator[str]:
         yield f"the recorded order of answers was given up {len(result.released_out_of_order)} times, {passed} skipped"
     if result.left:
         yield f"{result.left} streams were left early that had been read to the end"
+
+
+def _kept_in(result: ReplayResult) -> Iterator[str]:
+    """Say what each kind of effect got, and why it got nothing stronger: levels that share a reason together."""
+    yield f"outside world: {sentence(result.world, result.ways_out)}"
+    refused = result.levels_refused
+    named = [
+        f"{' or '.join(name for name, each in refused.items() if each == why)} ({why})"
+        for why in dict.fromkeys(refused.values())
+    ]
+    if named:
+        yield f"not sealed by {'; nor by '.join(named)}"
 
 
 def _unwatched(entry: dict[str, Json]) -> str:

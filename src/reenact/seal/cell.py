@@ -104,10 +104,16 @@ def _beside(hidden: Sequence[str], top: str = "/") -> Iterator[str]:
             yield path
 
 
-def live(bounds: Bounds, program: Callable[[], NoReturn], spared: Sequence[int] = ()) -> int:
+def live(
+    bounds: Bounds,
+    program: Callable[[], NoReturn],
+    spared: Sequence[int] = (),
+    begun: Callable[[int], None] | None = None,
+) -> int:
     """Have `program` live in the cell; give its status, as `waitpid` does. Raises `OSError`.
 
     The processes `spared` are children of this one, and not of the program's; all others end with it.
+    `begun` hears which process is the program.
     """
     from reenact.seal.warden import Warden
 
@@ -122,6 +128,8 @@ def live(bounds: Bounds, program: Callable[[], NoReturn], spared: Sequence[int] 
     if isinstance(listener, str):
         os.waitpid(child, 0)
         raise OSError(5, listener, "seccomp")
+    if begun is not None:
+        begun(child)
     try:
         return Warden(bounds, listener, child).wait()
     finally:

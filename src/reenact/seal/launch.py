@@ -2,10 +2,11 @@
 
 The order is a JSON file, named in itself as `order`, and removed when it is carried out: `argv`, `cwd`, `world` (the
 arguments of `world.enter`), `cell` (those of `cell.enter`, for where there can be no such world), `begin` (what stood
-at some paths, for `begin.put_back`), perhaps `ways` out of the world and `told`, a file for what went there
-(`relay.serve`), perhaps a text that is `handed` on by a descriptor, and `answer`, a file to tell in what became of it:
-`{"copied": [folders]}`, or `{"refused": why, "tried": [levels]}` before anything of the program ran, and `{"start":
-errno}` where the program itself could not be started. One of `world` and `cell` may be absent.
+at some paths, for `begin.put_back`), perhaps `ways` out of the world (`relay.serve`), perhaps `room` in bytes for what
+is written (`room`), `told`, the ledger in which both say what they did, perhaps a text that is `handed` on by a
+descriptor, and `answer`, a file to tell in what became of it: `{"copied": [folders]}`, or `{"refused": why, "tried":
+[levels]}` before anything of the program ran, `{"world": why}` where the next is tried, and `{"start": errno}` where
+the program itself could not be started. One of `world` and `cell` may be absent.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final, NoReturn
 
+    from reenact.seal.room import Room
     from reenact.seal.streams import Streams
     from reenact.seal.ways import WaysOut
 
@@ -85,6 +87,7 @@ def carry_out(order: Order, program: Callable[[int], NoReturn], kept: Sequence[i
     the standard streams and those of `kept`.
     """
     from reenact.seal import kernel  # whoever only gives the order needs none of them
+    from reenact.seal.room import Room
     from reenact.seal.streams import Streams
 
     answer = os.open(order["answer"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -93,22 +96,30 @@ def carry_out(order: Order, program: Callable[[int], NoReturn], kept: Sequence[i
         os.unlink(order.get("order", ""))
     try:
         kernel.end_with_parent(signal.SIGKILL)
-        streams = Streams(next(order[level] for level in ("world", "cell") if level in order).get("doors", ()))
+        first = next(order[level] for level in ("world", "cell") if level in order)
+        streams, room = (
+            Streams(first.get("doors", ())),
+            Room(first["upper"], order.get("told", ""), order.get("room", 0)),
+        )
+        room.begin()
         if "world" in order:
             tried.append("world")
             try:
-                _carry_out_in_a_world(order, answer, program, streams, kept)
+                _carry_out_in_a_world(order, answer, program, streams, room, kept)
             except OSError as error:
                 if error.filename != "unshare" or "cell" not in order:  # else nothing has changed yet
                     raise
+                _tell(answer, world=f"{error.filename}: {error.strerror}")
         tried.append("cell")
-        _carry_out_in_a_cell(order, answer, program, streams)
+        _carry_out_in_a_cell(order, answer, program, streams, room)
     except OSError as error:
         _tell(answer, refused=f"{error.filename}: {error.strerror}", tried=tried)
     os._exit(0)
 
 
-def _carry_out_in_a_cell(order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams) -> NoReturn:
+def _carry_out_in_a_cell(
+    order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams, room: Room
+) -> NoReturn:
     from reenact.seal import cell, kernel, world
 
     made = cell.enter(cwd=order["cwd"], **order["cell"])
@@ -126,13 +137,14 @@ def _carry_out_in_a_cell(order: Order, answer: int, program: Callable[[int], NoR
         _tell(answer, copied=[made.folder.original], folder=made.folder.copy, abi=made.abi)
         program(answer)
 
-    status = cell.live(made, inside, streams.carriers)
+    status = cell.live(made, inside, [*streams.carriers, room.process], begun=room.watch)
     streams.end()
+    room.end()
     world.end_as(status)
 
 
 def _carry_out_in_a_world(
-    order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams, kept: Sequence[int]
+    order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams, room: Room, kept: Sequence[int]
 ) -> NoReturn:
     from reenact.seal import kernel, world
 
@@ -159,8 +171,9 @@ def _carry_out_in_a_world(
         _hand_on(order)
         program(answer)
 
-    status = world.live(inside)
+    status = world.live(inside, begun=room.watch)
     streams.end()
+    room.end()
     if ways is not None:
         ways.end()
     world.end_as(status)

@@ -37,6 +37,8 @@ Each acts on the copy, and on processes of this world.
 _READ_ONLY: Final = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 _COVERED: Final = ("/proc/sysrq-trigger", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats")
 _EMPTY: Final = ("/run", "/var/run")
+_MADE_ANEW: Final = ("/run/", "/var/run/", "/dev/shm/")  # noqa: S108 - none of ours
+"""What lies in there is nobody's in this world."""
 _FOLLOWED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that are sent on to the program."""
 _OF_A_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH)
@@ -71,16 +73,19 @@ def enter(
     hidden: Sequence[str] = (),
     sockets: Sequence[str] = (),
     used: Sequence[str] = (),
+    working: str = "",
 ) -> list[str]:
     """Make the world around this process, but for `/proc`; give the folders that are copies. All are paths.
 
     `upper` is a folder on disk for what is written: `0/upper`, `1/upper`, … in the order of what is given back. `doors`
     are the real folders, to be written to; each of `instead` has another real one in its place; those of `hidden` are
-    empty; `sockets` of the host's are let through. The folders `used` can be written to by a user who is not root.
-    Raises `OSError`.
+    empty; `sockets` of the host's are let through. The folders `used` can be written to by a user who is not root. The
+    folder `working` is a copy wherever it lies, in `/run` and `/dev/shm` too. Raises `OSError`.
     """
     points = mount_points(_text("/proc/self/mountinfo"))
     copied, covered = layout(points)
+    kept = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
+    copied += kept
     _make_layers(upper, copied)
     if os.geteuid() != 0:
         _make_ways_to(used, upper, copied)
@@ -89,21 +94,21 @@ def enter(
     places = _Places()
     try:
         mounts = [(point, places.open(point)) for point in points if os.path.lexists(point)]
-        real = {**{path: path for path in doors}, **(instead or {})}
-        real = {path: places.link(other, os.O_DIRECTORY) for path, other in real.items()}
+        opened = {**{path: path for path in doors}, **(instead or {})}.items()
+        real = {path: places.link(other, os.O_DIRECTORY) for path, other in opened}
         devices = {name: places.link(f"/dev/{name}") for name in _DEVICES if os.path.exists(f"/dev/{name}")}
         lowers = {path: places.link(path, os.O_DIRECTORY) for path in copied}
         through = {os.path.realpath(path): places.link(path) for path in sockets if os.path.exists(path)}
         _copy(lowers, places.link(upper, os.O_DIRECTORY))
+        again = {path: places.link(path, os.O_DIRECTORY) for path in kept}
         for path, link in real.items():
             kernel.mount(link, path, flags=kernel.BIND)
         for point, handle in mounts:
             kernel.make_read_only(handle, point)
-        _make_devices(devices)
-        for path in covered:
-            kernel.mount(devices["null"], path, flags=kernel.BIND)
+        _make_devices(devices, covered)
         _empty(path for path in _EMPTY if not os.path.islink(path))
         _let_through(through)
+        _put_again(again)
         _check(real)
     finally:
         places.close()
@@ -119,6 +124,13 @@ def _let_through(sockets: Mapping[str, str]) -> None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             _write(path, "")
         kernel.mount(link, path, flags=kernel.BIND)
+
+
+def _put_again(copies: Mapping[str, str]) -> None:
+    """Put copies, with all that is mounted in them, where they were before what is around them was made anew."""
+    for path, link in copies.items():
+        os.makedirs(path, exist_ok=True)
+        kernel.mount(link, path, flags=kernel.BIND | kernel.REC)
 
 
 def _check(doors: Mapping[str, str]) -> None:
@@ -226,7 +238,8 @@ def _write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def _make_devices(found: Mapping[str, str]) -> None:
+def _make_devices(found: Mapping[str, str], covered: Iterable[str]) -> None:
+    """Make `/dev`, and have the null device stand where something else leads out."""
     kernel.mount("tmpfs", "/dev", "tmpfs", kernel.NOSUID, "mode=755")
     for name, link in found.items():
         _write(f"/dev/{name}", "")
@@ -241,10 +254,15 @@ def _make_devices(found: Mapping[str, str]) -> None:
     ):
         os.mkdir(f"/dev/{name}")
         kernel.mount(kind, f"/dev/{name}", kind, flags, options)
+    for path in covered:
+        kernel.mount(found["null"], path, flags=kernel.BIND)
 
 
-def live(program: Callable[[], NoReturn]) -> int:
-    """Have `program` live in the world that `enter` made; give its status, as `waitpid` does. Raises `OSError`."""
+def live(program: Callable[[], NoReturn], begun: Callable[[int], None] | None = None) -> int:
+    """Have `program` live in the world that `enter` made; give its status, as `waitpid` does. Raises `OSError`.
+
+    `begun` hears which process is the world's first: the world ends with it.
+    """
     reading, writing = os.pipe()
     first = os.fork()
     if first == 0:
@@ -253,6 +271,8 @@ def live(program: Callable[[], NoReturn]) -> int:
             _be_first(program, writing)
         os._exit(70)
     os.close(writing)
+    if begun is not None:
+        begun(first)
     _follow(first)
     with os.fdopen(reading, "rb") as told:
         said = told.read()

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.compare.judge import judge_replay
@@ -24,6 +24,7 @@ from reenact.replay.ledger import read as read_ledger
 from reenact.replay.policy import Policy
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.hosts import Hosts, let_through
+from reenact.values.effects import IN_PROCESS
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Run
 
@@ -82,7 +83,7 @@ class Answered:
         shutil.rmtree(self._folder, ignore_errors=True)
         found = self._found
         result = judge_replay(found.run, found.siblings, own, entries, exit_code=None, recorded_exit=None)
-        return Told(result=result, runs=runs)
+        return Told(result=replace(result, levels_refused=IN_PROCESS), runs=runs)
 
 
 class Recorded:

@@ -127,6 +127,10 @@ class ReplayResult:
     """Files that changed in the copy and that no note names: native code wrote them, or a child that is no Python."""
     world: dict[str, str] = field(default_factory=dict[str, str])
     """What was done about each kind of effect on the world around (`values.effects`); empty where nothing is known."""
+    level: str = "watched"
+    """By what the program was kept from the world around: `namespaces`, `landlock`, or `watched` by the audit hook."""
+    levels_refused: dict[str, str] = field(default_factory=dict[str, str])
+    """Why each of the stronger ones could not be had."""
     ways_out: tuple[str, ...] = ()
     """The hosts, and sockets of the host's, that the policy lets the program talk to (`values.way`)."""
     reached: dict[str, int] = field(default_factory=dict[str, int])
