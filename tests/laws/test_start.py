@@ -85,12 +85,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 175),
+        ("nothing", "child", 179),
         ("nothing", "parent", 134),
-        ("recorded", "child", 177),
+        ("recorded", "child", 182),
         ("recorded", "parent", 140),
-        ("replayed", "child", 222),
-        ("replayed", "parent", 190),
+        ("replayed", "child", 229),
+        ("replayed", "parent", 195),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

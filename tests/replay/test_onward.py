@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import wave
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +21,11 @@ from reenact.facade import Replay
 from reenact.values.call import Unfinished
 from reenact.values.judgement import Word
 
-ticket = itertools.count(1)
+wave.ticket = itertools.count(1)  # type: ignore[attr-defined]  # no state of the agent's, which an answer would put back
+
+
+def ticket() -> int:
+    return next(wave.ticket)  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -36,12 +41,12 @@ def provider() -> Iterator[StandIn]:
 
 @reenact.tool
 def fetch(item: str) -> str:
-    return f"{item} {next(ticket)}"
+    return f"{item} {ticket()}"
 
 
 @reenact.tool
 def sell(item: str) -> str:
-    return f"sold {item} {next(ticket)}"
+    return f"sold {item} {ticket()}"
 
 
 def ask(url: str, prompt: str, *, stream: bool = False) -> str:
@@ -118,7 +123,7 @@ def test_models_go_live_behind_the_first_divergence_and_no_tool_does(held: Held,
         return [fetch("tea"), ask(provider.base_url, first), ask(provider.base_url, "Name a thing.")]
 
     did = held.record(lambda: work("Name a place."))
-    before, sold = provider.served.requests, next(ticket)
+    before, sold = provider.served.requests, ticket()
     value, error, replay = again(held, did, lambda: work("Name a town."), after="live-models")
     assert error is None
     assert (value[0], value[2]) == (did.value[0], did.value[2]), "recorded questions are answered from the recording"
@@ -126,7 +131,7 @@ def test_models_go_live_behind_the_first_divergence_and_no_tool_does(held: Held,
     assert (replay.result.live, provider.served.requests - before) == (2, 2)
     _, error, _ = again(held, did, lambda: [work("Name a town."), sell("tea")], after="live-models")
     assert isinstance(error, Miss)
-    assert next(ticket) == sold + 1, "no tool was run"
+    assert ticket() == sold + 1, "no tool was run"
 
 
 def test_a_live_replay_of_many_threads_waits_for_nothing_recorded(held: Held, provider: StandIn) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from reenact.assess.calls import OURS, Seen, asked_unseen
 from reenact.assess.refusals import refused
-from reenact.boundary.exchanges import is_a_model
 from reenact.boundary.reading import is_plain
+from reenact.boundary.resource import is_a_model
 from reenact.values.assertion import Calls
 from reenact.values.call import CallKind, FunctionCall, HttpRequest
 from reenact.values.run import Run

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Final
+from typing import Final, cast
 
 from reenact.assess.calls import Seen, seen
 from reenact.assess.shapes import offered
@@ -92,8 +92,8 @@ def _calls_of(assertion: object) -> Iterator[Calls]:
     if isinstance(assertion, Calls):
         yield assertion
     elif isinstance(assertion, tuple):
-        for each in assertion:  # pyright: ignore[reportUnknownVariableType]
-            yield from _calls_of(each)  # pyright: ignore[reportUnknownArgumentType]
+        for each in cast("tuple[object, ...]", assertion):
+            yield from _calls_of(each)
     elif is_dataclass(assertion):
         for each in fields(assertion):
             yield from _calls_of(getattr(assertion, each.name))

@@ -85,6 +85,8 @@ class _Spelling:
             raise Unspelled("it is too large to be looked at")
         contents: list[Json] = []
         for number in sorted(self._before.touched(self._after)):
+            if not self._matters(root for _, root in self._before.leading_to(number, self._after)):
+                continue
             made = len(self._new)
             try:
                 done = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
@@ -92,6 +94,10 @@ class _Spelling:
             except Unspelled as why:
                 self._give_up(why, made, (root for _, root in self._before.leading_to(number, self._after)))
         return {"set": contents, "put": self._bindings(), "new": self._new}
+
+    def _matters(self, roots: Iterable[Root]) -> bool:
+        """Tell whether somebody reads a change back: one that nobody does is not made again."""
+        return self._is_read is None or any(map(self._is_read, roots))
 
     def _give_up(self, why: Unspelled, made: int, roots: Iterable[Root]) -> None:
         """Leave a change out that nobody reads back; note it otherwise."""
@@ -109,6 +115,8 @@ class _Spelling:
             was = self._before.values[places[place]] if place in places else ABSENT
             now = self._after.values[at]
             if was is now or (type(was) is type(now) and was == now):
+                continue
+            if not self._matters([self._after.roots[at]]):
                 continue
             if place not in places:  # it hangs from an object that the call made, and is spelled with that
                 continue

@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, cast
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from reenact.boundary.decoding import decoder_for
 from reenact.boundary.foreign import LOST, REBUILT, Loss
 from reenact.boundary.question import PLAIN_HTTP, shape_named
-from reenact.boundary.resource import speaks
+from reenact.boundary.resource import is_a_model, shape_at
 from reenact.contracts.shape import Shape
-from reenact.discover import entries
 from reenact.values import alarms, records
 from reenact.values.call import (
     Body,
@@ -44,12 +43,6 @@ CARRIER: Final = "reenact.carrier"
 """The attribute that names the kind of file in which a call was found, such as `vcr-cassette`."""
 
 _KIND: Final = "openinference.span.kind"
-_ASKS_A_MODEL = re.compile(
-    r":(?:stream)?(?:raw)?(?:generatecontent|predict)|/(?:converse|invoke)(?:-|$)|/interactions$|/api/(?:chat|generate)$"
-    r"|/v\d+/(?:complete|completions|chat|rerank|generate|messages)$|/inference|/model/",
-    re.IGNORECASE,
-)
-"""Paths of model APIs that no shape reads, so that the verdict can say so."""
 _SSE = re.compile(rb"\s*(?:data|event|id|retry)?:")
 _STALE = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -153,29 +146,6 @@ def root_span(
 def hex_of(seed: str, size: int) -> str:
     """Make an id of `size` bytes, in hex, that is the same whenever the file is read, and never all zeros."""
     return hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
-
-
-def shape_at(method: str, url: str, body: bytes) -> Shape | None:
-    """Find the provider API that a request speaks: by the ending of its path, and by what its body must hold."""
-    if method.upper() != "POST":
-        return None
-    try:
-        path = unquote(urlsplit(url).path).rstrip("/")
-    except ValueError:
-        return None
-    found = (each.load() for each in entries("shapes", Shape) if path.endswith(tuple(each.outline["paths"])))
-    return next((shape for shape in found if speaks(url, shape, body)), None)
-
-
-def is_a_model(method: str, url: str, body: bytes) -> bool:
-    """Tell a request to a model, of an API known to us or not, from any other."""
-    if shape_at(method, url, body) is not None:
-        return True
-    try:
-        path = unquote(urlsplit(url).path)
-    except ValueError:
-        return False
-    return method.upper() == "POST" and _ASKS_A_MODEL.search(path) is not None
 
 
 # ------------------------------------------------------------------------------------------------------------- spans

@@ -147,6 +147,11 @@ class Function:
         return found
 
     @property
+    def is_async(self) -> bool:
+        """It is a coroutine function, which lets others run meanwhile."""
+        return inspect.iscoroutinefunction(inspect.unwrap(self.fn)) or inspect.isasyncgenfunction(self.fn)
+
+    @property
     def in_steps(self) -> bool:
         """It is a generator, of either colour."""
         return inspect.isgeneratorfunction(self.fn) or inspect.isasyncgenfunction(self.fn)
@@ -236,7 +241,11 @@ class _Watched:
     def _tell_declared(self, before: Reached, after: Reached) -> None:
         """Tell the change; what cannot be written down is named where code that runs again reads it."""
         changes = [root for _, root in before.changes(after)]
-        if not changes:
+        if not any(map(self._known.is_read, changes)):
+            return
+        if self._known.is_async and _others_ran():
+            names = [*dict.fromkeys(root.name for root in changes if self._known.is_read(root))]
+            self._passage.annotate({CHANGED: compact([*names]), UNSPELLED: "other tasks ran meanwhile"})
             return
         from reenact.boundary.aftermath import spelled_as_read
 
@@ -264,6 +273,16 @@ class _Watched:
             except Unspelled as why:
                 _log.debug("reenact cannot put back what %s changed: %s", self._known.spelling, why)
         self._passage.annotate({**told, REACHES: compact([*before.reach.told()])})
+
+
+def _others_ran() -> bool:
+    """Tell whether other tasks of the loop may have changed the same: the look around the call cannot tell who did."""
+    import asyncio
+
+    try:
+        return len(asyncio.all_tasks()) > 1
+    except RuntimeError:  # no loop of asyncio
+        return True
 
 
 _UNSEEN = "state that could not be looked at"

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from reenact.boundary.resource import resource
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest
@@ -76,8 +75,11 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
         for name in shape.noise & body.keys():
             noise[name] = body[name]
         asked = {"body": {name: value for name, value in body.items() if name not in shape.noise}}
-    if shape is not None and (named := resource(as_text(noise["url"]), shape)):
-        asked["resource"] = named
+    if shape is not None:
+        from reenact.boundary.resource import resource  # whoever shows a run asks no question
+
+        if named := resource(as_text(noise["url"]), shape):
+            asked["resource"] = named
     # The span's name is the shape's; a renamed span is the same question.
     return Question(
         kind=call.kind,

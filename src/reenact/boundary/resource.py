@@ -8,14 +8,19 @@ is somebody else's path, or a gateway's: there a body is a provider's only where
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from reenact.contracts.shape import Shape
+from reenact.discover import entries
 from reenact.values.json import Json, parsed_or_none
 
-if TYPE_CHECKING:
-    from reenact.contracts.shape import Shape
-
+_ASKS_A_MODEL = re.compile(
+    r":(?:stream)?(?:raw)?(?:generatecontent|predict)|/(?:converse|invoke)(?:-|$)|/interactions$|/api/(?:chat|generate)$"
+    r"|/v\d+/(?:complete|completions|chat|rerank|generate|messages)$|/inference|/model/",
+    re.IGNORECASE,
+)
+"""Paths of model APIs that no shape reads, so that the verdict can say so."""
 _SAYS_NOTHING: Final = re.compile(r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|")
 _PAIRS: Final = frozenset(
     ("deployments", "models", "model", "engines", "projects", "endpoints", "accounts", "publishers", "locations")
@@ -85,3 +90,26 @@ def _is_known(url: str, shape: Shape) -> bool:
         else:
             return False
     return True
+
+
+def shape_at(method: str, url: str, body: bytes) -> Shape | None:
+    """Find the provider API that a request speaks: by the ending of its path, and by what its body must hold."""
+    if method.upper() != "POST":
+        return None
+    try:
+        path = unquote(urlsplit(url).path).rstrip("/")
+    except ValueError:
+        return None
+    found = (each.load() for each in entries("shapes", Shape) if path.endswith(tuple(each.outline["paths"])))
+    return next((shape for shape in found if speaks(url, shape, body)), None)
+
+
+def is_a_model(method: str, url: str, body: bytes) -> bool:
+    """Tell a request to a model, of an API known to us or not, from any other."""
+    if shape_at(method, url, body) is not None:
+        return True
+    try:
+        path = unquote(urlsplit(url).path)
+    except ValueError:
+        return False
+    return method.upper() == "POST" and _ASKS_A_MODEL.search(path) is not None

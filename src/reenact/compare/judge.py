@@ -108,24 +108,22 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
-    An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed in
-    its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again is the
-    same. What came back of calls that the policy let go live is held against what was recorded in their place, and
-    they settle those; `beside` are further runs of the replay, in which such calls may stand. `outcome` is what was
-    given out.
+    An exit code of None means that nothing is known of how the program ended (a block of code in its process); then
+    calls of siblings that were not touched are not owed. What came back of live calls is held against what was
+    recorded in their place; they may stand in runs `beside` the replay. `outcome` is what was given out.
     """
     ledger = _up_to_the_delivery(ledger)
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit)
     if not _all(ledger, "joined"):
         return replace(said, why="the program never joined the replay")
-    if (undelivered := _all(ledger, "undelivered")) and not (said.misses or said.refused):
-        return replace(said, why=as_text(undelivered[0].get("why")))
+    if (why := _undelivered(ledger)) and not (said.misses or said.refused):
+        return replace(said, why=why)
     of = Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
     answered = _answered(of, ledger, misses)
     live = _live(of, replay, beside, ledger, answered)
-    unasked = _unasked(of, ledger, answered, misses, live, stopped=_was_stopped(ledger), whole=exit_code is not None)
+    unasked = _unasked(of, ledger, answered, misses, live, whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     found = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *map(_of_conflict, renamings.conflicts)]
     outcome, given = outcome or Outcome(), _GivenOut()
@@ -133,8 +131,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         given = _given_out(recorded, outcome, ends, renamings)
         found = given.divergences
-    made = bool(answered or said.ran_again or misses or refused or live.count)
-    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=unasked.nothing_owed and not made)
+    nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
+    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=nothing)
     return replace(
         said,
         result=result,
@@ -150,6 +148,11 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
+
+
+def _undelivered(ledger: Sequence[Entry]) -> str:
+    """Say why a request could not be delivered."""
+    return next((as_text(entry.get("why")) for entry in _all(ledger, "undelivered")), "")
 
 
 def _result(
@@ -288,7 +291,6 @@ def _unasked(
     misses: list[_Miss],
     told: LiveTold,
     *,
-    stopped: bool,
     whole: bool,
 ) -> _Unasked:
     again = [as_text(entry.get("id")) for entry in _all(ledger, "ran_again")]
@@ -308,7 +310,7 @@ def _unasked(
     }
     left = [node for node in owed if node.id not in settled]
     reached = {*answered, *again, *told.stood_for, *(miss.node.id for miss in misses if miss.node)}
-    passed = of.passed(left, reached) if stopped else left
+    passed = of.passed(left, reached) if _was_stopped(ledger) else left
     return _Unasked(passed=passed, not_reached=len(left) - len(passed), nothing_owed=not owed)
 
 

@@ -20,12 +20,12 @@ from reenact.boundary.exchanges import (
     attempt_in,
     header_pairs,
     instant_ns,
-    is_a_model,
     lacking,
     run_of,
     unbase64,
 )
 from reenact.boundary.foreign import Loss
+from reenact.boundary.resource import is_a_model
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values.documents import documents

@@ -34,6 +34,7 @@ from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
 from reenact.replay.spelled import about, plain, sentence
 from reenact.replay.stubs import Stub, Stubs, as_asked, as_ended, orders, sequence_of
+from reenact.replay.writes import unmake
 from reenact.values.call import (
     Body,
     Call,
@@ -483,7 +484,7 @@ class Replayer:
             why = "the program connected to it, and the world of this replay is not sealed"
             refuse(self.ledger, f"child process {call.name!r}", "child process", why)
         if files:
-            _unmake(path for path, how in files if how == "made")
+            unmake(path for path, how in files if how == "made")
         runs = bool(files) or serves or self._policy.children is Children.RUN
         return is_sealed() and (runs or self.stubs.holds_process(stub))
 

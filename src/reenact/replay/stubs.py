@@ -353,14 +353,3 @@ def as_ended(stub: Stub) -> Json:
     outcome = stub.node.outcome
     value = outcome.payload if isinstance(outcome, Returned) else None
     return value.json if isinstance(value, Value) else None
-
-
-def _unmake(paths: Iterable[str]) -> None:
-    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
-    with replaced_in_a_replay():
-        for path in paths:
-            with suppress(OSError):
-                if os.path.isdir(path) and not os.path.islink(path):
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)
