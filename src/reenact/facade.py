@@ -138,7 +138,7 @@ class Replay:
 
 @contextmanager
 def replay(  # noqa: PLR0913 - a door: each is an option by its name
-    recording: Found | str | Path = "last",
+    recording: Found | Run | str | Path = "last",
     *,
     models: str = "recorded",
     tools: str = "recorded",
@@ -149,7 +149,7 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     strict: bool = True,
     store: str | Path | None = None,
 ) -> Generator[Replay]:
-    """Answer this process's calls from a recording.
+    """Answer this process's calls from a recording: a run, what `load` gave, an id or a path.
 
     Files that are written outside every declared tool are refused, since this process cannot be sealed any more;
     `writes="allow"` lets that happen. Programs that are no Python of the agent's are given back; `children="refuse"`
@@ -162,7 +162,7 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     from reenact.pipeline import embedded
     from reenact.pipeline.asserted import asserted
 
-    found = load(recording, store=store) if isinstance(recording, str | Path) else recording
+    found = _located(recording, store)
     assertions = asserted(check)
     handle = Replay()
     policies = {"models": models, "tools": tools, "writes": writes, "children": children, "after": after}
@@ -210,6 +210,22 @@ def compare(a: Found | Run, b: Found | Run) -> Comparison:
     from reenact.pipeline.sources import Found as Located
 
     return align(a.run if isinstance(a, Located) else a, b.run if isinstance(b, Located) else b)
+
+
+def _located(recording: Found | Run | str | Path, store: str | Path | None) -> Found:
+    """Give a recording with the other runs beside it, where the store holds them; of a run alone it is that run."""
+    from reenact.errors import ReenactError
+    from reenact.pipeline.sources import Found as Located
+
+    if isinstance(recording, Located):
+        return recording
+    if isinstance(recording, str | Path):
+        return load(recording, store=store)
+    try:
+        beside = load(recording.id, store=store).siblings
+    except ReenactError:
+        beside = ()
+    return Located(run=recording, siblings=beside, source="a run")
 
 
 def _store(folder: str | Path | None):  # noqa: ANN202 - its type is not imported here

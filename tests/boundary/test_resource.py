@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from reenact.boundary.exchanges import shape_at
 from reenact.boundary.question import Question, question, shape_named
-from reenact.boundary.resource import resource
+from reenact.boundary.resource import resource, shape_at
 from reenact.values.call import Body, Call, CallKind, HttpRequest
 
 CHAT = json.dumps({"model": "gpt-5", "messages": [{"role": "user", "content": "hi"}]}).encode()

@@ -209,8 +209,8 @@ def test_an_ignored_field_that_the_program_heeds_is_named(desk: Desk, provider: 
 def test_where_nothing_is_found_it_says_what_was_tried(desk: Desk) -> None:
     run = own(desk, "@reenact.tool\ndef now():\n    return None\nprint(now() is None)\n")
     done = desk.reenact("fuzz", run, "--only", "chunks,timing")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("nothing found: program.py")
+    assert done.returncode == 125, done.stderr  # nothing tried is not nothing there
+    assert done.stdout.startswith("nothing tried: program.py")
     assert "not tried: chunks: no retrieval is in the recording" in done.stdout
     assert done.stderr == ""
 
@@ -250,3 +250,37 @@ def test_a_case_is_run_again_by_its_number_and_all_of_them_by_their_seed(desk: D
     assert first["what"] in {each["what"] for each in again["found"]}
     assert again["cases"] == 1
     assert lasting(fuzzed(desk, run, *of, "--cases", "4")) == lasting(told)
+
+
+SLOW = """
+from openai import OpenAI
+
+client = OpenAI(max_retries=0)
+
+@reenact.tool
+def weigh(parcel: str) -> dict:
+    return {"grams": 500, "parcel": parcel, "label": "blue"}
+
+def ask(text):
+    said = client.chat.completions.create(model="stand-in-everything", messages=[{"role": "user", "content": text}])
+    return said.choices[0].message.content
+
+found = weigh("P-1")
+print(ask("Name an animal."), found["grams"] / 2)
+"""
+
+
+def slow(desk: Desk) -> str:
+    with StandIn() as provider:
+        desk.environ.update(provider.environment)
+        run = own(desk, SLOW)
+    desk.environ.clear()
+    return run
+
+
+def test_nothing_tried_is_not_nothing_found(desk: Desk) -> None:
+    run = slow(desk)
+    for words in (("--cases", "0", "--only", "tools"), ("--case", "99999"), ("--only", "chunks")):
+        done = desk.reenact("fuzz", run, *words)
+        assert done.returncode == 125, (words, done.stdout, done.stderr)
+        assert done.stdout.startswith("nothing tried: "), done.stdout

@@ -179,3 +179,12 @@ def test_a_live_answer_of_another_sdk_is_compared_too(held: Held, provider: Prov
     did = held.record(work)
     first = judged(held.replay(did, work, models="live").result).divergences[0]
     assert (first["a"], first["b"], first["live"]) == ("Yes.", "No.", "words")
+
+
+def test_a_run_can_be_replayed_as_it_is(held: Held, provider: Provider) -> None:
+    provider.replies = [reply(1)]
+    did = held.record(lambda: ask(provider.origin))
+    with reenact.replay(did.runs[0], store=held.store) as replay:
+        assert ask(provider.origin) == did.value
+    assert judged(replay.result).result == "same"
+    assert len(provider.asked) == 1

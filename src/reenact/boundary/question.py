@@ -17,7 +17,6 @@ from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parsed_or_none
-from reenact.values.lenient import as_text
 
 if TYPE_CHECKING:
     from reenact.contracts.redactor import Redactor

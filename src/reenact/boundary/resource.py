@@ -15,13 +15,13 @@ from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values.json import Json, parsed_or_none
 
+_SAYS_NOTHING: Final = re.compile(r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|")
 _ASKS_A_MODEL = re.compile(
     r":(?:stream)?(?:raw)?(?:generatecontent|predict)|/(?:converse|invoke)(?:-|$)|/interactions$|/api/(?:chat|generate)$"
     r"|/v\d+/(?:complete|completions|chat|rerank|generate|messages)$|/inference|/model/",
     re.IGNORECASE,
 )
 """Paths of model APIs that no shape reads, so that the verdict can say so."""
-_SAYS_NOTHING: Final = re.compile(r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|")
 _PAIRS: Final = frozenset(
     ("deployments", "models", "model", "engines", "projects", "endpoints", "accounts", "publishers", "locations")
 )

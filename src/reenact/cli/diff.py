@@ -37,7 +37,5 @@ def diff_command(a: str, b: str, folder: Path | None, as_json: bool, path_only: 
 
         options.show(diff(comparison))
     if comparison.same and not (comparison.calls_a or comparison.calls_b or unit.inbound(left.run)):
-        raise CannotJudge(
-            "neither run holds a call, so that nothing was compared", hint="reenact show A says what it is"
-        )
+        raise CannotJudge("neither run holds a call: nothing was compared", hint="reenact show A says what it is")
     sys.exit(0 if (comparison.same_path if path_only else comparison.same) else 1)

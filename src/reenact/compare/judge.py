@@ -108,16 +108,14 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
-    An exit code of None means that nothing is known of how the program ended (a block of code in its process); then
-    calls of siblings that were not touched are not owed. What came back of live calls is held against what was
-    recorded in their place; they may stand in runs `beside` the replay. `outcome` is what was given out.
+    An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed in
+    its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again is the
+    same. What came back live, in `replay` or the runs `beside` it, is held against what was recorded in its place.
     """
     ledger = _up_to_the_delivery(ledger)
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit)
-    if not _all(ledger, "joined"):
-        return replace(said, why="the program never joined the replay")
-    if (why := _undelivered(ledger)) and not (said.misses or said.refused):
-        return replace(said, why=why)
+    if unbegun := _why_not_begun(ledger, said):
+        return replace(said, why=unbegun)
     of = Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
@@ -131,8 +129,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         given = _given_out(recorded, outcome, ends, renamings)
         found = given.divergences
-    nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
-    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=nothing)
+    idle = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
+    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=idle)
     return replace(
         said,
         result=result,
@@ -150,9 +148,12 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     )
 
 
-def _undelivered(ledger: Sequence[Entry]) -> str:
-    """Say why a request could not be delivered."""
-    return next((as_text(entry.get("why")) for entry in _all(ledger, "undelivered")), "")
+def _why_not_begun(ledger: Sequence[Entry], said: ReplayResult) -> str:
+    """Say why there is nothing to judge; empty where there is."""
+    if not _all(ledger, "joined"):
+        return "the program never joined the replay"
+    undelivered = _all(ledger, "undelivered")
+    return as_text(undelivered[0].get("why")) if undelivered and not (said.misses or said.refused) else ""
 
 
 def _result(

@@ -18,6 +18,7 @@ from typing import BinaryIO, Final
 from reenact.boundary import conversations, exchanges
 from reenact.boundary.conversations import Conversation, Turn
 from reenact.boundary.exchanges import Exchange, lacking, spelled_json
+from reenact.boundary.resource import shape_at
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.values import records, tool_schema
@@ -257,7 +258,7 @@ def _logged(told: Mapping[str, Json], request: dict[str, Json], reply: dict[str,
 
 
 def _shape(url: str, body: Mapping[str, Json]) -> str:
-    if (found := exchanges.shape_at("POST", url, spelled_json(dict(body)))) is not None:
+    if (found := shape_at("POST", url, spelled_json(dict(body)))) is not None:
         return found.name
     if "max_tokens" in body and ("system" in body or "claude" in as_text(body.get("model"))):
         return "anthropic.messages"

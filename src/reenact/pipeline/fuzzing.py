@@ -96,16 +96,16 @@ def fuzz(
     with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench, stops_as_interrupted() as stopped:
         bench.limit_s = settings.limit_s or bench.limit_s
         progress(0, settings.cases, 0)
-        before = bench.show(())
+        before = _first(bench)
         if not before.judged or before.out_of_time:
             why = before.result.why or "it did not end in time"
             raise CannotJudge(f"the program cannot be run against this recording: {why}")
         bench.limit_s = settings.limit_s or max(_LEAST_LIMIT_S, _TIMES_AS_LONG * before.seconds)
-        if settings.case is None and (settings.cases is None or settings.cases >= _WORTH_GETTING_READY):
-            bench.get_ready(before)
         hunt = _Hunt(bench, before, settings, progress, until)
         keys: tuple[KeyField, ...] = ()
         try:
+            if settings.case is None and (settings.cases is None or settings.cases >= _WORTH_GETTING_READY):
+                bench.get_ready(before)
             hunt.search()
             keys = hunt.keys(store) if Group.KEYS in settings.groups and settings.case is None else ()
             discoveries = hunt.settle(store)
@@ -114,6 +114,15 @@ def fuzz(
             discoveries = hunt.as_found()
         told = replace(hunt.told(found, bench), keys=keys, discoveries=discoveries, stopped=stopped.by)
         return replace(told, runs=bench.runs, seconds=time.monotonic() - began)
+
+
+def _first(bench: Bench) -> Met:
+    """Run the program with no variation. Raises `CannotJudge` where that is stopped."""
+    try:
+        return bench.show(())
+    except KeyboardInterrupt:
+        bench.stop()
+        raise CannotJudge("stopped before anything was tried") from None
 
 
 class _Hunt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from reenact.errors import UsageError
 from reenact.pipeline.commands import command
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import Replayed, check_judgeable, printing, replay
@@ -12,6 +13,7 @@ from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy
 from reenact.report.replay import first_line, replayed
 from reenact.stores.directory import DirectoryStore
+from reenact.values.call import CallKind
 from reenact.values.json import Json
 
 if TYPE_CHECKING:  # what asserts is imported where something is asserted
@@ -110,6 +112,7 @@ def replay_and_judge(
     recording could answer a call, or the program cannot be started.
     """
     check_judgeable(found)
+    _check_named(found, order.policy)
     argv, cwd = command(found, program(order.given), order.app)
     outcome = replay(found, argv, cwd, order.policy, store, start=printing(stdout, stderr))
     judgement = None
@@ -118,3 +121,14 @@ def replay_and_judge(
 
         judgement = judge_fix(found.run, outcome.run, outcome.result, order.assertions)
     return Judged(found=found, outcome=outcome, order=order, judgement=judgement)
+
+
+def _check_named(found: Found, policy: Policy) -> None:
+    """Raise `UsageError` where a tool is named to run that was not recorded: its name may hold a typo."""
+    if not policy.live_tools:
+        return
+    nodes = [node for run in (found.run, *found.siblings) for node in run.nodes]
+    tools = sorted({node.call.name for node in nodes if node.kind is CallKind.TOOL})
+    if unknown := [name for name in policy.live_tools if name not in tools]:
+        hint = f"its tools are {', '.join(tools)}" if tools else "it has none"
+        raise UsageError(f"--tool-live: no call of a tool {unknown[0]!r} was recorded", hint=hint)

@@ -82,7 +82,7 @@ class Answered:
         self._ledger.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         found = self._found
-        result = judge_replay(found.run, found.siblings, own, entries, exit_code=None, recorded_exit=None)
+        result = judge_replay(found.run, found.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
         return Told(result=replace(result, levels_refused=IN_PROCESS), runs=runs)
 
 
