@@ -77,7 +77,7 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
     if shape is not None:
         from reenact.boundary.resource import resource  # whoever shows a run asks no question
 
-        if named := resource(as_text(noise["url"]), shape):
+        if named := resource(str(noise["url"]), shape):
             asked["resource"] = named
     # The span's name is the shape's; a renamed span is the same question.
     return Question(

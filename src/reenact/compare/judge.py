@@ -108,14 +108,13 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
-    An exit code of None means that nothing is known of how the program ended, as where a block of code is replayed in
-    its process; then calls of siblings that were not touched are not owed. A recorded crash that happens again is the
-    same. What came back live, in `replay` or the runs `beside` it, is held against what was recorded in its place.
+    An exit code of None means that nothing is known of how the program ended, as of a block of code; then untouched
+    siblings are owed nothing. What came back live, in `replay` or runs `beside` it, is compared with its recording.
     """
     ledger = _up_to_the_delivery(ledger)
-    said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit)
-    if unbegun := _why_not_begun(ledger, said):
-        return replace(said, why=unbegun)
+    said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
+    if said.why:
+        return said
     of = Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
@@ -129,8 +128,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         given = _given_out(recorded, outcome, ends, renamings)
         found = given.divergences
-    idle = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
-    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=idle)
+    made = bool(answered or said.ran_again or misses or refused or live.count)
+    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=unasked.nothing_owed and not made)
     return replace(
         said,
         result=result,
@@ -148,12 +147,13 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     )
 
 
-def _why_not_begun(ledger: Sequence[Entry], said: ReplayResult) -> str:
+def _unbegun(ledger: Sequence[Entry]) -> str:
     """Say why there is nothing to judge; empty where there is."""
     if not _all(ledger, "joined"):
         return "the program never joined the replay"
     undelivered = _all(ledger, "undelivered")
-    return as_text(undelivered[0].get("why")) if undelivered and not (said.misses or said.refused) else ""
+    stopped = _all(ledger, "miss") or _all(ledger, "refused")
+    return as_text(undelivered[0].get("why")) if undelivered and not stopped else ""
 
 
 def _result(
