@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reenact.boundary import lanes, place
 from reenact.boundary.lanes import Lane
 from reenact.boundary.place import Place
+
+if TYPE_CHECKING:
+    from reenact.boundary.standing import Standing
 
 LANE = "unit"
 """The lane on which every unit begins, in a process of many as in a replay of one."""
@@ -30,6 +33,53 @@ Open = Callable[["Inbound"], tuple[Place, End] | None]
 """Begins the run of a unit: gives the place of its root and what ends it; None where that failed."""
 
 
+class _Stand:
+    """Notes what units of this process stand on, while a recorder wants to know."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self.by: Standing | None = None
+
+    def begin(self) -> int:
+        try:
+            if not self.wanted:
+                return 0
+            if self.by is None:
+                from reenact.boundary.standing import Standing
+
+                self.by = Standing()
+            return self.by.begin()
+        except Exception:
+            from reenact.boundary.forgiving import forgive
+
+            forgive("inbound.stand")
+            return 0
+
+    def end(self, number: int, at: Place | None) -> Mapping[str, Any]:
+        try:
+            if self.by is None or not number:
+                return {}
+            return self.by.end(number, "" if at is None else format(at.trace_id, "032x"))
+        except Exception:
+            from reenact.boundary.forgiving import forgive
+
+            forgive("inbound.stand")
+            return {"state": ["state that could not be looked at"], "units": [], "without_run": 0, "more": 0}
+
+
+_stand = _Stand()
+
+
+def watch() -> Callable[[], None]:
+    """Note from now on what each unit stands on; gives a function that stops it."""
+    _stand.wanted, _stand.by = True, None
+
+    def stop() -> None:
+        _stand.wanted, _stand.by = False, None
+
+    return stop
+
+
 class Inbound:
     """One unit of work. `name` and `asked` (attributes of the root) are called once, when its run begins."""
 
@@ -41,9 +91,11 @@ class Inbound:
         "_name",
         "_owner",
         "_place",
+        "_standing",
         "ended",
         "lane",
         "printed",
+        "stands_on",
         "undeclared",
         "written",
     )
@@ -63,6 +115,9 @@ class Inbound:
         self._end: End | None = None
         self._owner: object = None
         self._lock = Lock()
+        self.stands_on: Mapping[str, Any] = {}
+        """What earlier units of the process left that it may have read; known at its end."""
+        self._standing = _stand.begin()
 
     @property
     def name(self) -> str:
@@ -96,6 +151,7 @@ class Inbound:
             if self.ended:
                 return
             self.ended, self._answer = True, (answered, error)
+        self.stands_on = _stand.end(self._standing, self._place)
         if self._end is not None:
             self._end(answered, error)
 

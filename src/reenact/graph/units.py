@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.values import unit
-from reenact.values.lenient import as_list, as_text
+from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.run import KitItem, Reason, Run
 
 
 def unit_reasons(run: Run) -> Iterator[Reason]:
     """Name what a delivery lacks. A run that did not come in has nothing to deliver."""
+    yield from _standing_reasons(run)
     request = unit.request_of(run)
     if request is None:
         return
@@ -23,6 +24,24 @@ def unit_reasons(run: Run) -> Iterator[Reason]:
     if answer is not None and answer.body is None:
         lost = "the answer's body, which was too large to be kept; it is not compared"
         yield Reason(call="run", field="answer", lost=lost, fix="nothing to do")
+
+
+def _standing_reasons(run: Run) -> Iterator[Reason]:
+    """Name the units on whose state this one stands: a delivery of it alone does not have that."""
+    told = unit.stands_on(run)
+    if not told:
+        return
+    units = [as_text(each)[:12] for each in as_list(told.get("units"))]
+    others = (as_count(told.get("without_run")) or 0) + (as_count(told.get("more")) or 0) + len(units[_NAMED:])
+    named = [*units[-_NAMED:], *([f"{others} more"] if others else [])]
+    state = ", ".join(as_text(each) for each in as_list(told.get("state"))[:_NAMED])
+    lost = f"stands on unit {', '.join(named)}: it may read what they left in {state}, and is delivered without them"
+    fix = "keep what lasts from one unit to the next outside the process, behind a tool"
+    yield Reason(call="run", field="state", lost=lost, fix=fix)
+
+
+_NAMED = 3
+"""Units and pieces of state that are named."""
 
 
 def unit_kit(run: Run) -> Iterator[KitItem]:

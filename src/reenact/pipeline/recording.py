@@ -104,7 +104,7 @@ class _Boundaries:
             return
         self._patches = Patches()
         lanes.install(self._patches)
-        self._carried += [inbound.carry(), Runs.carry()]
+        self._carried += [inbound.carry(), Runs.carry(), inbound.watch()]
         for entry in entries("integrations", Integration):
             late_cuts.install(entry, self._patches)
         self._patches.replace(sys, "excepthook", _hook)

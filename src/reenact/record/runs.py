@@ -35,7 +35,7 @@ from reenact.record.written import Owner, Writes
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
-from reenact.values.run import OUTPUT, PROCESS_REST, STDIN, UNDECLARED, WRITTEN
+from reenact.values.run import OUTPUT, PROCESS_REST, STANDS_ON, STDIN, UNDECLARED, WRITTEN
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -189,7 +189,10 @@ class Runs:
 
     @shielded
     def _end_inbound(self, run: Run, answered: Answered, error: BaseException | None) -> None:
-        self.end(run, typed.encode_exception(error) if error is not None else None, answered())
+        facts = dict(answered())
+        if run.unit is not None and run.unit.stands_on:
+            facts[STANDS_ON] = compact(dict(run.unit.stands_on))
+        self.end(run, typed.encode_exception(error) if error is not None else None, facts)
 
     def process(self) -> Run:
         """Give the run of the process itself, opened at first need."""

@@ -25,6 +25,8 @@ STDIN = "reenact.input"
 PROCESS_REST = "reenact.process.rest"
 """The attribute of what stands for what a process gave out behind its last run; it is no call."""
 
+STANDS_ON = "reenact.stands_on"
+"""JSON: what earlier units of the process left in memory that a unit may have read, and which units those were."""
 UNDECLARED = "reenact.undeclared"
 """The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.run import Run
+from reenact.values.run import STANDS_ON, Run
 
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
@@ -79,6 +79,11 @@ def inbound(run: Run) -> dict[str, Json] | None:
 def app(run: Run) -> dict[str, Json]:
     """Give how the application that served it is made again; `import` is null where it has no name."""
     return _object(run, APP) or {}
+
+
+def stands_on(run: Run) -> dict[str, Json]:
+    """Give what the unit may have read of earlier ones: `state`, `units` (ids), `without_run`, `more`."""
+    return _object(run, STANDS_ON) or {}
 
 
 def around(run: Run) -> str | None:

@@ -1,0 +1,129 @@
+"""Units that stand on earlier ones of their process: said before anybody replays; stateless ones stay exact."""
+
+from __future__ import annotations
+
+import decimal
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import reenact
+from held import Held
+from reenact.graph.verdict import judge
+from reenact.values.run import Grade, Run
+
+HISTORY: dict[str, list[str]] = {}
+SERVED = 0
+BY_NAME: dict[str, int] = {}
+NUMBER = 0
+STARTED: Any = None
+CATALOG = {str(n): {"price": n} for n in range(2000)}
+
+
+@reenact.tool
+def answer(text: str) -> str:
+    return text.upper()
+
+
+class Desk:
+    open: ClassVar[list[str]] = []
+
+
+class Book:
+    def __init__(self) -> None:
+        self.pages: list[str] = []
+
+
+BOOK = Book()
+
+
+@functools.lru_cache
+def told(text: str) -> str:
+    return answer(text)
+
+
+@functools.lru_cache
+def settings() -> dict[str, int]:
+    return {"n": 1}
+
+
+def counted() -> Callable[[], int]:
+    n = 0
+
+    def count() -> int:
+        nonlocal n
+        n += 1
+        return n
+
+    return count
+
+
+NEXT = counted()
+
+
+@reenact.unit
+def chat(text: str) -> str:
+    HISTORY.setdefault("a", []).append(text)
+    return answer(" ".join(HISTORY["a"]))
+
+
+@reenact.unit
+def cached(text: str) -> str:
+    return told(text)
+
+
+@reenact.unit
+def numbered(text: str) -> str:
+    global NUMBER  # noqa: PLW0603 - the state of a worker
+    NUMBER += 1
+    return answer(f"{NUMBER} {text}")
+
+
+@reenact.unit
+def closed(text: str) -> str:
+    return answer(f"{NEXT()} {text}")
+
+
+@reenact.unit
+def listed(text: str) -> str:
+    Desk.open.append(text)
+    return answer(str(Desk.open))
+
+
+@reenact.unit
+def paged(text: str) -> str:
+    BOOK.pages.append(text)
+    return answer(str(BOOK.pages))
+
+
+@reenact.unit
+def stateless(text: str) -> str:
+    global SERVED, STARTED  # noqa: PLW0603 - the state of a worker
+    SERVED += 1
+    BY_NAME[text] = 1
+    if STARTED is None:
+        STARTED = decimal.Context()
+    return answer(f"{text} {CATALOG['7']['price']} {settings()['n']}")
+
+
+def _grades(runs: tuple[Run, ...]) -> list[Grade]:
+    return [judge(run).grade for run in sorted(runs, key=lambda run: run.started_ns)]
+
+
+@pytest.mark.parametrize("work", [chat, cached, numbered, closed, listed, paged])
+def test_a_unit_that_reads_what_an_earlier_one_left_is_not_exact(tmp_path: Path, work: Callable[[str], str]) -> None:
+    did = Held(tmp_path).record(lambda: [work("a"), work("b")])
+    assert did.error is None
+    first, second = sorted(did.runs, key=lambda run: run.started_ns)
+    assert [reason.field for reason in judge(first).reasons if reason.field == "state"] == []
+    (reason,) = [reason for reason in judge(second).reasons if reason.field == "state"]
+    assert f"stands on unit {first.id[:12]}: " in reason.lost
+
+
+def test_units_that_share_nothing_stay_exact(tmp_path: Path) -> None:
+    did = Held(tmp_path).record(lambda: [stateless(str(n)) for n in range(30)])
+    assert did.error is None
+    assert [reason.lost for run in did.runs for reason in judge(run).reasons if reason.field == "state"] == []
