@@ -171,6 +171,25 @@ server.run()
 
 
 @pytest.mark.slow
+def test_what_becomes_of_writes_and_programs_is_said_by_the_marker(desk: Desk) -> None:
+    desk.write("pyproject.toml", "")
+    code = "import subprocess, reenact\n@reenact.tool\ndef note():\n    return 1\nnote()\n"
+    desk.write("agent.py", f"{code}print(subprocess.check_output(['cat', 'word'], text=True))\n")
+    desk.write("word", "first")
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    desk.write("word", "second")
+    words = ["promote", "last", "--name", "plain", "--json", "--", "python", "agent.py"]
+    assert json.loads(desk.reenact(*words).stdout)["now"] == "same"
+    words[3:4] = ["again", "--children", "run", "--writes", "refuse"]
+    done = desk.reenact(*words)
+    told = json.loads(done.stdout)
+    assert 'again.jsonl", writes="refuse", children="run")' in Path(told["test"]).read_text()
+    if "not sealed" not in (told["why"] or ""):
+        assert told["now"] == "diverged"
+        assert "second" in told["why"]
+    assert desk.reenact("promote", "last", "--name", "no", "--children", "some").returncode == 2
+
+
 def test_a_request_of_a_service_is_promoted(desk: Desk, unshare: list[str]) -> None:
     (desk.folder / "pyproject.toml").write_text("")
     shutil.copy(EXAMPLES / "support_service.py", desk.folder)

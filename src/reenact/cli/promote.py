@@ -12,6 +12,7 @@ from reenact.cli import options, trusting
 from reenact.errors import InputError
 from reenact.pipeline.replaying import check_judgeable
 from reenact.pipeline.sources import find
+from reenact.replay.policy import Children, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.promoting import Promoted, Wanted, promote
 from reenact.testing.verdicts import named
@@ -29,6 +30,20 @@ from reenact.values.private import read_regular
 @click.option("--app", metavar="MODULE:ATTRIBUTE", help="Deliver a recorded request to this application.")
 @click.option("--force", is_flag=True, help="Overwrite a test and a fixture of the same name.")
 @click.option("--untried", is_flag=True, help="Do not run the program once to say what the test says now.")
+@click.option(
+    "--writes",
+    type=click.Choice([each.value for each in Writes if each is not Writes.KEEP]),
+    default=Writes.COPY.value,
+    show_default=True,
+    help="What becomes of files that the program writes outside every tool, in the test.",
+)
+@click.option(
+    "--children",
+    type=click.Choice([each.value for each in Children]),
+    default=Children.ANSWER.value,
+    show_default=True,
+    help="Programs that it starts and that are no Python of its own, in the test.",
+)
 @options.store_folder
 @options.as_json
 @trusting.trust
@@ -63,6 +78,8 @@ def promote_command(
                 name=str(wanted["name"]),
                 force=bool(wanted["force"]),
                 tried=not wanted["untried"],
+                writes=Writes(str(wanted["writes"])),
+                children=Children(str(wanted["children"])),
             ),
             DirectoryStore(Path(scratch)),
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from reenact.boundary.reading import frames
 from reenact.compare.content import gist
@@ -37,12 +37,15 @@ class Authored:
     proposals: tuple[str, ...] = ()
     """Assertions that the run suggests, as comments."""
     remarks: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further words of the marker: `writes`, `children`."""
 
 
 def source(test: Authored) -> str:
     """Write the test's file."""
     lines = [*_docstring(test), "", "import pytest", "", ""]
     kept = ", keep=True" if test.assertions else ""  # what happened once is not to be recorded over
+    kept += "".join(f", {name}={quoted(value)}" for name, value in test.settings.items())
     lines += [f"@pytest.mark.reenact({quoted(test.fixture)}{kept})", f"def test_{test.name}(reenact_replay):"]
     lines += [f"    # {line}" for line in test.remarks]
     lines.append(f"    outcome = reenact_replay({', '.join(_arguments(test))})")

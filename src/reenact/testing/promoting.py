@@ -14,6 +14,7 @@ from reenact.errors import InputError, UsageError
 from reenact.pipeline.applications import Making
 from reenact.pipeline.commands import is_unit, refused
 from reenact.pipeline.sources import Found
+from reenact.replay.policy import Children, Policy, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing import authored, fixtures, judging
 from reenact.testing.authored import Authored
@@ -45,6 +46,14 @@ class Wanted:
     force: bool = False
     tried: bool = True
     """Replay the program once, to say what the test says now."""
+    writes: Writes = Writes.COPY
+    children: Children = Children.ANSWER
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What the test's marker says of them, where they are not what they are without a word."""
+        asked = {"writes": (self.writes, Writes.COPY), "children": (self.children, Children.ANSWER)}
+        return {name: value.value for name, (value, plain) in asked.items() if value is not plain}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +110,7 @@ def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
         imports=started.imports,
         assertions=tuple(spell(each.assertion) for each in wanted.assertions),
         proposals=() if wanted.assertions else authored.proposals(run, _VERBS),
+        settings=wanted.settings,
     )
     fixtures.replace_text(test, authored.source(text))
     judged = _tried(text, fixture, kept, wanted, root, store) if wanted.tried else None
@@ -201,6 +211,7 @@ def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: 
         imports=text.imports,
         folder="" if text.cwd == "." else text.cwd,
         warm=False,
+        policy=Policy(writes=wanted.writes, children=wanted.children),
     )
     named_run = str(fixture) + text.fixture.partition(".jsonl")[2]
     fixtures.write(fixture, seeded(kept.spans))
