@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.contracts.redactor import Redactor
 from reenact.errors import ReplayStopped
 from reenact.replay.ledger import Ledger
@@ -138,3 +142,14 @@ def _settled(value: Json) -> Json:
     if _UNSTABLE in value:
         return {_UNSTABLE: as_object(value).get(_UNSTABLE)}
     return {name: _settled(item) for name, item in value.items()}
+
+
+def unmake(paths: Iterable[str]) -> None:
+    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
+    with replaced_in_a_replay():
+        for path in map(Path, paths):
+            with suppress(OSError):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()

@@ -26,7 +26,7 @@ from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
-from reenact.replay.again import Again
+from reenact.replay.again import Again, unmake
 from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
 from reenact.replay.kept import failed_for_good
 from reenact.replay.ledger import Ledger
