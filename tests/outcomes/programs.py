@@ -12,7 +12,7 @@
 `seen`, where the bug is seen first: `stdout` (if nothing is said), `stderr`, `exit`, `file NAME`, `raised`,
 `returns`, `answer`.
 `past`: it prints past Python's streams. `varies`: what it gives out differs between any two runs.
-`weak`: it gives out what no replay can give back.
+`weak`: it gives out what no replay can give back. `wrong WHY`: what is said of it today is known to be wrong.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Program:
     """Whether it prints past Python's streams, so that it may be said that nobody witnessed it."""
     varies: bool = False
     """Whether what it gives out differs between any two runs, bug or not."""
+    wrong: str = ""
+    """What is said wrongly of it today; nothing if the right thing is."""
     weak: bool = False
     """Whether it gives out what no replay can give back, as its memory: it may be recorded `partial`."""
 
@@ -104,6 +106,7 @@ def read(group: str) -> dict[str, Program]:
             bug=bug,
             past="past" in settings,
             varies="varies" in settings,
+            wrong=setting(settings, "wrong"),
             weak="weak" in settings,
         )
     return found

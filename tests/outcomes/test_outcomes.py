@@ -16,8 +16,8 @@ from outcomes.programs import CALM, PAIRS, Program
 from outcomes.trial import stage
 
 REPLAYS = int(os.environ.get("REPLAYS", "3"))
-SAMPLE = ("a permission that everybody has", "a CSV with a column of another", "a status of fastapi that is another")
-CALM_SAMPLE = ("a bar of click", "an exception that nobody catches")
+SAMPLE = ("a swallowed error", "what an agent returns")
+CALM_SAMPLE = ("the INFO log of the libraries", "the time that calls took")
 PROMOTED = (
     "a wrong field printed",
     "a permission that everybody has",
@@ -25,6 +25,23 @@ PROMOTED = (
     "what a chain returns",
     "a log line of the standard library, on stderr",
 )
+
+
+def every(programs: dict[str, Program], but: tuple[str, ...]) -> list[object]:
+    """Give the names of all programs but some; those of which a wrong thing is said today are expected to fail.
+
+    Where the wrong thing is said `sometimes`, as races have it, they may.
+    """
+    return [
+        pytest.param(
+            name,
+            marks=pytest.mark.xfail(reason=program.wrong, strict=not program.wrong.startswith("sometimes"))
+            if program.wrong
+            else (),
+        )
+        for name, program in programs.items()
+        if name not in but
+    ]
 
 
 def check(program: Program, replays: int, record_property: Callable[[str, object], None]) -> None:
@@ -46,13 +63,13 @@ def test_a_program_that_is_as_it_was_is_the_same(name: str, record_property: Cal
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PAIRS if name not in SAMPLE])
+@pytest.mark.parametrize("name", every(PAIRS, SAMPLE))
 def test_each_bug_diverges_at_its_place(name: str, record_property: Callable[[str, object], None]) -> None:
     check(PAIRS[name], REPLAYS, record_property)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CALM if name not in CALM_SAMPLE])
+@pytest.mark.parametrize("name", every(CALM, CALM_SAMPLE))
 def test_each_program_that_is_as_it_was_is_the_same(name: str, record_property: Callable[[str, object], None]) -> None:
     check(CALM[name], REPLAYS, record_property)
 
