@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
 from reenact.boundary import lanes, place
 from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
-from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
@@ -36,7 +34,6 @@ from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
 from reenact.replay.spelled import about, plain, sentence
 from reenact.replay.stubs import Stub, Stubs, as_asked, as_ended, orders, sequence_of
-from reenact.replay.writes import unmake
 from reenact.values.call import (
     Body,
     Call,
@@ -678,17 +675,6 @@ class Replayer:
 
     def _skipped(self, passed: list[int], granted: int) -> None:
         self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
-
-
-def _unmake(paths: Iterable[str]) -> None:
-    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
-    with replaced_in_a_replay():
-        for path in paths:
-            with suppress(OSError):
-                if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - no path of ours
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)  # noqa: PTH108 - as above
 
 
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})

@@ -10,13 +10,11 @@ import errno
 import logging
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, cast
-
-from reenact.boundary.side_effects import replaced_in_a_replay
 
 _MOVES: Final = ("rename", "replace")
 
@@ -80,14 +78,3 @@ def _move(original: Callable[..., None], source: str, target: str) -> None:
     shutil.copy2(source, beside, follow_symlinks=False)
     original(beside, target)
     Path(source).unlink()
-
-
-def unmake(paths: Iterable[str]) -> None:
-    """Take away, in the copy, what a child made when recorded: it is about to make it again."""
-    with replaced_in_a_replay():
-        for path in paths:
-            with suppress(OSError):
-                if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114 - names from a recording
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)  # noqa: PTH108 - as above
