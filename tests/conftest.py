@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -60,7 +61,12 @@ def shared_data() -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples the properties are tried with; modules read the profile when they are imported."""
+    """Choose how many examples the properties are tried with; modules read the profile when they are imported.
+
+    A background job of a shell ignores SIGINT, and so would every program that a test starts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with suppress(ModuleNotFoundError):  # the environments of other instrumentations have no hypothesis
         from hypothesis import HealthCheck, settings
 
