@@ -210,3 +210,89 @@ def test_redaction_holds_for_what_was_printed_and_read(desk: Desk, tmp_path: Pat
     done = desk.reenact("replay", "last")
     assert done.returncode == 0, done.stderr
     assert secret not in done.stdout
+
+
+CLOCKS = """
+import asyncio, os, warnings
+import reenact
+
+@reenact.tool
+async def ask(name, seconds):
+    await asyncio.sleep(seconds)
+    return name
+
+async def tick():
+    for number in range(3):
+        await asyncio.sleep(0.04)
+        print("tick", number)
+
+async def two(name, seconds):
+    print("said", await ask(name, seconds))
+    await asyncio.sleep(0.05)
+    print("saved", name)
+
+async def main():
+    ticking = asyncio.create_task(tick())
+    print("said", await ask("slow", 0.1))
+    await ticking
+    await asyncio.gather(two("a", 0.05), two("b", 0.2))
+
+asyncio.run(main())
+warnings.warn("two are left")
+print(os.getppid() > 0, flush=True)
+"""
+
+
+def test_what_the_program_does_by_the_clock_keeps_its_place_among_answers(desk: Desk) -> None:
+    desk.write("clocks.py", CLOCKS)
+    live = desk.reenact("run", "-q", "--", "python", "clocks.py")
+    assert live.returncode == 0, live.stderr
+    for _ in range(2):
+        done = desk.reenact("replay", "last")
+        assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    desk.write("clocks.py", CLOCKS.replace('warnings.warn("two are left")', ""))
+    assert replayed(desk)[0]["divergences"][0]["field"] == "stderr, line 1", (
+        "a warning of its own is the program's word"
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ('print(answer()["order"])', 'print(answer()["payment"])'),
+        ('print("last", made[1])', 'print("last", made[0])'),
+        ("print(hex(len(made) * 0x1234567))", "print(hex(len(made) * 0x1234568))"),
+        ('print("the end")', 'print("the end", end="")'),
+        ('print("rows", 20000)', 'print("rows", 20001)'),
+        ("os._exit(3)", "os._exit(4)"),
+    ],
+)
+def test_a_mistake_that_looks_like_what_differs_by_nature_diverges(desk: Desk, right: str, wrong: str) -> None:
+    program = """
+import os, uuid
+import reenact
+
+@reenact.tool
+def answer():
+    return {"order": "4f0a3b1e-6f2d-4c8a-9b7e-1d2c3b4a5f60", "payment": "9c1d2e3f-4a5b-4c6d-8e7f-0a1b2c3d4e5f"}
+
+made = [str(uuid.uuid4()), str(uuid.uuid4())]
+print(answer()["order"])
+print(made[0]); print(made[1])
+print("last", made[1])
+print(hex(len(made) * 0x1234567))
+for number in range(20000 if os.environ.get("LONG") else 3):
+    print("a row that is long enough to pass what is kept", number)
+print("rows", 20000)
+print("the end")
+if os.environ.get("HARD"):
+    import sys; sys.stdout.flush(); os._exit(3)
+"""
+    assert right in program
+    desk.environ |= {"LONG": "1"} if "rows" in right else {}
+    desk.environ |= {"HARD": "1"} if "_exit" in right else {}
+    desk.write("near.py", program)
+    desk.reenact("run", "-q", "--", "python", "near.py")
+    assert replayed(desk)[0]["result"] == "same"
+    desk.write("near.py", program.replace(right, wrong))
+    assert replayed(desk)[0]["result"] == "diverged"

@@ -122,7 +122,7 @@ def _side(parts: Iterable[Output]) -> Side:
         began_ns=min((each.began_ns for each in known), default=0),
         ended_ns=max((each.ended_ns for each in known), default=0),
         offset_s=known[0].offset_s if known else 0,
-        processes=frozenset(each.process for each in known if each.process),
+        processes=frozenset(number for each in known for number in each.processes),
         temporary=frozenset(name for each in known for name in each.temporary),
     )
 

@@ -19,6 +19,11 @@ _MOVE: Final = re.compile(r"\x1b\[[0-9;?]*[A-HJKSTfsu]|\x1b[78M]")
 _PACE: Final = re.compile(
     r"\d+:\d\d(?::\d\d)?|\?|\d+(?:\.\d+)?\s?(?:[kKMG]?i?[Bb]?(?:it|its|files?|items?|rows?)?/s|s/it|it/s|ms|µs|s|m)\b"
 )
+_BAR: Final = re.compile(
+    r"\d+%.*(?:\bETA\b|\bElapsed\b|\[[^\]]*(?:it/s|s/it|\d\d:\d\d))|\d+% ?[|\[][ #=█▉▊▋▌▍▎▏░▒▓>·.-]{3,}[|\]]"
+)
+"""A bar of progress: so much, and how long it took or takes."""
+_BLANKS: Final = re.compile(r"\s+")
 _TRACEBACK: Final = re.compile(r"^\s*(?:[+|] )*Traceback \(most recent call last\):$|^\s*[╭┌]─+ ?Traceback ")
 _FRAME: Final = re.compile(r"^\s*(?:\| *)*(?:  File \"|    |  \[Previous line repeated|[│╰╭])")
 _CHAIN: Final = (
@@ -55,8 +60,22 @@ def lines(text: str, forms: dict[int, str], passed: Counter[str]) -> list[Line]:
                 continue
             line, drawn = bare, True
         line = line.rstrip("\r")
-        found.append(Line(number, _PACE.sub("…", line) if drawn else line, forms.get(number, ""), drawn))
-    return [*_untraced(found, passed)]
+        if drawn or _BAR.search(line):
+            line, drawn = _BLANKS.sub(" ", _PACE.sub("…", line)).rstrip(), True
+        found.append(Line(number, line, forms.get(number, ""), drawn))
+    return [*_untraced(_last_states(found, passed), passed)]
+
+
+def _last_states(found: list[Line], passed: Counter[str]) -> list[Line]:
+    """Keep the last state of a bar that is drawn anew on a line of its own each time."""
+    kept: list[Line] = []
+    for line in found:
+        if kept and _BAR.search(line.text) and _BAR.search(kept[-1].text):
+            kept[-1] = line
+            passed["states of lines that were written over"] += 1
+        else:
+            kept.append(line)
+    return kept
 
 
 def _untraced(found: list[Line], passed: Counter[str]) -> Iterator[Line]:

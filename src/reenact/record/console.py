@@ -47,7 +47,6 @@ _cut: Final[list[tuple[Any, str, Any, Any]]] = []
 """Each object with an attribute of ours: its name, ours, and what stood there in its `__dict__` before."""
 _lock: Final = threading.RLock()
 _ABSENT: Final = object()
-_WARNING: Final = Source(own=False, what="warnings")
 _emit: Final = logging.StreamHandler.emit.__code__
 
 
@@ -202,7 +201,8 @@ def _source(text: object, frame: Any) -> Source | None:
         file = cast("dict[str, Any]", logged).get("file")
         return Source(own=is_own_file(str(getattr(file, "path", ""))))
     if frame.f_globals.get("__name__") == "warnings":
-        return _WARNING
+        warned = getattr(frame.f_locals.get("msg"), "filename", "")
+        return Source(own=is_own_file(str(warned)), what="warnings about libraries")
     return None
 
 

@@ -162,7 +162,7 @@ class Outputs:
             said["lost"] = "what it printed could not be written down"
         if parts and (said["streams"] or "passed" in said):
             said["span"] = [min(each.began_ns for each in parts) - _SLACK_NS, _now() + _SLACK_NS]
-            said["pid"], said["offset"] = os.getpid(), time.localtime().tm_gmtoff
+            said["pid"], said["parent"], said["offset"] = os.getpid(), os.getppid(), time.localtime().tm_gmtoff
             if any(part.mixed or len(part.threads) > 1 for part in parts):
                 said["threads"] = True
             if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:

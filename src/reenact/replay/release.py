@@ -25,6 +25,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
+from reenact.replay.pace import let_timers_go_first
+
 GRACE_S = 0.05
 """How long a lane that may be at work keeps others waiting at most."""
 
@@ -45,6 +47,8 @@ class _Waiter:
     lane: str
     grant: Callable[[], None]
     granted: bool = False
+    took: float = 0.0
+    """How long the recorded call was out, in seconds: what timers do in that time goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class Gate:
         self._gone: set[int] = set()
         self._running: set[int] = set()
         """Ends of calls that run again, and may take their time."""
+        self._held_back: dict[int, float] = {}
+        """Granted releases that let timers of their loop go first: until when nobody is granted anything."""
         self._waiting: dict[int, _Waiter] = {}
         self._clock = 0
         """The process in which a thread looks again from time to time; 0 while nobody waits."""
@@ -103,17 +109,48 @@ class Gate:
             self._leave(waiter)
 
     async def wait_async(self, order: int | None, lane: str) -> None:
-        """Suspend the calling task until `order` is granted."""
+        """Suspend the calling task until `order` is granted, and until timers did what they did before it."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        future: asyncio.Future[None] = loop.create_future()
         with self._lock:
-            if self._pass(order, lane):
-                return
-            loop = asyncio.get_running_loop()
-            future: asyncio.Future[None] = loop.create_future()
-            waiter = self._enlist(order, lane, lambda: _resolve(loop, future))
+            took, waiter = self._took(order), None
+            if not self._pass(order, lane):
+                waiter = self._enlist(order, lane, lambda: _resolve(loop, future), took=took)
+            elif took:
+                self._hold_back(order, took)
         try:
-            await future
+            if waiter is not None:
+                try:
+                    await future
+                finally:
+                    self._leave(waiter)
+            if took:
+                await let_timers_go_first(began + took)
         finally:
-            self._leave(waiter)
+            self._let_on(order, lane)
+
+    def _hold_back(self, order: int | None, took: float) -> None:
+        self._held_back[order or 0] = time.monotonic() + took + GRACE_S
+
+    def _holds_back(self) -> bool:
+        """Tell whether a granted release lets timers go first; one whose loop is blocked holds nobody for ever."""
+        if not self._held_back:
+            return False
+        now = time.monotonic()
+        return any(until > now for until in self._held_back.values())
+
+    def _took(self, order: int | None) -> float:
+        """Say how long the recorded call was out; 0 where nobody knows, or nobody waits for this number any more."""
+        release = self._expected.get(order) if order is not None and order not in self._gone else None
+        return max(0.0, release.released_s - release.asked_s) if release is not None else 0.0
+
+    def _let_on(self, order: int | None, lane: str) -> None:
+        """Hear that a granted release reaches its task only now: its lane is at work from here on."""
+        with self._lock:
+            if self._held_back.pop(order or 0, None) is not None:
+                self._at_work[lane] = (_Work.GRANTED, time.monotonic())
+                self._advance()
 
     def _leave(self, waiter: _Waiter) -> None:
         """Hear that a waiter goes; where it was cancelled or interrupted, what it waited for will not come."""
@@ -174,10 +211,10 @@ class Gate:
             return True
         return False
 
-    def _enlist(self, order: int | None, lane: str, grant: Callable[[], None]) -> _Waiter:
+    def _enlist(self, order: int | None, lane: str, grant: Callable[[], None], *, took: float = 0.0) -> _Waiter:
         if not self._waiting:
             self._since = time.monotonic()
-        waiter = _Waiter(order or 0, lane, grant)
+        waiter = _Waiter(order or 0, lane, grant, took=took)
         self._waiting[waiter.order] = waiter
         heapq.heappush(self._enlisted, waiter.order)
         self._advance()
@@ -215,6 +252,8 @@ class Gate:
 
     def _pending(self, order: int, lane: str) -> float:
         """Say for how many seconds more other lanes may be at work before this release; 0 where none is."""
+        if self._holds_back():
+            return _TICK_S
         if not self._at_work:
             return 0.0
         now = time.monotonic()
@@ -253,6 +292,8 @@ class Gate:
                 return
             del self._waiting[waiter.order]
             self._grant(waiter.order, waiter.lane)
+            if waiter.took:
+                self._hold_back(waiter.order, waiter.took)
             waiter.granted = True
             waiter.grant()
 
@@ -280,7 +321,13 @@ class Gate:
         with self._lock:
             self._advance()
             current, lowest = self._current(), self._lowest()
-            if lowest is None or current is None or current in self._waiting or time.monotonic() < self._deadline():
+            if (
+                self._held_back
+                or lowest is None
+                or current is None
+                or current in self._waiting
+                or time.monotonic() < self._deadline()
+            ):
                 return
             passed = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]
             self._gone.update(passed)

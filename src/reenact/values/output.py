@@ -59,7 +59,8 @@ class Output:
     ended_ns: int = 0
     offset_s: int = 0
     """Of the time zone, east of Greenwich."""
-    process: int = 0
+    processes: frozenset[int] = frozenset()
+    """Its process id, and its parent's."""
     temporary: frozenset[str] = frozenset()
     """Names that `tempfile` made."""
     threads: bool = False
@@ -98,7 +99,7 @@ def _part(node: Node) -> Output:
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,
-        process=as_count(said.get("pid")) or 0,
+        processes=frozenset({as_count(said.get(name)) or 0 for name in ("pid", "parent")} - {0}),
         temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
         threads=said.get("threads") is True,
         lost=as_text(said.get("lost")),
