@@ -108,7 +108,9 @@ def test_a_value_that_json_has_none_for_is_refused() -> None:
 
 
 def test_a_check_is_true_where_everything_holds() -> None:
-    found = reenact.check(INCIDENT, "called delete_accounts", a.never_called("refund"))
+    found = reenact.check(
+        INCIDENT, "called delete_accounts", a.never_called("delete_accounts", arg("target") == "nowhere")
+    )
     assert found
     assert [each.standing for each in found] == [a.Standing.HOLDS] * 2
     found.raise_for_failures()
@@ -126,7 +128,7 @@ def test_a_failure_is_an_assertion_error_that_says_why() -> None:
         '  fails: never called delete_accounts where target = "production"\n'
         '    called 1 time: tool delete_accounts #6: target = "production"\n'
         '  fails: called refund where token = "x"\n'
-        "    refund was not called"
+        "    refund was not called; no schema, recording or replay knows a tool refund"
     )
 
 

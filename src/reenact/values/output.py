@@ -74,11 +74,17 @@ def outputs(runs: Iterable[Run]) -> dict[tuple[str, int], Output]:
 
     The lane is that of a process which another one started, and empty for runs: who called first began those.
     """
-    nodes = [node for run in runs for node in run.nodes if isinstance(node.span.attributes.get(OUTPUT), str)]
+    nodes = [
+        node
+        for run in runs
+        for node in run.nodes
+        if isinstance(node.span.attributes.get(OUTPUT), str) and not (run.own and node.span.sent)
+    ]
     count: Counter[str] = Counter()
     parts: dict[tuple[str, int], Output] = {}
     for node in sorted(nodes, key=lambda each: (each.start_order, each.span.start_ns)):
-        lane = node.lane if node.parent is not None else ""
+        is_run = node.parent is None or node.span.attributes.get("reenact.run.root") is True
+        lane = "" if is_run else node.lane
         count[lane] += 1
         parts[lane, count[lane]] = _part(node)
     return parts
