@@ -12,6 +12,8 @@ from typing import Any, Final
 
 _AFTER_S: Final = 0.0005
 """How long after a timer it is looked again: what it wakes runs first."""
+_STEPS: Final = 5
+"""Turns of the loop in which what was woken comes to its own next timer."""
 _ours: Final[set[int]] = set()
 """The identities of our own timers."""
 
@@ -19,7 +21,8 @@ _ours: Final[set[int]] = set()
 async def let_timers_go_first(until: float) -> None:
     """Suspend until the timers of the running loop that are due before `until`, by its clock, have fired."""
     loop = asyncio.get_running_loop()
-    await asyncio.sleep(0)  # tasks that were created and have not begun may set one
+    for _ in range(_STEPS):  # tasks that were created, or were woken by a timer just now, may set one
+        await asyncio.sleep(0)
     while (due := _earliest(loop, until)) is not None:
         future: asyncio.Future[None] = loop.create_future()
         handle = loop.call_at(min(due + _AFTER_S, until), _wake, future)
