@@ -27,6 +27,8 @@ from reenact.boundary.snapshot import Snapshot
 
 KEPT: Final = 50
 """Units that are named; of the earlier ones it is only told how many they are."""
+_MOST_MODULES: Final = 60
+"""Modules of an agent's own that are looked at; a larger agent is not asked on what its units stand."""
 _HUGE: Final = 1_000
 """Members of a collection, those of its members included, from which on it is only told how many they are."""
 _PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None)})
@@ -49,6 +51,8 @@ class Standing:
         self._lock = threading.Lock()
         self._count = 0
         self._modules = -1
+        self._is_large = False
+        """The agent has more modules than can be looked at beside a request."""
         self._roots: list[Root] = []
         self._prints: list[Any] = []
         self._open: dict[int, Stood] = {}
@@ -90,7 +94,11 @@ class Standing:
         """Look at all state, and note who may have changed what is not as it was."""
         if self._modules != (loaded := len(sys.modules)):
             self._modules = loaded
-            self._find()
+            self._is_large = len(own_modules()) > _MOST_MODULES
+            if not self._is_large:
+                self._find()
+        if self._is_large:  # a request would wait for the look
+            return
         for at, root in enumerate(self._roots):
             value = root.get()
             now = _print(value)
