@@ -176,6 +176,17 @@ def test_what_was_read_from_the_standard_input_is_given_back(desk: Desk) -> None
     assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
 
 
+def test_what_a_strangers_program_read_is_given_to_nobody(desk: Desk) -> None:
+    desk.write("reads.py", "import reenact, sys\nprint(reenact.tool(len)([1]), repr(sys.stdin.read()))\n")
+    argv = [sys.executable, "-m", "reenact", "run", "-q", "--", "python", "reads.py"]
+    subprocess.run(argv, input="touch taken\n", cwd=desk.folder, env=desk.settings(), text=True, check=True)
+    assert "'touch taken\\n'" in desk.reenact("replay", "last").stdout
+    desk.reenact("export", "last", "-o", "theirs.jsonl")
+    done = desk.reenact("replay", "theirs.jsonl", "--", sys.executable, "reads.py")
+    assert "touch" not in done.stdout
+    assert done.stdout.startswith("1 "), done.stderr
+
+
 def test_what_was_typed_at_a_terminal_is_given_back(desk: Desk) -> None:
     desk.write("chat.py", CHAT)
     pid, screen = pty.fork()

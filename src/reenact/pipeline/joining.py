@@ -142,7 +142,10 @@ def join(path: str) -> None:
     runs = [selected if run is recorded else run for run in runs]
     descent = children.read(os.environ.get(children.VARIABLE, ""))
     if descent is None and unit.inbound(selected) is None:
-        standard_input.give_back(node for run in (selected, *runs) for node in run.nodes)
+        # Of own runs alone: a program that runs what it reads, such as a shell, would run a stranger's words.
+        standard_input.give_back(
+            node for run in (selected, *runs) if run.own for node in run.nodes if not node.span.sent
+        )
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     sealed = guard.is_sealed()
     InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, sealed=sealed)
