@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reenact.seal import launch
-from reenact.seal.mounts import layout, mount_points
+from reenact.seal.mounts import Layout, mount_points
 from seal.outside import Outside, outside
 from seal.probes import EFFECTS, ESCAPES, HEAD
 
@@ -30,13 +30,13 @@ def sealed(tmp_path: Path) -> Iterator[Sealed]:
     upper.mkdir()
 
     def run(
-        argv: list[str], environ: dict[str, str] | None = None, **more: Any
+        argv: list[str], environ: dict[str, str] | None = None, before: Sequence[str] = (), **more: Any
     ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
         order, answer = tmp_path / "order.json", tmp_path / "answer.jsonl"
         world = {"upper": str(upper), **more}
         order.write_text(json.dumps({"argv": argv, "cwd": "/", "world": world, "answer": str(answer)}))
         done = subprocess.run(
-            launch.command(order),
+            [*before, *launch.command(order)],
             env={**os.environ, **(environ or {})},
             capture_output=True,
             text=True,
@@ -91,11 +91,12 @@ def test_nothing_outside_has_changed(
     secret.mkdir()
     (secret / "key").write_text("k")
     before = world.seen()
-    top = max((path for path in layout(points())[0] if world.folder.is_relative_to(path)), key=len)
+    top = max((path for path in Layout(points()).copied if world.folder.is_relative_to(path)), key=len)
     environ = {**world.environ(), "TOP": top, "SECRET": str(secret)}
     done, told = sealed(probe(code), environ, hidden=[str(secret)])
     assert world.seen() == before, done.stderr
-    assert top in told["copied"]
+    # Others may mount something meanwhile: folders above the project are divided then.
+    assert any(world.folder.is_relative_to(path) for path in told["copied"] if path != "/")
     assert "AssertionError" not in done.stderr
     assert not Path("/new").exists()
     record_property("counted", "probes in a sealed world that changed nothing outside")
@@ -195,10 +196,50 @@ def test_a_folder_that_holds_a_mount_is_divided(tmp_path: Path) -> None:
     (tmp_path / "split" / "link").symlink_to("/")
     os.mkfifo(tmp_path / "split" / "pipe")
     points = [str(tmp_path / "split" / "held"), str(tmp_path / "mounted")]
-    copied, leading_out = layout(points, str(tmp_path))
-    assert leading_out == [str(tmp_path / "split" / "pipe")]
-    names = [str(Path(path).relative_to(tmp_path)) for path in copied]
+    layout = Layout(points, str(tmp_path))
+    assert layout.leading_out == [str(tmp_path / "split" / "pipe")]
+    assert layout.divided == [str(tmp_path), str(tmp_path / "split")]
+    names = [str(Path(path).relative_to(tmp_path)) for path in layout.copied]
     assert names == ["mounted", "plain", "split/beside", "split/held"]
+
+
+ROOTED = """
+import json, os, sys
+def tried(call, *arguments):
+    try:
+        return call(*arguments) is not None or True
+    except OSError as error:
+        return error.strerror
+paths = [*sys.argv[1:], "/reenact-new"]
+print(json.dumps([tried(open, path, "w") for path in paths] + [os.path.exists(path) for path in paths]))
+print(json.dumps([tried(os.mkdir, "/run/lock/reenact-new"), tried(os.chroot, "/tmp"), os.listdir("/.")]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes beside what is mounted at the root of all files")
+def test_root_writes_beside_mounts_and_in_run(sealed: Sealed) -> None:
+    with tempfile.TemporaryDirectory(dir="/mnt") as folder:
+        held = Path(folder, "held")
+        held.mkdir()
+        (held.parent / "small").write_text("small")
+        (held.parent / "large").write_bytes(bytes(2 << 20))
+        Path("/run/lock").mkdir(exist_ok=True)
+        argv = [
+            sys.executable,
+            "-I",
+            "-c",
+            ROOTED,
+            *(f"{folder}/{name}" for name in ("new", "small", "held/in", "large")),
+        ]
+        mounted = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {held} && exec "$@"', "sh"]
+        done, told = sealed(argv, before=mounted)
+        written, others = map(json.loads, done.stdout.splitlines())
+        assert written == [True, True, True, "Read-only file system", True] + [True] * 5, done.stderr
+        assert others[:2] == [True, True]
+        assert {"/", folder, str(held)} <= {*told["copied"]}
+        assert sorted(each.name for each in held.parent.iterdir()) == ["held", "large", "small"]
+        assert (held.parent / "small").read_text() == "small"
+        assert not [path for path in ("/reenact-new", "/run/lock/reenact-new", f"{held}/in") if Path(path).exists()]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")

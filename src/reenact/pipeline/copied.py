@@ -202,17 +202,32 @@ def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int], dept
             continue
         if any(path == each or path.startswith(f"{each}/") for each in spared):
             continue
-        seen = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(seen.st_mode):
+        if entry.is_dir(follow_symlinks=False):
             if depth < _DEEPEST:
                 yield from _walk(Path(entry.path), path, spared, left, depth + 1)
-        elif stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
-            yield Changed(path=path, at=None)
-        elif stat.S_ISREG(seen.st_mode):
-            same = _is_same(Path(entry.path), path, seen.st_size, left)
-            yield Changed(path=path, at=Path(entry.path), same=same)
-        else:
-            yield Changed(path=path, at=Path(entry.path))
+        elif not _is_laid(entry, path):
+            yield _change(entry, path, left)
+
+
+def _change(entry: os.DirEntry[str], path: str, left: list[int]) -> Changed:
+    """Say what a file of the layer is to the one at its path."""
+    seen = entry.stat(follow_symlinks=False)
+    if stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
+        return Changed(path=path, at=None)
+    same = stat.S_ISREG(seen.st_mode) and _is_same(Path(entry.path), path, seen.st_size, left)
+    return Changed(path=path, at=Path(entry.path), same=same)
+
+
+def _is_laid(entry: os.DirEntry[str], path: str) -> bool:
+    """Tell that a link, or an empty file, stands for the real link, socket, pipe or device (`seal.holders`)."""
+    seen = entry.stat(follow_symlinks=False)
+    try:
+        if entry.is_symlink():
+            return os.readlink(entry.path) == os.readlink(path)  # noqa: PTH115 - the text is compared
+        plain = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
+        return stat.S_ISREG(seen.st_mode) and seen.st_size == 0 and stat.S_IFMT(os.lstat(path).st_mode) not in plain
+    except OSError:
+        return False
 
 
 def _is_same(layer: Path, path: str, size: int, left: list[int]) -> bool:

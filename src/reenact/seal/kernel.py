@@ -36,6 +36,7 @@ PRIVATE: Final = 0x40000
 _MOUNT_SETATTR: Final = 442  # the same on every architecture (Linux 5.12)
 _ATTR_RDONLY: Final = 0x1
 _AT_EMPTY_PATH: Final = 0x1000
+_MNT_DETACH: Final = 0x2
 _SIOCGIFFLAGS: Final = 0x8913
 _SIOCSIFFLAGS: Final = 0x8914
 _SIOCSIFADDR: Final = 0x8916
@@ -114,6 +115,19 @@ def make_read_only(handle: int, about: str) -> None:
     attributes = struct.pack("QQQQ", _ATTR_RDONLY, 0, 0, 0)
     arguments = (handle, b"", ctypes.c_uint(_AT_EMPTY_PATH), attributes, ctypes.c_size_t(len(attributes)))
     _checked(_libc().syscall(ctypes.c_long(_MOUNT_SETATTR), *arguments), about)
+
+
+def unmount(path: str) -> None:
+    """Let go what is mounted at a path, with all that is mounted in it (umount2(2), MNT_DETACH)."""
+    _checked(_libc().umount2(path.encode(), _MNT_DETACH), path)
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Make a mount the root of all files of this namespace; the one before is at `old` then, which lies in it."""
+    number = {"x86_64": 155, "aarch64": 41}.get(os.uname().machine)
+    if number is None:
+        raise OSError(38, os.strerror(38), "pivot_root")
+    call(number, new.encode() + b"\0", old.encode() + b"\0", about="pivot_root")
 
 
 def raise_loopback() -> None:

@@ -1,8 +1,9 @@
 """What is mounted where, and what of it becomes a copy.
 
 An overlay can be laid over a folder only where no other mount lies below: such mounts are locked together in a new user
-namespace. A folder that holds mounts is therefore divided into the folders in it; what lies in it directly stays read
-only. A socket, a named pipe or a device there is covered: none of them cares whether its mount is read only.
+namespace. A folder that holds mounts is therefore divided into the folders in it; what lies in it directly is read
+only, or stands in a folder of ours (`holders`). A socket, a named pipe or a device there is covered: none of them cares
+whether its mount is read only.
 """
 
 from __future__ import annotations
@@ -36,37 +37,41 @@ def _unescaped(path: str) -> str:
     return path
 
 
-def layout(points: Sequence[str], top: str = "/") -> tuple[list[str], list[str]]:
-    """Say which folders below `top` are copied, and what lies beside them that leads out. Raises `OSError`.
+class Layout:
+    """The folders below one: those that are copied, those that hold mounts, and what lies in these that leads out.
 
     A connection to a socket through a read-only mount would reach its server, what is written into a pipe its reader.
+    A folder stands before what lies in it. Raises `OSError`.
     """
-    copied: list[str] = []
-    leading_out: list[str] = []
-    _divide(top, frozenset(_above(points)), copied, leading_out, 0)
-    return copied, leading_out
+
+    def __init__(self, points: Sequence[str], top: str = "/") -> None:
+        self.copied: list[str] = []
+        self.divided: list[str] = []
+        self.leading_out: list[str] = []
+        self._above = frozenset(_above(points))
+        self._divide(top, 0)
+
+    def _divide(self, folder: str, depth: int) -> None:
+        if folder in APART:
+            return
+        if folder not in self._above:
+            self.copied.append(folder)
+            return
+        if depth > _DEEPEST:
+            raise OSError(40, os.strerror(40), folder)
+        self.divided.append(folder)
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if entry.is_dir(follow_symlinks=False):
+                    self._divide(entry.path, depth + 1)
+                elif stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode) in _LEADING_OUT:
+                    self.leading_out.append(entry.path)
 
 
 def _above(points: Iterable[str]) -> Iterable[str]:
     """Give every folder that a mount, or a folder that stays apart, lies below."""
-    for point in (*points, *APART):
+    for point in (*points, *(each for each in APART if not os.path.islink(each))):
         above = point.rstrip("/")
         while above:
             above = above.rpartition("/")[0]
             yield above or "/"
-
-
-def _divide(folder: str, divided: frozenset[str], copied: list[str], leading_out: list[str], depth: int) -> None:
-    if folder in APART:
-        return
-    if folder not in divided:
-        copied.append(folder)
-        return
-    if depth > _DEEPEST:
-        raise OSError(40, os.strerror(40), folder)
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
-            if entry.is_dir(follow_symlinks=False):
-                _divide(entry.path, divided, copied, leading_out, depth + 1)
-            elif stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode) in _LEADING_OUT:
-                leading_out.append(entry.path)

@@ -20,7 +20,8 @@ import stat
 from contextlib import suppress
 
 from reenact.seal import kernel
-from reenact.seal.mounts import layout, mount_points
+from reenact.seal.holders import Holders
+from reenact.seal.mounts import Layout, mount_points
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS: Final = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
-_OF_ROOT: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 10})
-"""What root keeps (capabilities(7)): CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE.
+_OF_ROOT: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 10, 18})
+"""What root keeps (capabilities(7)): CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE,
+SYS_CHROOT.
 
 Each acts on the copy, and on processes of this world.
 """
@@ -83,38 +85,45 @@ def enter(
     folder `working` is a copy wherever it lies, in `/run` and `/dev/shm` too. Raises `OSError`.
     """
     points = mount_points(_text("/proc/self/mountinfo"))
-    copied, covered = layout(points)
+    layout = Layout(points)
+    copied, runs = layout.copied, _run_folders()
     kept = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
     copied += kept
     _make_layers(upper, copied)
+    holders = Holders(layout.divided, upper, len(copied))
     if os.geteuid() != 0:
         _make_ways_to(used, upper, copied)
     _leave_namespaces()
     kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
     places = _Places()
     try:
-        mounts = [(point, places.open(point)) for point in points if os.path.lexists(point)]
         opened = {**{path: path for path in doors}, **(instead or {})}.items()
         real = {path: places.link(other, os.O_DIRECTORY) for path, other in opened}
         devices = {name: places.link(f"/dev/{name}") for name in _DEVICES if os.path.exists(f"/dev/{name}")}
         lowers = {path: places.link(path, os.O_DIRECTORY) for path in copied}
         through = {os.path.realpath(path): places.link(path) for path in sockets if os.path.exists(path)}
-        _copy(lowers, places.link(upper, os.O_DIRECTORY))
+        layers = places.link(upper, os.O_DIRECTORY)
+        holders.open(copied, places.link)
+        holders.stand(layers)
+        mounts = [(point, places.open(point)) for point in holders.read_only(points, copied) if os.path.lexists(point)]
+        _copy(lowers, layers)
         again = {path: places.link(path, os.O_DIRECTORY) for path in kept}
         for path, link in real.items():
             kernel.mount(link, path, flags=kernel.BIND)
         for point, handle in mounts:
             kernel.make_read_only(handle, point)
-        _make_devices(devices, covered)
+        _make_devices(devices, layout.leading_out)
         _empty(path for path in _EMPTY if not os.path.islink(path))
+        _make_folders(runs)
         _let_through(through)
         _put_again(again)
         _check(real)
+        holders.leave()
     finally:
         places.close()
     _empty(hidden, read_only=True)
     kernel.raise_loopback()
-    return copied
+    return [*copied, *holders.laid]
 
 
 def _let_through(sockets: Mapping[str, str]) -> None:
@@ -184,6 +193,24 @@ def _empty(paths: Iterable[str], *, read_only: bool = False) -> None:
         if os.path.isdir(path):
             flags = kernel.NOSUID | kernel.NODEV | (kernel.RDONLY if read_only else 0)
             kernel.mount("tmpfs", path, "tmpfs", flags, "mode=700,size=4k" if read_only else "mode=755")
+
+
+def _run_folders() -> list[tuple[str, os.stat_result]]:
+    """List the folders of `/run` that the user can write to, and the user's own one: programs expect them there."""
+    folders = list[str]()
+    for top in _EMPTY:
+        if os.path.isdir(top) and not os.path.islink(top):
+            folders += [f"{top}/{name}" for name in os.listdir(top)] + [f"{top}/user/{os.geteuid()}"]
+    real = [each for each in folders if os.path.isdir(each) and not os.path.islink(each)]
+    return [(each, os.stat(each)) for each in real if os.access(each, os.W_OK)]
+
+
+def _make_folders(seen: Iterable[tuple[str, os.stat_result]]) -> None:
+    for path, status in seen:
+        os.makedirs(path, exist_ok=True)
+        os.chmod(path, stat.S_IMODE(status.st_mode))
+        if os.geteuid() == 0:
+            os.chown(path, status.st_uid, status.st_gid)
 
 
 def _leave_namespaces() -> None:
