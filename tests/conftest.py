@@ -97,6 +97,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("slow")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Take the members of a family that are not among the sample into the slow tests.
+
+    Where a module has several families of two, as sync and async, one takes the first of them, the next the other.
+    """
+    mark = item.get_closest_marker("sample")
+    name = getattr(item, "originalname", None)
+    if mark is None or not isinstance(name, str) or name == item.name:
+        return
+    families = SAMPLED.setdefault(str(item.path), {})
+    first, seen = families.get(name, (len(families), 0))
+    families[name] = first, seen + 1
+    if (first + seen) % mark.args[0]:
+        item.add_marker("slow")
+
+
+SAMPLED: dict[str, dict[str, tuple[int, int]]] = {}
+"""By file and test: which family of the file it is, and how many of its members were met."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep the garbage collector off what tests are made of: it is never garbage, and there is much of it."""

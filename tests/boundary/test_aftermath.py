@@ -29,6 +29,8 @@ from reenact.boundary import offers
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade
 
+pytestmark = pytest.mark.sample(2)
+
 
 class Size(Enum):
     SMALL = 1

@@ -21,6 +21,8 @@ from reenact.stores.frames import FrameStore
 from reenact.values import frames
 from reenact.values.frame_index import Placed
 
+pytestmark = pytest.mark.sample(2)
+
 HERE = Path(__file__).parent
 
 

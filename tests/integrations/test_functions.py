@@ -23,6 +23,8 @@ from reenact.demo.provider import StandIn
 from reenact.errors import Miss
 from reenact.values.call import CallKind, FunctionCall, Raised, Returned, Streamed, StreamEnd, Value
 
+pytestmark = pytest.mark.sample(2)
+
 ticket = itertools.count(1)
 """Never gives the same twice: what comes again was not asked again."""
 

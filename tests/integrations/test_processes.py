@@ -25,6 +25,8 @@ from multiprocessing.pool import ThreadPool
 
 import reenact
 
+pytestmark = pytest.mark.sample(2)
+
 @reenact.tool
 def throw(what: str) -> str:
     """Give something that no two runs agree on, after some time."""

@@ -16,6 +16,8 @@ PARENT = """
 import os, signal, subprocess, sys, time
 import reenact
 
+pytestmark = pytest.mark.sample(2)
+
 @reenact.tool
 def note(text: str) -> str:
     return text.upper()

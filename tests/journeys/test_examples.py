@@ -15,6 +15,8 @@ import pytest
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
 
+pytestmark = pytest.mark.sample(2)
+
 
 def _slow(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.slow)

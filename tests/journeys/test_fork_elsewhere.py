@@ -114,6 +114,7 @@ def _text(path: Path) -> str:
     return path.read_bytes().decode("latin-1")
 
 
+@pytest.mark.slow
 def test_what_a_child_was_answered_is_changed(desk: Desk) -> None:
     program = desk.write("things.py", CHILDREN)
     assert desk.reenact("run", "--", "python", program).stdout.split() == ["5", "7", "7"]

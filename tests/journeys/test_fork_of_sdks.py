@@ -97,6 +97,7 @@ def answered(desk: Desk, monkeypatch: pytest.MonkeyPatch, **sets: Any) -> list[d
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_changed_answers_reach_every_sdk(recorded: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [{"name": "first", "arguments": {"a": ["ü", 1]}}, {"name": "second", "arguments": {}}]
     seen = answered(recorded, monkeypatch, text="Grüße,\nall done.", tool_calls=given)

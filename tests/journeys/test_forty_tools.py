@@ -22,6 +22,7 @@ def asking() -> Iterator[StandIn]:
         yield provider
 
 
+@pytest.mark.slow
 def test_none_that_reaches_out_runs_again(desk: Desk, asking: StandIn) -> None:
     live = recorded(desk, asking, str(PROGRAM))
     struck = desk.folder / "struck.txt"

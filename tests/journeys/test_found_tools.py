@@ -114,6 +114,7 @@ def everything_seen(desk: Desk, asking: StandIn) -> Seen:
     )
 
 
+@pytest.mark.slow
 def test_the_support_table_is_what_the_documentation_says(
     desk: Desk, asking: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:

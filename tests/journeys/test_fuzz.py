@@ -144,6 +144,7 @@ print(refund(mine[0]["id"]))
 """
 
 
+@pytest.mark.slow
 def test_a_swallowed_error_and_an_id_that_is_passed_on(desk: Desk) -> None:
     run = own(desk, PIPELINE)
     told = fuzzed(desk, run, "--only", "tools", "--cases", "16")
@@ -241,6 +242,7 @@ def test_a_program_that_waits_for_ever_is_ended(desk: Desk) -> None:
     assert hang["what"] == "the program did not end within 8 s; the last it did was retriever queue #2"
 
 
+@pytest.mark.slow
 def test_a_case_is_run_again_by_its_number_and_all_of_them_by_their_seed(desk: Desk) -> None:
     run = own(desk, PIPELINE)
     of = ["--only", "tools", "--limit", "60", "--seed", "2"]

@@ -22,6 +22,8 @@ import pytest
 from desk import Desk
 from reenact.cli import main
 
+pytestmark = pytest.mark.sample(2)
+
 TRACE = "0123456789abcdef0123456789abcdef"
 RAW = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"

@@ -14,6 +14,8 @@ import pytest
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
 
+pytestmark = pytest.mark.sample(2)
+
 ASSERTIONS = {
     "cleanup_agent": 'never called delete_accounts where target = "production"',
     "order_desk": 'every lookup_order has user_id = "u-17"',

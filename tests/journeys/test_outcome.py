@@ -19,6 +19,8 @@ AGENT = """
 import logging, os, sys, time
 import reenact
 
+pytestmark = pytest.mark.sample(4)
+
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(thread)d %(levelname)s %(message)s")
 begun = time.perf_counter()
 
@@ -176,6 +178,7 @@ def test_what_was_read_from_the_standard_input_is_given_back(desk: Desk) -> None
     assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
 
 
+@pytest.mark.slow
 def test_what_a_strangers_program_read_is_given_to_nobody(desk: Desk) -> None:
     desk.write("reads.py", "import reenact, sys\nprint(reenact.tool(len)([1]), repr(sys.stdin.read()))\n")
     argv = [sys.executable, "-m", "reenact", "run", "-q", "--", "python", "reads.py"]

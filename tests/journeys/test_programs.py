@@ -18,6 +18,8 @@ import asyncio, os, selectors, signal, subprocess, sys, tempfile, time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 import reenact
 
+pytestmark = pytest.mark.sample(4)
+
 @reenact.tool
 def note() -> int:
     return 1

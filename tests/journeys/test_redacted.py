@@ -16,6 +16,8 @@ DESK = """
 import base64, json, os, re
 import reenact
 
+pytestmark = pytest.mark.sample(2)
+
 CUSTOMER = {
     "id": 7, "email": "ann@vip-club.com", "phone": "+14155550143", "card": "4539 1488 0343 6467", "tier": "gold",
     "session": "%s",

@@ -19,6 +19,8 @@ from pathlib import Path
 import reenact
 import beside
 
+pytestmark = pytest.mark.sample(2)
+
 libc = ctypes.CDLL(None, use_errno=True)
 
 @reenact.tool

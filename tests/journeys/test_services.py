@@ -28,6 +28,8 @@ from reenact.demo.policies import order_desk
 from reenact.demo.provider import StandIn
 from reenact.demo.script import Question, Reply, text_of
 
+pytestmark = pytest.mark.sample(2)
+
 UNLUCKY = "u-17"
 PATHS = ("/ask", "/ask/threaded", "/ask/stream")
 Count = Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
@@ -393,6 +395,7 @@ async def words(request: Request):
 """
 
 
+@pytest.mark.slow
 def test_a_client_that_went_away_goes_away_again(desk: Desk) -> None:
     desk.write("small.py", LEAVING)
     with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:
@@ -442,6 +445,7 @@ def test_a_script_that_is_stopped_is_interrupted(desk: Desk) -> None:
     assert (run["name"], run["status"]) == ("script.py", "interrupted")
 
 
+@pytest.mark.slow
 def test_a_fork_of_a_request_is_one_run_with_its_user(desk: Desk) -> None:
     desk.write("small.py", SMALL)
     with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:

@@ -17,6 +17,8 @@ from reenact.boundary import reads, standing
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade, Run
 
+pytestmark = pytest.mark.sample(3)
+
 
 @pytest.fixture(autouse=True)
 def _large_agents_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +134,7 @@ def test_a_unit_that_reads_what_an_earlier_one_left_is_not_exact(tmp_path: Path,
     assert f"stands on unit {first.id[:12]}: " in reason.lost
 
 
+@pytest.mark.slow
 def test_units_that_share_nothing_stay_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Other tests that are loaded in this process are no part of the agent.
     monkeypatch.setattr(reads, "own_modules", lambda: [sys.modules[__name__]])

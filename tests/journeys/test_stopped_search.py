@@ -65,6 +65,7 @@ def test_a_search_that_is_stopped_tells_what_it_found(desk: Desk, number: signal
     assert 2 <= told.cases <= stop.done + 1
 
 
+@pytest.mark.slow
 def test_a_search_without_time_left_makes_nothing_smaller(desk: Desk) -> None:
     stop = Stop(signal.SIGTERM)
     settings = Settings(seconds=0.001, cases=None, jobs=1, groups=frozenset({Group.TOOLS}))

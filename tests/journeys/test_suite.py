@@ -82,6 +82,7 @@ def test_each_is_told_apart_and_the_worst_exit_code_counts(recorded: Desk) -> No
     recorded.environ.clear()
 
 
+@pytest.mark.slow
 def test_every_run_of_a_store_is_replayed_by_two_suites_at_once(recorded: Desk) -> None:
     """They share the store: none takes for its own what another's program has just left in a journal."""
     words = [sys.executable, "-m", "reenact", "replay", "--all", ".reenact", "--jobs", "3", "--json"]
@@ -93,6 +94,7 @@ def test_every_run_of_a_store_is_replayed_by_two_suites_at_once(recorded: Desk) 
     assert not list((recorded.folder / ".reenact" / "journal").glob("*.owner"))
 
 
+@pytest.mark.slow
 def test_a_command_is_run_against_each(recorded: Desk) -> None:
     recorded.write("other.py", AGENT.replace("sys.argv[1]", '"P-2"'))
     done = recorded.reenact(

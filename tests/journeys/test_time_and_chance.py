@@ -33,6 +33,8 @@ import numpy
 from openai import OpenAI
 from pydantic import BaseModel, Field
 
+pytestmark = pytest.mark.sample(3)
+
 client = OpenAI()
 STARTED = Moment.now()
 

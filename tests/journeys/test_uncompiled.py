@@ -78,6 +78,7 @@ def test_a_replay_under_dont_write_bytecode_writes_none(desk: Desk, uncompiled: 
     assert set(uncompiled.rglob("*.pyc")) == before
 
 
+@pytest.mark.slow
 def test_a_replay_goes_on_where_no_cache_can_be_written(desk: Desk, uncompiled: Path) -> None:
     (uncompiled / "replay" / "__pycache__").write_text("no folder")
     document, done = replayed(desk)

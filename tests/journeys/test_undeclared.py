@@ -58,6 +58,7 @@ tell("aiohttp", lambda: asyncio.run(several()))
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_reads_the_web_runs_again_without_it(
     desk: Desk, sockets: Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
 ) -> None:
@@ -110,13 +111,22 @@ def test_what_nobody_declared_is_refused_and_named_where_no_world_is_sealed(
     assert desk.reenact("run", "--", "python", program, act).returncode == 0
     before = digest(desk.folder)
     done = desk.reenact("replay", "last", environ={**desk.bare(), "REENACT_ENFORCE": "off"}, cold=True)
-    assert done.returncode == 1
+    assert done.returncode == 125
+    assert (
+        f"unjudged: {what} at {desk.folder}/writes.py:{line} was refused, and the recorded run did it too"
+        in done.stderr
+    )
     assert (
         f"refused: {what} at {desk.folder}/writes.py:{line}; declare the function around it with @reenact.tool"
         in done.stderr
     )
     assert "outside world: watched: files" in done.stderr
+    assert "next: declare the function around it" in done.stderr
     assert digest(desk.folder) == before
+    desk.write("writes.py", WRITES.replace('"report.txt"', '"other.txt"'))
+    done = desk.reenact("replay", "last", environ={**desk.bare(), "REENACT_ENFORCE": "off"}, cold=True)
+    assert done.returncode == 1
+    assert f"diverged: run: write other.txt at {desk.folder}/writes.py:{line} was refused" in done.stderr
 
 
 def test_what_is_written_lowers_no_verdict(desk: Desk) -> None:

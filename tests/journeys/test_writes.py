@@ -28,7 +28,7 @@ log.setLevel(logging.INFO)
 by_size = logging.handlers.RotatingFileHandler("agent.log", maxBytes=400, backupCount=3)
 by_size.setFormatter(logging.Formatter("%(asctime)s %(process)d %(thread)d %(relativeCreated)d %(message)s"))
 log.addHandler(by_size)
-log.addHandler(logging.handlers.TimedRotatingFileHandler("timed.log", when="S", backupCount=9))
+log.addHandler(logging.handlers.TimedRotatingFileHandler("timed.log", when="S", backupCount=99))
 database = sqlite3.connect("state.db")
 database.execute("pragma journal_mode=wal")
 database.execute("create table if not exists checkpoint(number integer, said text, at text default current_timestamp)")
@@ -345,8 +345,9 @@ def test_where_no_world_is_sealed_the_first_write_is_refused(desk: Desk) -> None
     recorded(desk, desk.write("agent.py", REPORTS))
     before = sums(desk.folder)
     done = desk.reenact("replay", "last", environ={**os.environ, "REENACT_ENFORCE": "off"}, cold=True)
-    assert done.returncode == 1
-    assert "diverged: run: open database state.db" in done.stderr
+    assert done.returncode == 125
+    assert "unjudged: open database state.db" in done.stderr
+    assert "was refused, and the recorded run did it too; what follows was not seen" in done.stderr
     assert "outside world: watched: files" in done.stderr
     assert sums(desk.folder) == before
 

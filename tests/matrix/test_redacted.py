@@ -20,6 +20,8 @@ from matrix.redacted import IBAN, MAIL, PHONE, planted, wrong
 from matrix.under_policies import POLICIES
 from matrix.whole import WAYS, Way, Whole, every
 
+pytestmark = pytest.mark.sample(2)
+
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = {
     "own cases": {sdk: cassettes.golden(sdk) for sdk in ("openai", "anthropic")},

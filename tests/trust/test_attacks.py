@@ -30,6 +30,8 @@ from reenact.values.json import compact
 from reenact.values.span import SpanRecord
 from trust.hostile import AGENT, CARRIERS, Lair, plain
 
+pytestmark = pytest.mark.sample(2)
+
 Tell = Callable[[str, object], None]
 
 

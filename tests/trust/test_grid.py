@@ -39,6 +39,8 @@ from reenact.values.json import compact
 from reenact.values.span import SpanRecord
 from trust.hostile import CARRIERS, OF_PROGRAMS, Lair, everything, plain, renamed, watched
 
+pytestmark = pytest.mark.sample(2)
+
 NOT_YOURS = "is not known as your own recording"
 ALLOWED = ("--writes", "allow")
 """So that a program which were run could make a canary: by default a replay refuses to write."""

@@ -25,6 +25,8 @@ CHILDREN = """
 import json, os, subprocess, sys
 import reenact
 
+pytestmark = pytest.mark.sample(2)
+
 @reenact.tool
 def add(a, b):
     return a + b
@@ -160,6 +162,7 @@ def test_another_key_makes_a_stranger_of_it(desk: Desk) -> None:
     assert "is not known as your own recording" in other.stderr
 
 
+@pytest.mark.slow
 def test_what_a_fuzz_found_is_own(desk: Desk) -> None:
     desk.write(
         "fragile.py",

@@ -27,6 +27,7 @@ from reenact.values.json import Json
 from reenact.values.judgement import PrintedTold, ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node, Run
+from reenact.values.written import written
 
 if TYPE_CHECKING:
     from reenact.compare.printed import Parts
@@ -115,21 +116,21 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
     if said.why:
         return said
+    ledger, stopped = _until_prevented(recorded, ledger)
     of = Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
-    refused = [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
+    refused = [] if stopped else [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
     answered = _answered(of, ledger, misses)
     live = _live(of, replay, beside, ledger, answered)
     unasked = _unasked(of, ledger, answered, misses, live, whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     found = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *map(_of_conflict, renamings.conflicts)]
-    outcome, given = outcome or Outcome(), _GivenOut()
-    if not (found or misses or refused or outcome.strictness is Strictness.IGNORE):
+    given, outcome = _GivenOut(), outcome or Outcome()
+    if not (found or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
-        given = _given_out(recorded, outcome, ends, renamings)
-        found = given.divergences
-    made = bool(answered or said.ran_again or misses or refused or live.count)
-    result, why = _result(found, misses, said.unrestored, live.unknown, nothing=unasked.nothing_owed and not made)
+        found = (given := _given_out(recorded, outcome, ends, renamings)).divergences
+    nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
+    result, why = _result(found, misses, said.unrestored, live.unknown, stopped, nothing=nothing)
     return replace(
         said,
         result=result,
@@ -157,18 +158,42 @@ def _unbegun(ledger: Sequence[Entry]) -> str:
 
 
 def _result(
-    found: Sequence[object], misses: Sequence[_Miss], unrestored: Sequence[Entry], unknown: str, *, nothing: bool
+    found: Sequence[object],
+    misses: Sequence[_Miss],
+    unrestored: Sequence[Entry],
+    unknown: str,
+    stopped: str,
+    *,
+    nothing: bool,
 ) -> tuple[str, str]:
     """Say what a replay came to, and why where nothing can be said of it."""
     if found:
         return "diverged", ""
     if lost := next((miss for miss in misses if miss.means is _Stop.FAILED), None):
         return "failed", as_text(lost.entry.get("reason"))
+    if stopped:
+        return "unjudged", stopped
     if nothing:
         return "unjudged", "the recording holds no call that could be answered, and none was made"
     if unrestored:
         return "unjudged", _of_state(unrestored[0])
     return ("unjudged", f"what {unknown} was answered live was not written down") if unknown else ("same", "")
+
+
+def _until_prevented(recorded: Run, ledger: Sequence[Entry]) -> tuple[Sequence[Entry], str]:
+    """Cut a ledger behind a write that was refused though the recorded run made it, if that stopped the program first.
+
+    Gives why nothing can be said of what follows, too; empty where no such write was refused.
+    """
+    first = next((at for at, entry in enumerate(ledger) if entry.get("t") in {"miss", "refused"}), None)
+    path = "" if first is None else as_text(ledger[first].get("path"))
+    wrote = written(recorded) if path else None
+    if first is None or wrote is None or path not in wrote.files:
+        return ledger, ""
+    entry = ledger[first]
+    what = f"{as_text(entry.get('what'))} at {as_text(entry.get('where'))}"
+    why = f"{what} was refused, and the recorded run did it too; what follows was not seen"
+    return ledger[: first + 1], why
 
 
 def _of_state(entry: Mapping[str, Json]) -> str:

@@ -154,7 +154,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
             refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
     elif touch.kind in side_effects.WRITES:
         if _refuses(touch.path):
-            refuse(ledger, touch.what, event, _OR_ALLOW)
+            refuse(ledger, touch.what, event, _OR_ALLOW, path=os.path.abspath(touch.path))  # noqa: PTH100 - in a hook
     elif touch.kind != "network":
         refuse(ledger, touch.what, event)
     else:
@@ -202,10 +202,10 @@ def _lets(which: str, event: str, args: tuple[Any, ...]) -> bool:
         _looking.up = False
 
 
-def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE) -> None:
-    """Note a side effect and refuse it. Raises `SideEffectRefused`."""
+def refuse(ledger: Ledger, what: str, event: str, hint: str = _DECLARE, *, path: str = "") -> None:
+    """Note a side effect and refuse it, of a write with its path. Raises `SideEffectRefused`."""
     place = where()
-    ledger.note("refused", what=what, where=place, event=event, hint=hint)
+    ledger.note("refused", what=what, where=place, event=event, hint=hint, **({"path": path} if path else {}))
     raise SideEffectRefused(f"{what} at {place} was refused in the replay; {hint}")
 
 

@@ -206,5 +206,7 @@ def _next(result: ReplayResult, recorded: str) -> Iterator[str]:
         yield f"next: reenact doctor {run} says what the recording lacks and how to keep it"
     elif result.result == "unjudged" and result.unrestored:
         yield "next: replay it in a sealed world, where a tool that touches nothing runs again (docs/sealed-replay.md)"
+    elif result.result == "unjudged" and result.refused:
+        yield f"next: {as_text(result.refused[0].get('hint'))}"
     elif result.result == "unjudged":
         yield f"next: give the program after `--`, as in reenact replay {run} -- python your_agent.py"

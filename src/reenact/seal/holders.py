@@ -41,13 +41,14 @@ class Holders:
         for number, folder in enumerate(self.laid, taken):
             self._parts += _lay(folder, f"{upper}/{number}/upper")
 
-    def open(self, copied: Sequence[str], link: Callable[[str], str]) -> None:
-        """Have what is mounted again opened by `link`, which gives a path that leads there whatever covers it."""
+    def stand(self, upper: str, copied: Sequence[str], link: Callable[[str], str]) -> None:
+        """Put them where the real ones are. Raises `OSError`.
+
+        `link` gives a path that leads to a place whatever covers it, and `upper` is such a path. What is `copied` is
+        mounted by others.
+        """
         made = {*copied, *self.laid}
         self._links = {path: link(path) for path in self._parts if path not in made}
-
-    def stand(self, upper: str) -> None:
-        """Put them where the real ones are; `upper` leads there whatever covers it. Raises `OSError`."""
         for number, folder in enumerate(self.laid, self._taken):
             layer = f"{upper}/{number}/upper"
             if folder != "/":

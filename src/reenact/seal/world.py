@@ -85,36 +85,31 @@ def enter(
     folder `working` is a copy wherever it lies, in `/run` and `/dev/shm` too. Raises `OSError`.
     """
     points = mount_points(_text("/proc/self/mountinfo"))
-    layout = Layout(points)
-    copied, runs = layout.copied, _run_folders()
+    layout, runs = Layout(points), _run_folders()
     kept = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
-    copied += kept
-    _make_layers(upper, copied)
+    copied = [*layout.copied, *kept]
+    _make_layers(upper, copied, used)
     holders = Holders(layout.divided, upper, len(copied))
-    if os.geteuid() != 0:
-        _make_ways_to(used, upper, copied)
     _leave_namespaces()
     kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
+    kernel.raise_loopback()
     places = _Places()
     try:
-        opened = {**{path: path for path in doors}, **(instead or {})}.items()
-        real = {path: places.link(other, os.O_DIRECTORY) for path, other in opened}
+        opened = {**{path: path for path in doors}, **(instead or {})}
+        real = {path: places.link(other, os.O_DIRECTORY) for path, other in opened.items()}
         devices = {name: places.link(f"/dev/{name}") for name in _DEVICES if os.path.exists(f"/dev/{name}")}
         lowers = {path: places.link(path, os.O_DIRECTORY) for path in copied}
         through = {os.path.realpath(path): places.link(path) for path in sockets if os.path.exists(path)}
         layers = places.link(upper, os.O_DIRECTORY)
-        holders.open(copied, places.link)
-        holders.stand(layers)
-        mounts = [(point, places.open(point)) for point in holders.read_only(points, copied) if os.path.lexists(point)]
+        holders.stand(layers, copied, places.link)
+        shut = [(path, places.open(path)) for path in holders.read_only(points, copied) if os.path.lexists(path)]
         _copy(lowers, layers)
         again = {path: places.link(path, os.O_DIRECTORY) for path in kept}
-        for path, link in real.items():
-            kernel.mount(link, path, flags=kernel.BIND)
-        for point, handle in mounts:
-            kernel.make_read_only(handle, point)
+        _bind(real)
+        for path, handle in shut:
+            kernel.make_read_only(handle, path)
         _make_devices(devices, layout.leading_out)
-        _empty(path for path in _EMPTY if not os.path.islink(path))
-        _make_folders(runs)
+        _make_run(runs)
         _let_through(through)
         _put_again(again)
         _check(real)
@@ -122,7 +117,6 @@ def enter(
     finally:
         places.close()
     _empty(hidden, read_only=True)
-    kernel.raise_loopback()
     return [*copied, *holders.laid]
 
 
@@ -132,6 +126,11 @@ def _let_through(sockets: Mapping[str, str]) -> None:
         if not os.path.lexists(path):  # its folder was made anew
             os.makedirs(os.path.dirname(path), exist_ok=True)
             _write(path, "")
+        kernel.mount(link, path, flags=kernel.BIND)
+
+
+def _bind(links: Mapping[str, str]) -> None:
+    for path, link in links.items():
         kernel.mount(link, path, flags=kernel.BIND)
 
 
@@ -149,11 +148,13 @@ def _check(doors: Mapping[str, str]) -> None:
             raise OSError(2, os.strerror(2), path)
 
 
-def _make_layers(upper: str, copied: Sequence[str]) -> None:
+def _make_layers(upper: str, copied: Sequence[str], used: Sequence[str]) -> None:
     for number, path in enumerate(copied):
         for name in ("upper", "work"):
             os.makedirs(f"{upper}/{number}/{name}")
         os.chmod(f"{upper}/{number}/upper", stat.S_IMODE(os.stat(path).st_mode))
+    if os.geteuid() != 0:
+        _make_ways_to(used, upper, copied)
 
 
 def _make_ways_to(used: Sequence[str], upper: str, copied: Sequence[str]) -> None:
@@ -205,7 +206,8 @@ def _run_folders() -> list[tuple[str, os.stat_result]]:
     return [(each, os.stat(each)) for each in real if os.access(each, os.W_OK)]
 
 
-def _make_folders(seen: Iterable[tuple[str, os.stat_result]]) -> None:
+def _make_run(seen: Iterable[tuple[str, os.stat_result]]) -> None:
+    _empty(path for path in _EMPTY if not os.path.islink(path))
     for path, status in seen:
         os.makedirs(path, exist_ok=True)
         os.chmod(path, stat.S_IMODE(status.st_mode))
