@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reenact.boundary import lanes, place
+from reenact.boundary import door, lanes, memory_databases, place
 from reenact.boundary.lanes import Lane
 from reenact.boundary.place import Place
 
@@ -55,11 +55,21 @@ class _Stand:
             forgive("inbound.stand")
             return 0
 
-    def end(self, number: int, at: Place | None) -> Mapping[str, Any]:
+    def known(self, number: int, at: Place | None) -> None:
+        """Hear of which run a unit is."""
+        try:
+            if self.by is not None and number and at is not None:
+                self.by.known(number, format(at.trace_id, "032x"))
+        except Exception:
+            from reenact.boundary.forgiving import forgive
+
+            forgive("inbound.stand")
+
+    def end(self, number: int, entry: object) -> Mapping[str, Any]:
         try:
             if self.by is None or not number:
                 return {}
-            return self.by.end(number, "" if at is None else format(at.trace_id, "032x"))
+            return self.by.end(number, entry)
         except Exception:
             from reenact.boundary.forgiving import forgive
 
@@ -68,11 +78,34 @@ class _Stand:
 
 
 _stand = _Stand()
+_again: ContextVar[str] = ContextVar("reenact_again", default="")
+
+
+class does_again:  # noqa: N801 - reads as a function does
+    """Have the unit that begins in the block be the one of a recorded run, done again."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        _again.set(self._run)
+
+    def __exit__(self, *_: object) -> None:
+        _again.set("")
+
+
+def _number() -> int:
+    """Number the arrival of a unit in the sequence of its recorder; 0 where nobody counts."""
+    next_order: Callable[[], int] | None = getattr(door.doorman(), "next_order", None)
+    return 0 if next_order is None else next_order()
 
 
 def watch() -> Callable[[], None]:
     """Note from now on what each unit stands on; gives a function that stops it."""
     _stand.wanted, _stand.by = True, None
+    memory_databases.listen()
 
     def stop() -> None:
         _stand.wanted, _stand.by = False, None
@@ -93,7 +126,9 @@ class Inbound:
         "_place",
         "_standing",
         "ended",
+        "entry",
         "lane",
+        "order",
         "printed",
         "stands_on",
         "undeclared",
@@ -103,6 +138,13 @@ class Inbound:
     def __init__(self, name: Callable[[], str], asked: Callable[[], Mapping[str, Any]]) -> None:
         self._name, self._asked = name, asked
         self.lane = Lane(LANE)
+        if again := _again.get():  # of this unit alone, and of none that its tasks begin
+            self.lane.reel.again = again
+            _again.set("")
+        self.order = _number()
+        """When it came in, in the sequence of its recorder."""
+        self.entry: object = None
+        """The function that does it, where that is known."""
         self.ended = False
         self.undeclared: dict[str, None] = {}
         """What it did past every boundary."""
@@ -138,6 +180,7 @@ class Inbound:
             begun = begin(self)
             self._place, self._end = begun or (None, None)
             self._owner = owner
+            _stand.known(self._standing, self._place)
             if self.ended and self._end is not None:  # a task that outlived the unit was the first to call
                 self._end(*self._answer)
             return self._place
@@ -151,7 +194,7 @@ class Inbound:
             if self.ended:
                 return
             self.ended, self._answer = True, (answered, error)
-        self.stands_on = _stand.end(self._standing, self._place)
+        self.stands_on = _stand.end(self._standing, self.entry)
         if self._end is not None:
             self._end(answered, error)
 

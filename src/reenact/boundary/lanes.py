@@ -43,13 +43,15 @@ _RESOLVE_S = 0.25
 class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
-    __slots__ = ("drew", "forgotten", "path", "recorded", "unit", "units")
+    __slots__ = ("again", "drew", "forgotten", "path", "recorded", "unit", "units")
 
-    def __init__(self, path: str, unit: int = 0) -> None:
+    def __init__(self, path: str, unit: int = 0, again: str = "") -> None:
         self.path = path
         """The lane that it began on."""
         self.unit = unit
         """Which unit of work it is of those that began on this lane, from 1; 0 where the lane began with it."""
+        self.again = again
+        """In a replay that delivers several units that came in: the run of the one that it does again."""
         self.units: dict[str, int] = {}
         """How many units of work began within it, by lane."""
         self.drew: dict[int, Lane] = {}
@@ -62,7 +64,7 @@ class Reel:
     def begin_unit(self, path: str) -> Reel:
         """Make the reel of a unit of work that begins on a lane of this one."""
         number = self.units[path] = self.units.get(path, 0) + 1
-        return Reel(path, number)
+        return Reel(path, number, self.again)
 
 
 class Lane:

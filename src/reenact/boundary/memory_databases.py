@@ -43,6 +43,20 @@ def changes() -> tuple[int, ...]:
     return tuple(found)
 
 
+def counts() -> dict[int, int]:
+    """Give how many rows were changed over each such connection that is there, by the connection's identity."""
+    found: dict[int, int] = {}
+    for held in tuple(_open):
+        connection = held()
+        if connection is None:
+            continue
+        try:
+            found[id(connection)] = connection.total_changes
+        except Exception:  # it is closed, or another thread's alone
+            alarms.pass_on()
+    return found
+
+
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     try:
         if event == "sqlite3.connect":

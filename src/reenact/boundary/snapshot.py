@@ -16,6 +16,7 @@ import threading
 import weakref
 from array import array
 from collections import OrderedDict, deque
+from collections.abc import MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -118,7 +119,11 @@ class Shape:
 class Snapshot:
     """One look."""
 
-    def __init__(self, earlier: Snapshot | None = None, *, few: bool = False) -> None:
+    def __init__(
+        self, earlier: Snapshot | None = None, *, few: bool = False, named: frozenset[str] | None = None
+    ) -> None:
+        self._named = named
+        """Attributes of libraries' objects that are looked at; None for all."""
         self.few = few or (earlier is not None and earlier.few)
         """Take in `FEW` values of each piece of state."""
         self.shapes: dict[int, Shape] = {}
@@ -234,6 +239,8 @@ class Snapshot:
                 return special
             if own or kind.__module__ in {"collections", "queue"} or kind in _OF_ATTRIBUTES:
                 return _instance(value, kind)
+            if self._named is not None and _is_collection(kind):
+                return _instance(value, kind)
             if is_connection(value):
                 self.held.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
                 return Shape("connection", [_changes(value)])
@@ -295,7 +302,12 @@ class Snapshot:
             return Shape("buffer", [buffer])
         if kind.__module__ in {"ctypes", "_ctypes"}:  # a library keeps each function that was asked of it
             return Shape("opaque", [])
-        held = {name: each for name, each in dict_of(value).items() if "cache" not in name}
+        wanted = self._named
+        held = {
+            name: each
+            for name, each in dict_of(value).items()
+            if "cache" not in name and (wanted is None or name in wanted or name == "_state")
+        }
         return Shape("library", list(held.values()), list(held))
 
 
@@ -307,6 +319,12 @@ def kind_iter(value: Any, kind: type[Any]) -> Any:
     """Iterate over a collection past what the agent's own kind of it does at that."""
     base: Any = next(each for each in (list, tuple, deque) if issubclass(kind, each))
     return base.__iter__(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_collection(kind: type) -> bool:
+    """Tell a collection of a library's own kind, whose members hang in attributes that nobody names."""
+    return issubclass(kind, MutableMapping | MutableSequence | MutableSet)
 
 
 def _is_step(key: Any) -> bool:

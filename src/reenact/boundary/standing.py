@@ -1,9 +1,11 @@
 """On which earlier units of its process a unit stands: those that changed state which the agent's code reads back.
 
-State is looked at before the first unit and at the end of each: variables of the agent's modules that a function of
-theirs names and that can change, attributes of their classes, variables of closures, instances, caches. What differs
-from the look before was changed by a unit that was under way. Whoever ends later stands on it, since any of the agent's
-code may run in a unit: a framework, not the code, says which.
+State (`boundary.lasting`) is looked at before the first unit, where a unit begins beside no other, and at the end of
+each. What differs from the look before was changed by a unit that was under way; between units, by nobody who can be
+delivered again. Whoever ends later stands on it where the code that its entry can reach (`boundary.entries`) reads it.
+
+What a variable of a context or a thread holds depends on who looks: it was left by an earlier unit where one begins and
+finds in it something else than the first one did.
 
 No change counts that no code reads back (`boundary.reads`), nor one that a unit alone would make again: a client of a
 library's that is made at first need, the cache of a function without parameters.
@@ -11,37 +13,32 @@ library's that is made at first need, the cache of a function without parameters
 
 from __future__ import annotations
 
-import marshal
 import sys
 import threading
-from collections import deque
-from collections.abc import Iterator
-from types import FunctionType
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from reenact.boundary.code_facts import code_facts
-from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
+from reenact.boundary.entries import Entries
+from reenact.boundary.lasting import MEMORY, has_changed, is_made_at_need, is_of_whoever_looks, names, prints, roots
+from reenact.boundary.own_code import own_modules
 from reenact.boundary.reads import is_read_back
-from reenact.boundary.roots import ABSENT, CACHE, CODE, COLLECTIONS, Root, kind_of
-from reenact.boundary.snapshot import Snapshot
+from reenact.boundary.roots import CACHE, Root
 
 KEPT: Final = 50
 """Units that are named; of the earlier ones it is only told how many they are."""
 _MOST_MODULES: Final = 60
 """Modules of an agent's own that are looked at; a larger agent is not asked on what its units stand."""
-_HUGE: Final = 1_000
-"""Members of a collection, those of its members included, from which on it is only told how many they are."""
-_PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None)})
 
 
 class Stood:
     """A unit that changed something: its number, and the id of its run where it is one."""
 
-    __slots__ = ("number", "run")
+    __slots__ = ("found", "number", "run")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.run = ""
+        self.found: dict[str, Any] = {}
+        """By name: what variables of its context and its thread held when it began."""
 
 
 class Standing:
@@ -53,11 +50,23 @@ class Standing:
         self._modules = -1
         self._is_large = False
         """The agent has more modules than can be looked at beside a request."""
+        self._named: frozenset[str] = frozenset()
+        self._entries = Entries()
         self._roots: list[Root] = []
         self._prints: list[Any] = []
+        self._apart: list[Root] = []
+        """Variables of contexts and threads."""
+        self._first: dict[str, Any] = {}
+        """By name: what these held for the first unit."""
         self._open: dict[int, Stood] = {}
         self._changed: dict[str, list[Stood]] = {}
         """By name of state that is read back: who changed it, the last ones."""
+        self._left: dict[str, list[Stood]] = {}
+        """Likewise of variables of contexts and threads: who may have left something in them."""
+        self._between: dict[str, None] = {}
+        """Names of state that changed while no unit was under way."""
+        self._made: dict[str, list[Stood]] = {}
+        """Who made what a unit alone would have made as well: it counts as changed once it changes further."""
         self._more = 0
         self._read: dict[str, bool] = {}
 
@@ -65,32 +74,61 @@ class Standing:
         """Begin a unit; gives its number."""
         with self._lock:
             self._count += 1
+            own = Stood(self._count)
             if self._count == 1:
-                self._look()  # what changes between units is taken for the next one's: one look for each is enough
-            self._open[self._count] = Stood(self._count)
+                self._look(first=True)
+            elif not self._open:
+                self._look()
+            own.found = self._of_whoever_looks()
+            for name, held in own.found.items():
+                self._first.setdefault(name, held)
+            self._open[self._count] = own
             return self._count
 
-    def end(self, number: int, run: str) -> dict[str, Any]:
-        """End a unit, which is the run of this id or none (""); tell what it stands on, or nothing."""
+    def known(self, number: int, run: str) -> None:
+        """Hear which run a unit is."""
+        if (own := self._open.get(number)) is not None:
+            own.run = run
+
+    def end(self, number: int, entry: object = None) -> dict[str, Any]:
+        """End a unit, which the function `entry` did, if that is known; tell what it stands on, or nothing."""
         with self._lock:
             own = self._open.get(number)
-            if own is not None:
-                own.run = run
             self._look()
+            stands = {**self._changed, **self._leaked(own)}
             self._open.pop(number, None)
-            units = {each.number: each for held in self._changed.values() for each in held if each.number != number}
-            names = [name for name, held in self._changed.items() if any(each.number != number for each in held)]
-        if not units:
+            reached = self._entries.reached(entry)
+            stands = {name: held for name, held in stands.items() if reached is None or _last(name) in reached}
+            between = [name for name in self._between if reached is None or _last(name) in reached]
+            units = {each.number: each for held in stands.values() for each in held if each.number != number}
+            names = [name for name, held in stands.items() if any(each.number != number for each in held)]
+        if not units and not between:
             return {}
         listed = [units[each] for each in sorted(units)]
         return {
-            "state": sorted(names),
+            "state": sorted({*names, *between}),
             "units": [each.run for each in listed if each.run],
             "without_run": sum(not each.run for each in listed),
             "more": self._more,
+            **({"between": sorted(between)} if between else {}),
         }
 
-    def _look(self) -> None:
+    def _leaked(self, own: Stood | None) -> dict[str, list[Stood]]:
+        """Give the variables of its context and thread in which a unit found what an earlier one left; note its own."""
+        if own is None:
+            return {}
+        now = self._of_whoever_looks()
+        leaked = [name for name, held in own.found.items() if held != self._first.get(name)]
+        found = {name: [*self._left.get(name, ())] for name in leaked if self._left.get(name)}
+        for name, held in now.items():
+            if held != own.found.get(name) and self._is_read_back(name):
+                self._add(self._left.setdefault(name, []), [own])
+        return found
+
+    def _of_whoever_looks(self) -> dict[str, Any]:
+        return {root.name: prints(root.get(), self._named) for root in self._apart}
+
+    def _look(self, *, first: bool = False) -> None:
         """Look at all state, and note who may have changed what is not as it was."""
         if self._modules != (loaded := len(sys.modules)):
             self._modules = loaded
@@ -101,141 +139,55 @@ class Standing:
             return
         for at, root in enumerate(self._roots):
             value = root.get()
-            now = _print(value)
+            now = prints(value, self._named)
             was = self._prints[at]
-            if now == was:
+            if not has_changed(was, now, value):
                 continue
             self._prints[at] = now
-            if not _is_made_at_need(was, value) and self._is_read(root):
-                self._note(root.name)
+            if not first and self._is_read(root):
+                self._note(root, at_need=is_made_at_need(was, now, value))
 
-    def _note(self, name: str) -> None:
-        held = self._changed.setdefault(name, [])
-        for each in self._open.values():
-            if each not in held:
-                held.append(each)
+    def _note(self, root: Root, *, at_need: bool) -> None:
+        """Note a change by whoever is under way."""
+        units, name = [*self._open.values()], root.name
+        if at_need:
+            self._made[name] = units
+            return
+        if not units:
+            self._between[name] = None
+            return
+        self._add(self._changed.setdefault(name, []), [*self._made.pop(name, ()), *units])
+
+    def _add(self, held: list[Stood], units: list[Stood]) -> None:
+        held += [each for each in units if each not in held]
         if len(held) > KEPT:
             self._more += len(held) - KEPT
             del held[:-KEPT]
 
     def _is_read(self, root: Root) -> bool:
-        if root.name not in self._read:
-            self._read[root.name] = type(root.get()) is CACHE or is_read_back(
-                root.name.rpartition(".")[2].rpartition(":")[2]
-            )
-        return self._read[root.name]
+        return root.name == MEMORY or type(root.get()) is CACHE or self._is_read_back(root.name)
+
+    def _is_read_back(self, name: str) -> bool:
+        if name not in self._read:
+            self._read[name] = is_read_back(_last(name))
+        return self._read[name]
 
     def _find(self) -> None:
         """Find the pieces of state; what was known is kept as it was."""
+        named = names()
+        self._named = named.either
+        self._entries.know(named)
         known = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
-        roots = list(_roots())
-        prints: list[Any] = []
-        for root in roots:
+        found = [*roots(named)]
+        self._apart = [root for root in found if is_of_whoever_looks(root.get())]
+        found = [root for root in found if not is_of_whoever_looks(root.get())]
+        shown: list[Any] = []
+        for root in found:
             at = known.get((id(root.holder), root.key))
-            prints.append(_print(root.get()) if at is None else self._prints[at])
-        self._roots, self._prints = roots, prints
+            shown.append(prints(root.get(), self._named) if at is None else self._prints[at])
+        self._roots, self._prints = found, shown
 
 
-def _roots() -> Iterator[Root]:
-    """Name the state of the agent's modules that its functions name."""
-    functions = [fn for module in own_modules() for value in [*vars(module).values()] for fn in _functions(value)]
-    codes = {fn.__code__: fn for fn in functions}
-    facts = [code_facts(code) for code in codes]
-    named = {name for each in facts for name in each.variables | each.attributes}
-    stored = {name for each in facts for name in each.stored | each.set_attributes}
-    for module in own_modules():
-        space = vars(module)
-        for name, value in [*space.items()]:
-            if name.startswith("__") or not (name in named or name in stored):
-                continue
-            if issubclass(kind_of(value), type):
-                if is_own_class(value):
-                    yield from _of_class(value, named, stored)
-            elif _is_state(value) or (name in stored and type(value) in _PLAIN):
-                yield Root(f"{module.__name__}:{name}", "table", space, name)
-    for fn in codes.values():
-        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
-            root = Root(f"{fn.__module__}:{fn.__qualname__}.{name}", "cell", cell, name)
-            value = root.get()
-            if _is_state(value) or type(value) in _PLAIN:
-                yield root
-
-
-def _of_class(cls: type, named: set[str], stored: set[str]) -> Iterator[Root]:
-    table = cast("dict[str, Any]", vars(cls))
-    for name, value in [*table.items()]:
-        if (
-            not name.startswith("__")
-            and name in named | stored
-            and (_is_state(value) or (name in stored and type(value) in _PLAIN))
-        ):
-            yield Root(f"{cls.__module__}:{cls.__qualname__}.{name}", "class", cls, name)
-
-
-def _functions(value: Any) -> Iterator[FunctionType]:
-    """Give the agent's functions behind a variable: itself, what it wraps, the methods of a class."""
-    if issubclass(kind_of(value), type):
-        if is_own_class(value):
-            for held in [*cast("dict[str, Any]", vars(value)).values()]:
-                if not issubclass(kind_of(held), type):
-                    yield from _functions(held)
-        return
-    seen = 0
-    while value is not None and seen < 9:
-        value = getattr(value, "__func__", value) if kind_of(value) in {staticmethod, classmethod} else value
-        if type(value) is FunctionType and is_own_function(value):
-            yield value
-        if type(value) is not FunctionType and type(value) is not CACHE:
-            return
-        value, seen = vars(value).get("__wrapped__"), seen + 1
-
-
-def _is_state(value: Any) -> bool:
-    """Tell what can change and is looked into."""
-    kind = kind_of(value)
-    if kind in _PLAIN or issubclass(kind, CODE) or value is ABSENT:
-        return False
-    if kind is CACHE:
-        return bool(value.__wrapped__.__code__.co_argcount) if type(value.__wrapped__) is FunctionType else False
-    if issubclass(kind, COLLECTIONS):
-        return True
-    return is_own_class(kind)
-
-
-def _print(value: Any) -> Any:
-    """Give what tells a value from another one: plain data by its digest, all else by what a look takes in."""
-    kind = kind_of(value)
-    if kind in _PLAIN:
-        return kind, value
-    if value is ABSENT:
-        return None
-    if kind is CACHE:
-        return value.cache_info().misses
-    if issubclass(kind, COLLECTIONS) and (many := _many(value)) > _HUGE:
-        return many
-    try:
-        return hash(marshal.dumps(value, 2))
-    except ValueError:
-        pass
-    if not _is_state(value):
-        return id(value)
-    looked = Snapshot(few=True)
-    looked.look(value, "")
-    return hash(repr([(shape.kind, shape.steps, shape.items) for shape in looked.done().shapes.values()]))
-
-
-def _many(value: Any) -> int:
-    """Count the members of a collection and of those in it."""
-    many = len(value)
-    if many > _HUGE or issubclass(kind_of(value), bytearray):
-        return many
-    members = dict[Any, Any].values(value) if issubclass(kind_of(value), dict) else value
-    return many + sum(len(each) for each in [*members] if type(each) in _COUNTED)
-
-
-_COUNTED: Final = frozenset({dict, list, tuple, set, frozenset, deque})
-
-
-def _is_made_at_need(was: Any, value: Any) -> bool:
-    """Tell a change that a unit alone would make again: nothing became a client of a library's."""
-    return was in {(type(None), None), None} and not _is_state(value) and type(value) not in _PLAIN
+def _last(name: str) -> str:
+    """Give the last part of a name, by which code calls it."""
+    return name.rpartition(".")[2].rpartition(":")[2]

@@ -45,6 +45,7 @@ def _run(task: Any, original: Callable[..., Any]) -> Callable[..., Any]:
             return original(*args, **kwargs)
         taken = jobs.arguments(args, kwargs)
         unit = jobs.unit(task.name, taken, _said(task), lambda: jobs.said_of(_origin(task), INTERFACE))
+        unit.entry = original
         try:
             with inbound.inside(unit):
                 result = original(*args, **kwargs)

@@ -28,7 +28,9 @@ class _Unit:
         if door.doorman() is None or inbound.under_way():
             return None
         said = {"interface": INTERFACE, "name": self.name, "module": self.function.__module__}
-        return jobs.unit(self.name, jobs.arguments(args, kwargs), said, lambda: self._origin().to_json(INTERFACE))
+        begun = jobs.unit(self.name, jobs.arguments(args, kwargs), said, lambda: self._origin().to_json(INTERFACE))
+        begun.entry = self.function
+        return begun
 
     def _origin(self) -> Origin:
         module, qualname = self.function.__module__, self.function.__qualname__

@@ -35,7 +35,7 @@ from reenact.record.written import Owner, Writes
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
-from reenact.values.run import OUTPUT, PROCESS_REST, STANDS_ON, STDIN, UNDECLARED, WRITTEN
+from reenact.values.run import CAME_IN, OUTPUT, PROCESS_REST, STANDS_ON, STDIN, UNDECLARED, WRITTEN
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -178,6 +178,8 @@ class Runs:
         known = {key: asked.pop(key) for key in _IDENTITY_KEYS if key in asked}
         if (around := self._process.id if self._process is not None else self._copied_from) is not None:
             asked[AROUND] = around
+        if unit.order:
+            asked[CAME_IN] = unit.order
         with lanes.on(unit.lane):
             run = self._begin(name, "AGENT", {**self._identity, **known, **identity, **from_context()}, facts=asked)
         run.unit = unit

@@ -25,6 +25,9 @@ STDIN = "reenact.input"
 PROCESS_REST = "reenact.process.rest"
 """The attribute of what stands for what a process gave out behind its last run; it is no call."""
 
+CAME_IN = "reenact.inbound.order"
+"""When a unit came in, in the sequence that numbers what reached agent code in its process."""
+
 STANDS_ON = "reenact.stands_on"
 """JSON: what earlier units of the process left in memory that a unit may have read, and which units those were."""
 UNDECLARED = "reenact.undeclared"

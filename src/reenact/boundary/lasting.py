@@ -1,0 +1,210 @@
+"""What of an agent's state may last from one unit of work to the next: where it stands, and what tells a change of it.
+
+Variables of the agent's modules that a function of theirs names and that can change, attributes of their classes,
+variables of closures, what a function without parameters keeps in its cache, databases in memory. Of an object of a
+library's only those attributes count that the agent's code names: `app.state`, `session.headers`, and not its pool of
+connections. A variable of a context or of a thread is looked at apart: what it holds depends on who looks.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import marshal
+import threading
+from collections import deque
+from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
+from contextvars import ContextVar
+from functools import lru_cache
+from types import FunctionType, GeneratorType, SimpleNamespace
+from typing import Any, Final, cast
+
+from reenact.boundary import memory_databases
+from reenact.boundary.code_facts import code_facts
+from reenact.boundary.own_code import is_own_class, is_own_function, own_modules
+from reenact.boundary.roots import ABSENT, CACHE, CODE, COLLECTIONS, Root, dict_of, kind_of
+from reenact.boundary.snapshot import ITERATORS, Snapshot
+
+MEMORY: Final = "a database in memory"
+_HUGE: Final = 1_000
+"""Members of a collection, those of its members included, from which on it is only told how many they are."""
+PLAIN: Final = frozenset({str, bytes, int, float, bool, complex, type(None)})
+_COUNTED: Final = frozenset({dict, list, tuple, set, frozenset, deque})
+_STEPPING: Final = frozenset({GeneratorType, enumerate, zip, map, filter}) | ITERATORS
+"""What stands somewhere."""
+_CHANGING: Final = (MutableMapping, MutableSequence, MutableSet)
+_MOST_KEPT: Final = 50
+"""Values of a cache that are looked at."""
+
+
+class Named:
+    """The names that the agent's functions use."""
+
+    def __init__(self, functions: Iterator[FunctionType]) -> None:
+        self.codes = {fn.__code__: fn for fn in functions}
+        facts = [code_facts(code) for code in self.codes]
+        self.named = frozenset(name for each in facts for name in each.variables | each.attributes)
+        self.stored = frozenset(name for each in facts for name in each.stored | each.set_attributes)
+        self.either = self.named | self.stored
+
+
+def names() -> Named:
+    """Gather what the functions of the agent's modules name."""
+    return Named(fn for module in own_modules() for value in [*vars(module).values()] for fn in functions_behind(value))
+
+
+def roots(named: Named) -> Iterator[Root]:
+    """Name the state of the agent's modules that its functions name."""
+    for module in own_modules():
+        space = vars(module)
+        for name, value in [*space.items()]:
+            if name.startswith("__") or name not in named.either:
+                continue
+            said = f"{module.__name__}:{name}"
+            if issubclass(kind_of(value), type):
+                if is_own_class(value):
+                    yield from _of_class(value, named)
+            elif is_state(value) or (name in named.stored and type(value) in PLAIN):
+                yield Root(said, "table", space, name)
+            elif not issubclass(kind_of(value), CODE):
+                yield from _of_library(said, value, named)
+    for fn in named.codes.values():
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
+            root = Root(f"{fn.__module__}:{fn.__qualname__}.{name}", "cell", cell, name)
+            value = root.get()
+            if is_state(value) or type(value) in PLAIN:
+                yield root
+    yield Root(MEMORY, "value", memory_databases)
+
+
+def _of_class(cls: type, named: Named) -> Iterator[Root]:
+    table = cast("dict[str, Any]", vars(cls))
+    for name, value in [*table.items()]:
+        if name.startswith("__") or name not in named.either:
+            continue
+        if is_state(value) or (name in named.stored and type(value) in PLAIN):
+            yield Root(f"{cls.__module__}:{cls.__qualname__}.{name}", "class", cls, name)
+
+
+def _of_library(said: str, value: Any, named: Named) -> Iterator[Root]:
+    """Name the attributes of a library's object that the agent's code names, and that can change."""
+    for name, held in [*dict_of(value).items()]:
+        public = name.removeprefix("_")
+        if public not in named.either or issubclass(kind_of(held), CODE):
+            continue
+        plain = type(held) in PLAIN
+        if (plain and name in named.stored) or is_state(held) or (not plain and name == "state"):
+            yield Root(f"{said}.{public}", "attribute", value, name)
+
+
+def functions_behind(value: Any) -> Iterator[FunctionType]:
+    """Give the agent's functions behind a variable: itself, what it wraps, the methods of a class."""
+    if issubclass(kind_of(value), type):
+        if is_own_class(value):
+            for held in [*cast("dict[str, Any]", vars(value)).values()]:
+                if not issubclass(kind_of(held), type):
+                    yield from functions_behind(held)
+        return
+    if kind_of(value) is property:
+        for each in (value.fget, value.fset, value.fdel):
+            yield from functions_behind(each)
+        return
+    seen = 0
+    while value is not None and seen < 9:
+        value = getattr(value, "__func__", value) if kind_of(value) in {staticmethod, classmethod} else value
+        if type(value) is FunctionType and is_own_function(value):
+            yield value
+        if type(value) is not FunctionType and type(value) is not CACHE:
+            return
+        value, seen = vars(value).get("__wrapped__"), seen + 1
+
+
+@lru_cache(maxsize=4096)
+def _is_changing(kind: type) -> bool:
+    """Tell a collection of a library's own kind."""
+    return issubclass(kind, _CHANGING)
+
+
+def is_state(value: Any) -> bool:
+    """Tell what can change and is looked into."""
+    kind = kind_of(value)
+    if kind in PLAIN or issubclass(kind, CODE) or value is ABSENT:
+        return False
+    if kind is CACHE or issubclass(kind, COLLECTIONS) or kind in _STEPPING or kind.__module__ == "itertools":
+        return True
+    if kind is SimpleNamespace or kind.__module__ == "queue" or is_of_whoever_looks(value):
+        return True
+    return is_own_class(kind) or _is_changing(kind)
+
+
+def is_of_whoever_looks(value: Any) -> bool:
+    """Tell what holds another value for each context, or for each thread."""
+    return issubclass(kind_of(value), ContextVar | threading.local)
+
+
+def prints(value: Any, named: frozenset[str]) -> Any:
+    """Give what tells a value from another one: plain data by its digest, all else by what a look takes in."""
+    kind = kind_of(value)
+    if kind in PLAIN:
+        return kind, value
+    if value is ABSENT:
+        return None
+    if value is memory_databases:
+        return memory_databases.counts()
+    if kind is CACHE:
+        return _of_cache(value, named)
+    if issubclass(kind, COLLECTIONS) and (many := _many(value)) > _HUGE:
+        return many
+    try:
+        return hash(marshal.dumps(value, 2))
+    except ValueError:
+        pass
+    if issubclass(kind, CODE):
+        return id(value)
+    looked = Snapshot(few=True, named=named)
+    top = looked.look(value, "")
+    shapes = [(shape.kind, shape.steps, shape.items) for shape in looked.done().shapes.values()]
+    return hash(repr((top, shapes)))
+
+
+def _of_cache(value: Any, named: frozenset[str]) -> Any:
+    """Tell how often a cache was filled; of a function without parameters, what it keeps."""
+    misses = value.cache_info().misses
+    behind = value.__wrapped__
+    if type(behind) is FunctionType and behind.__code__.co_argcount:
+        return misses
+    kept = [each for each in _kept(value) if type(each) not in PLAIN]
+    return "kept", [prints(each, named) for each in kept if not issubclass(kind_of(each), CODE) and is_state(each)]
+
+
+def _kept(cache: Any) -> Iterator[Any]:
+    """Give what a cache keeps, where its parts tell it."""
+    attributes = vars(cache)
+    for table in gc.get_referents(cache):
+        if type(table) is dict and table is not attributes:
+            for each in itertools.islice([*cast("dict[Any, Any]", table).values()], _MOST_KEPT):
+                yield from gc.get_referents(each) if kind_of(each).__name__ == "_lru_list_elem" else (each,)
+
+
+def _many(value: Any) -> int:
+    """Count the members of a collection and of those in it."""
+    many = len(value)
+    if many > _HUGE or issubclass(kind_of(value), bytearray):
+        return many
+    members = dict[Any, Any].values(value) if issubclass(kind_of(value), dict) else value
+    return many + sum(len(each) for each in [*members] if type(each) in _COUNTED)
+
+
+def has_changed(was: Any, now: Any, value: Any) -> bool:
+    """Tell whether a print is of another value; a database that was closed, or never written to, changed nothing."""
+    if value is memory_databases:
+        before: dict[int, int] = was or {}
+        return any(count and before.get(each) != count for each, count in now.items())
+    return now != was
+
+
+def is_made_at_need(was: Any, now: Any, value: Any) -> bool:
+    """Tell a change that a unit alone would make again: what was nothing became something of a cache or a library."""
+    if kind_of(value) is CACHE:
+        return was == ("kept", []) and was != now
+    return was in ((type(None), None), None) and not is_state(value) and type(value) not in PLAIN
