@@ -17,7 +17,9 @@ from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of
 
 _MANY: Final = 1_000
 """Members of a collection that are looked at."""
-_ASKED: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "requests", "logging", "re", "_thread", "threading"})
+_ASKED: Final = frozenset(
+    {"openai", "anthropic", "httpx", "httpx2", "requests", "logging", "re", "_thread", "threading"}
+)
 """Libraries whose objects hold no function of the agent's."""
 _ANYTHING: Final = frozenset({"globals", "eval", "exec", "__dict__", "vars", "attrgetter", "methodcaller"})
 
@@ -101,7 +103,9 @@ def _code_in(value: Any) -> list[FunctionType] | None:
         return _functions(value)
     if issubclass(kind, COLLECTIONS):
         members = [*dict[Any, Any].values(value)] if issubclass(kind, dict) else [*value]
-        if len(members) > _MANY or any(type(each) not in PLAIN and issubclass(kind_of(each), COLLECTIONS) and _deep(each) for each in members):
+        if len(members) > _MANY or any(
+            type(each) not in PLAIN and issubclass(kind_of(each), COLLECTIONS) and _deep(each) for each in members
+        ):
             return None
         found: list[FunctionType] = []
         for each in members:
@@ -126,4 +130,7 @@ def _is_plain_base(base: type) -> bool:
 def _deep(value: Any) -> bool:
     """Tell whether a collection holds anything but plain data."""
     members = [*dict[Any, Any].values(value)] if issubclass(kind_of(value), dict) else [*value]
-    return any(type(each) not in PLAIN and (not issubclass(kind_of(each), COLLECTIONS) or _deep(each)) for each in members[:_MANY])
+    return any(
+        type(each) not in PLAIN and (not issubclass(kind_of(each), COLLECTIONS) or _deep(each))
+        for each in members[:_MANY]
+    )

@@ -21,7 +21,7 @@ from reenact.values.protection import protection
 def doctor_command(selector: str, folder: Path | None, as_json: bool) -> None:
     """Judge RUN from its trace alone: the verdict, and the replay kit piece by piece."""
     found = find(selector, options.store(folder))
-    verdict = judge(found.run)
+    verdict = judge(found.run, found.history)
     if as_json:
         from reenact.report.documents import doctor_document
 

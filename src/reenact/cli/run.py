@@ -11,9 +11,12 @@ import click
 
 from reenact.cli import options
 from reenact.errors import InputError
+from reenact.graph.history import history
 from reenact.graph.verdict import facts, judge
+from reenact.pipeline.catalog import kept_in
 from reenact.pipeline.injection import Recorded, program, record
 from reenact.pipeline.posting import undelivered
+from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Grade, Run, Verdict
 
 _REASONS = 3
@@ -59,7 +62,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
         strict=strict,
     )
     try:
-        _tell(command, result, quiet=quiet)
+        _tell(command, result, store, quiet=quiet)
     except Exception:  # noqa: BLE001 - a closed standard error, for one: the exit code is the program's all the same
         options.hush()
     if strict and (result.lost or not result.runs):
@@ -69,12 +72,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     sys.exit(result.exit_code)
 
 
-def _tell(command: Sequence[str], result: Recorded, *, quiet: bool) -> None:
+def _tell(command: Sequence[str], result: Recorded, store: DirectoryStore, *, quiet: bool) -> None:
     if result.lost:
         options.say(f"reenact: the recording is incomplete: {result.lost}")
     if not quiet:
         nothing = not result.runs and bool(result.lost)
-        for line in (*(() if nothing else _closing(command, result)), *_taken_in(*result.taken_in)):
+        for line in (*(() if nothing else _closing(command, result, store)), *_taken_in(*result.taken_in)):
             options.say(line)
     for report in result.reports:
         if report.dropped or report.waiting:
@@ -87,7 +90,7 @@ def _taken_in(spans: int, log_events: int) -> list[str]:
     return [f"reenact: {spans} spans and {log_events} log events of others were collected; `reenact ls` lists them"]
 
 
-def _closing(command: Sequence[str], result: Recorded) -> list[str]:
+def _closing(command: Sequence[str], result: Recorded, store: DirectoryStore) -> list[str]:
     runs = result.runs
     if not runs:
         from reenact.report.unrecorded import unrecorded  # for the few runs that leave nothing
@@ -100,7 +103,7 @@ def _closing(command: Sequence[str], result: Recorded) -> list[str]:
         lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")
     told = set[str]()
     for run in runs:
-        verdict = judge(run)
+        verdict = judge(run, history(run, kept_in(store)))
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items())
         lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {said(verdict)}")
         if verdict.grade is not Grade.EXACT:

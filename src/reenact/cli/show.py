@@ -21,10 +21,12 @@ from reenact.report.tree import tree
 def show_command(selector: str, folder: Path | None, as_json: bool, full: bool) -> None:
     """Show RUN as a tree: every call in its place, with input, output and timing."""
     found = find(selector, options.store(folder))
-    verdict = judge(found.run)
+    verdict = judge(found.run, found.history)
     if as_json:
         from reenact.report.documents import show_document
 
-        options.document(show_document(found.run, summary(found.run, source=found.source), verdict))
+        options.document(
+            show_document(found.run, summary(found.run, source=found.source, history=found.history), verdict)
+        )
         return
     options.show(tree(found.run, verdict, status=status(found.run), full=full, width=options.width()))

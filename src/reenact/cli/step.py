@@ -46,7 +46,7 @@ def step_command(selector: str, folder: Path | None, as_json: bool, at: str | No
     recording or a trace of anybody's: no code of the program is needed.
     """
     found = find(selector, options.store(folder))
-    verdict = judge(found.run)
+    verdict = judge(found.run, found.history)
     walked = steps(found.run)
     start = 1
     if at is not None:

@@ -50,7 +50,7 @@ def export_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     """
     store = options.store(folder)
     found = find(selector, store)
-    runs = (found.run,) if alone else (found.run, *found.siblings)
+    runs = (found.run,) if alone else found.together
     spans = transfer.exported(runs, flat=not plain)
     if urls:
         for line in transfer.send(spans, urls):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.values import unit
+from reenact.values.history import History
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.run import KitItem, Reason, Run
 
 
-def unit_reasons(run: Run) -> Iterator[Reason]:
+def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
     """Name what a delivery lacks. A run that did not come in has nothing to deliver."""
-    yield from _standing_reasons(run)
+    yield from _standing_reasons(run, history)
     request = unit.request_of(run)
     if request is None:
         return
@@ -26,17 +27,21 @@ def unit_reasons(run: Run) -> Iterator[Reason]:
         yield Reason(call="run", field="answer", lost=lost, fix="nothing to do")
 
 
-def _standing_reasons(run: Run) -> Iterator[Reason]:
-    """Name the units on whose state this one stands: a delivery of it alone does not have that."""
+def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:
+    """Name what it stands on and a delivery does not have; where nobody looked for its history, all of it."""
     told = unit.stands_on(run)
     if not told:
+        return
+    fix = "keep what lasts from one unit to the next outside the process, behind a tool"
+    if history is not None:
+        for lost in history.lost:
+            yield Reason(call="run", field="state", lost=f"stands on {lost}", fix=fix)
         return
     units = [as_text(each)[:12] for each in as_list(told.get("units"))]
     others = (as_count(told.get("without_run")) or 0) + (as_count(told.get("more")) or 0) + len(units[_NAMED:])
     named = [*units[-_NAMED:], *([f"{others} more"] if others else [])]
     state = ", ".join(as_text(each) for each in as_list(told.get("state"))[:_NAMED])
     lost = f"stands on unit {', '.join(named)}: it may read what they left in {state}, and is delivered without them"
-    fix = "keep what lasts from one unit to the next outside the process, behind a tool"
     yield Reason(call="run", field="state", lost=lost, fix=fix)
 
 
@@ -44,8 +49,15 @@ _NAMED = 3
 """Units and pieces of state that are named."""
 
 
-def unit_kit(run: Run) -> Iterator[KitItem]:
+def unit_kit(run: Run, history: History | None = None) -> Iterator[KitItem]:
     """List what a delivery needs, piece by piece."""
+    if unit.stands_on(run):
+        units = history.units if history is not None else ()
+        named = ", ".join(each.id[:12] for each in units[:_NAMED])
+        more = f" and {len(units) - _NAMED} more" if len(units) > _NAMED else ""
+        state = "missing" if not units else "partial" if history is None or history.lost else "present"
+        detail = f"{named}{more} delivered first" if units else ""
+        yield KitItem(name="earlier units", state=state, detail=detail)
     request, inbound = unit.request_of(run), unit.inbound(run)
     if request is None or inbound is None:
         return

@@ -20,6 +20,7 @@ from reenact.values.call import (
     Value,
 )
 from reenact.values.found import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
+from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
@@ -64,13 +65,13 @@ _CUT = "reenact.cut"
 _OPENINFERENCE_MARK = "__REDACTED__"
 
 
-def judge(run: Run) -> Verdict:
-    """Say how far `run` can be replayed."""
+def judge(run: Run, history: History | None = None) -> Verdict:
+    """Say how far `run` can be replayed; of a unit that came in, delivered behind what is known of its history."""
     outer = frames(run.nodes)
     calls = [node for node in run.nodes if not node.call.is_structure and node.id not in outer]
     again = run_again(run.nodes)
     reasons = [reason for node in calls for reason in _call_reasons(node, runs_again=node.id in again)]
-    reasons += _run_reasons(run)
+    reasons += _run_reasons(run, history)
     answerable = [node for node in calls if not isinstance(node.outcome, Unfinished)]
     if not answerable:
         grade = Grade.NONE
@@ -85,7 +86,7 @@ def judge(run: Run) -> Verdict:
         reasons = [Reason(call="run", field="payloads", lost=f"redaction left them out: {failed}", fix=fix)]
     given = (*given_to(run), *(each for node in calls for each in given_by(node)))
     return Verdict(
-        grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls)), redacted=_redacted(run), given=given
+        grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls, history)), redacted=_redacted(run), given=given
     )
 
 
@@ -179,7 +180,7 @@ def _unstable(node: Node, field: str, value: Json) -> Iterator[Reason]:
         yield Reason(call=node.label, field=f"{field}{place}", lost="a value that cannot be rebuilt", fix=fix)
 
 
-def _run_reasons(run: Run) -> Iterator[Reason]:
+def _run_reasons(run: Run, history: History | None) -> Iterator[Reason]:
     if run.root is None:
         yield Reason(call="run", field="root", lost="the root span is missing", fix="export the whole trace")
     else:
@@ -214,7 +215,7 @@ def _run_reasons(run: Run) -> Iterator[Reason]:
     if unit.inbound(run) is not None:
         from reenact.graph.units import unit_reasons
 
-        yield from unit_reasons(run)
+        yield from unit_reasons(run, history)
 
 
 def _end_reasons(root: Node) -> Iterator[Reason]:
@@ -294,7 +295,7 @@ def _redacted(run: Run) -> int:
     )
 
 
-def _kit(run: Run, calls: list[Node]) -> Iterator[KitItem]:
+def _kit(run: Run, calls: list[Node], history: History | None) -> Iterator[KitItem]:
     models = [node for node in calls if node.kind is CallKind.LLM]
     requests = [asked(node) for node in models]
     known = [request for request in requests if request is not None]
@@ -319,6 +320,10 @@ def _kit(run: Run, calls: list[Node]) -> Iterator[KitItem]:
     yield _either("provider and region", bool(hosts), bool(models), ", ".join(sorted(hosts)))
     yield from _content_kit(calls, tools)
     yield from _world_kit(run, calls, models)
+    if unit.inbound(run) is not None:
+        from reenact.graph.units import unit_kit
+
+        yield from unit_kit(run, history)
 
 
 def _content_kit(calls: list[Node], tools: list[Node]) -> Iterator[KitItem]:
@@ -354,10 +359,6 @@ def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitI
     yield _either("hash seed", seed not in (None, "random"), True, str(seed or ""), fix)
     yield _clock_kit(run)
     yield _either("entry point", bool(run.entry), True, _argv(run.entry), _RECORD)
-    if unit.inbound(run) is not None:
-        from reenact.graph.units import unit_kit
-
-        yield from unit_kit(run)
 
 
 def _clock_kit(run: Run) -> KitItem:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 
 from reenact.boundary.reading import answered, asked
 from reenact.errors import InputError
 from reenact.graph.build import build
+from reenact.graph.history import Kept, history
 from reenact.graph.verdict import facts, judge
 from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
+from reenact.values import unit
 from reenact.values.call import CallKind, FunctionCall, Raised
 from reenact.values.finding import REVISIONS, Filters, ToolUse, argument_pairs
 from reenact.values.fork_attributes import FORK_PARENT
+from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import ToolCall
 from reenact.values.run import STOPPED, Node, Run
@@ -40,9 +45,9 @@ def status(run: Run) -> str:
     return "error" if run.root.span.status == STATUS_ERROR or code not in (None, 0) else "ok"
 
 
-def summary(run: Run, *, source: str = "") -> dict[str, Json]:
-    """Say of a run what `ls --json` promises."""
-    verdict = judge(run)
+def summary(run: Run, *, source: str = "", history: History | None = None) -> dict[str, Json]:
+    """Say of a run what `ls --json` promises; of a unit that came in, by what is kept of its history."""
+    verdict = judge(run, history)
     said: dict[str, Json] = {
         "id": run.id,
         "name": run.name,
@@ -60,6 +65,8 @@ def summary(run: Run, *, source: str = "") -> dict[str, Json]:
         "replay_of": replay_of(run),
         "fork_of": fork_of(run),
     }
+    if history is not None and history.units:
+        said["earlier"] = [each.id for each in history.units]
     return said
 
 
@@ -107,9 +114,9 @@ def fork_of(run: Run) -> str | None:
     return str(value) if value else None
 
 
-def entry(run: Run) -> Entry:
-    """Make the store's index entry for a run."""
-    said = summary(run)
+def entry(run: Run, kept: Kept | None = None) -> Entry:
+    """Make the store's index entry for a run; `kept` are the runs beside it."""
+    said = summary(run, history=history(run, kept) if kept is not None and unit.stands_on(run) else None)
     return Entry(
         id=run.id,
         name=run.name,
@@ -187,7 +194,10 @@ def index(store: DirectoryStore, trace_ids: Iterable[str], say: Callable[[str], 
     runs = [run for trace_id in trace_ids for run in runs_of(store, trace_id)]
     if not runs:
         return runs
-    entries = [entry(run) for run in runs]
+    kept = kept_in(store)
+    entries = [entry(run, kept) for run in runs]
+    for later in {each for run in runs for each in kept.missed.pop(run.id, ())} - {run.id for run in runs}:
+        entries += [entry(run, kept) for run in runs_of(store, later)]  # it ended before one on which it stands
     try:
         store.index(entries)
     except IndexDamagedError as error:
@@ -209,7 +219,7 @@ def note_taken_in(store: DirectoryStore, within_s: float) -> int:
             at = time.time_ns()
             for trace_id in found:
                 with suppress(InputError):
-                    entries += [entry(run) for run in runs_of(store, trace_id)]
+                    entries += [entry(run, kept_in(store)) for run in runs_of(store, trace_id)]
                 done.append(trace_id)
                 if time.monotonic() > end:
                     break
@@ -232,6 +242,21 @@ def runs_of(store: DirectoryStore, trace_id: str) -> list[Run]:
     return [run for run in runs if not all(node.span.attributes.get("reenact.process.root") for node in run.nodes)]
 
 
+@lru_cache(maxsize=4)
+def _kept_in(folder: Path) -> Kept:
+    def read(trace_id: str) -> Run | None:
+        with suppress(InputError):  # it has been deleted
+            return next(iter(runs_of(DirectoryStore(folder), trace_id)), None)
+        return None
+
+    return Kept(read)
+
+
+def kept_in(store: DirectoryStore) -> Kept:
+    """Keep what a store keeps, nobody's own, with what was read of it last: units stand on those just before them."""
+    return _kept_in(store.folder)
+
+
 def mended(store: DirectoryStore, damage: IndexDamagedError, say: Callable[[str], None] | None = None) -> None:
     """Make a damaged index again and say so. A damaged trace is left out, and told when it is asked for."""
     if say is not None:
@@ -252,7 +277,7 @@ def index_anew(store: DirectoryStore, progress: Callable[[int, int], None] | Non
         found: list[Entry] = []
         for trace_id in trace_ids:
             try:
-                found += [entry(run) for run in runs_of(store, trace_id)]
+                found += [entry(run, kept_in(store)) for run in runs_of(store, trace_id)]
             except InputError as error:
                 damaged.append(error)
         return found

@@ -65,8 +65,8 @@ def begin(found: Found, cwd: Path) -> Begin:
 
 
 def _recorded(found: Found) -> Written | None:
-    """Join what the whole program wrote: a unit that came in is replayed alone."""
-    runs = (found.run,) if unit.inbound(found.run) is not None else (found.run, *found.siblings)
+    """Join what the whole program wrote: a unit that came in is replayed with the earlier ones on which it stands."""
+    runs = (found.run, *(found.history.units if unit.inbound(found.run) is not None else found.siblings))
     return of_all(run for run in runs if run.own)
 
 

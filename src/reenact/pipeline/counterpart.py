@@ -8,6 +8,9 @@ from reenact.pipeline.sources import Found
 from reenact.values import unit
 from reenact.values.run import Run
 
+BEFORE = "reenact.replay.before"
+"""The attribute of an earlier unit's run in a replay that names the unit before which it was delivered."""
+
 
 def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
     """Pick the run that stands for the recorded one: it came in as that did, met most of its calls, has its name.
@@ -15,6 +18,8 @@ def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
     Where several do alike, or none met any, it is the one with most calls.
     """
     recorded = found.run
+    if found.history.units:  # others came in as it did
+        runs = [run for run in runs if _replayed(run) in {None, recorded.id}]
     calls = {node.id for node in recorded.nodes}
     came_in = unit.inbound(recorded) is not None
 
@@ -23,6 +28,12 @@ def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
         return came_in and unit.inbound(run) is not None, met, run.name == recorded.name, len(run.nodes)
 
     return max(runs, key=likeness, default=None)
+
+
+def _replayed(run: Run) -> object:
+    """Give the recorded unit that a run did again before the one that was asked for; None where it is no such."""
+    attributes = run.root.span.attributes if run.root is not None else {}
+    return attributes.get("reenact.replay.of") if BEFORE in attributes else None
 
 
 def _met(attributes: Mapping[str, object]) -> object:

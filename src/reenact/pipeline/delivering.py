@@ -19,6 +19,7 @@ from reenact.errors import CannotJudge, ReplayStopped
 from reenact.pipeline import applications, delivery_asgi, delivery_jobs, delivery_wsgi
 from reenact.pipeline.answers import Answer
 from reenact.pipeline.replay_plan import Plan
+from reenact.pipeline.turns import Turns
 from reenact.replay.ledger import Ledger
 from reenact.values import typed, unit
 from reenact.values.json import compact
@@ -33,24 +34,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--import", action="append", default=[], dest="modules", help="a module to import with it")
     options = parser.parse_args(arguments)
     plan = Plan.read(Path(os.environ["REENACT_REPLAY"]))
-    run = next(run for run in plan.runs() if run.id == plan.run)
+    runs = {run.id: run for run in plan.runs()}
+    run, earlier = runs[plan.run], [runs[each] for each in plan.history]
     ledger = Ledger(Path(plan.ledger))
     making = applications.Making.of(run) if plan.starts else applications.Making()
+    given = making.with_given(options.app, options.path, options.modules)
     try:
-        deliver(run, making.with_given(options.app, options.path, options.modules), lambda: ledger.note("delivered"))
+        deliver(run, given, lambda: ledger.note("delivered"), earlier, overlap=plan.overlap)
     except CannotJudge as error:
         ledger.note("undelivered", why="; ".join(filter(None, (error.message, error.hint))))
         return CannotJudge.exit_code
     return 0
 
 
-def deliver(run: Run, making: applications.Making, delivered: Callable[[], None]) -> None:
+def deliver(
+    run: Run,
+    making: applications.Making,
+    delivered: Callable[[], None],
+    earlier: Sequence[Run] = (),
+    *,
+    overlap: bool = False,
+) -> None:
     """Make the application and deliver the request of `run` to it; `delivered` is called when that is over.
 
-    Raises `CannotJudge` where either cannot be had.
+    The units of `earlier` runs are delivered first; some of all may `overlap`. Raises `CannotJudge` where anything of
+    it cannot be had.
     """
-    if (job := unit.job_of(run)) is not None:
-        _do(job, making)
+    if unit.job_of(run) is not None:
+        _do(run, making, earlier, overlap=overlap)
         return
     request = unit.request_of(run)
     if request is None or request.body is None:
@@ -59,7 +70,7 @@ def deliver(run: Run, making: applications.Making, delivered: Callable[[], None]
     try:
         app = applications.made(making)
         way = delivery_wsgi if request.interface == "wsgi" else delivery_asgi
-        way.deliver(app, request, answer, run)
+        way.deliver(app, request, answer, Turns(earlier, run, overlap=overlap))
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a server would say it and go on
@@ -69,10 +80,10 @@ def deliver(run: Run, making: applications.Making, delivered: Callable[[], None]
         _show(answer)
 
 
-def _do(job: unit.Job, making: applications.Making) -> None:
+def _do(run: Run, making: applications.Making, earlier: Sequence[Run], *, overlap: bool) -> None:
     """Do a job again and print what it returned."""
     try:
-        result = delivery_jobs.deliver(making, job)
+        result = delivery_jobs.deliver(making, Turns(earlier, run, overlap=overlap))
     except (CannotJudge, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - a worker would say it and go on

@@ -10,6 +10,8 @@ from typing import Any
 from reenact.errors import CannotJudge, ReplayStopped
 from reenact.integrations import asgi
 from reenact.pipeline.answers import Answer, calls_before
+from reenact.pipeline.turns import Turns
+from reenact.values import alarms, unit
 from reenact.values.run import Run
 from reenact.values.unit import WebRequest
 
@@ -18,21 +20,48 @@ _LATER_S = 5.0
 """How long tasks that outlive the request are waited for beyond their recorded time."""
 
 
-def deliver(app: Any, request: WebRequest, answer: Answer, run: Run) -> None:
+def deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None:
     """Deliver `request`, and fill in `answer` as it comes. Raises what the application raises."""
     if not callable(app):
         raise CannotJudge(f"a {type(app).__name__} is no ASGI application")
-    asyncio.run(_deliver(app, request, answer, run))
+    asyncio.run(_deliver(app, request, answer, turns))
 
 
-async def _deliver(app: Any, request: WebRequest, answer: Answer, run: Run) -> None:
+async def _deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None:
+    run = turns.asked_for
     async with _lifespan(app) as state:
+        beside = [asyncio.ensure_future(_earlier(app, each, state, turns)) for each in turns.earlier]
+        for each in beside if not turns.overlap else ():
+            await each
+        await turns.begin_async(run)
+        if turns.stopped:
+            return
         others = asyncio.all_tasks()
         try:
-            await _request(app, request, answer, run, state)
+            with turns.does(run):
+                await _request(app, request, answer, run, state)
         finally:
             await _settle(asyncio.all_tasks() - others, run)
             answer.delivered()
+            for each in beside:
+                each.cancel()
+
+
+async def _earlier(app: Any, run: Run, state: dict[str, Any], turns: Turns) -> None:
+    """Deliver a unit on which the one that is asked for stands."""
+    request = unit.request_of(run)
+    await turns.begin_async(run)
+    if request is None or turns.stopped:
+        return
+    try:
+        with turns.does(run):
+            await _request(app, request, Answer(), run, state)
+    except asyncio.CancelledError:
+        raise
+    except BaseException:  # noqa: BLE001 - a server goes on; what left the recording is in the ledger
+        alarms.pass_on()
+    finally:
+        await turns.end_async(run)
 
 
 async def _settle(tasks: set[asyncio.Task[Any]], run: Run) -> None:

@@ -6,8 +6,9 @@ import asyncio
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial, wraps
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -16,25 +17,92 @@ from typing import Any, cast
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
 from reenact.pipeline.applications import Making
-from reenact.values import typed
+from reenact.pipeline.turns import Turns
+from reenact.pipeline.turns_on_threads import one_by_one
+from reenact.values import alarms, typed, unit
+from reenact.values.run import Run
 from reenact.values.terminal import tell
 from reenact.values.unit import Job
 
 _HINT = "name it: `reenact replay RUN --app module:attribute`"
 
 
-def deliver(making: Making, job: Job) -> Any:
-    """Do a recorded job again and give what it returned.
+def deliver(making: Making, turns: Turns) -> Any:
+    """Do a recorded job again, behind those on which it stands, and give what it returned.
 
-    Raises what the job raises, and `CannotJudge` where its function cannot be had.
+    Raises what the job raises, and `CannotJudge` where its function, or that of an earlier one, cannot be had.
     """
     making.search()
-    found = _found(making)
+    entry = _found(making)
+    asked_for = turns.asked_for
+    works = {run.id: _work(entry, run, _beside(run, making)) for run in turns.earlier}
+    works[asked_for.id] = _work(entry, asked_for, making)
+    if any(map(inspect.iscoroutinefunction, (work.func for work in works.values()))):
+        return asyncio.run(_in_one_loop(works, turns))
+
+    def earlier(run: Run) -> None:
+        with turns.does(run):
+            works[run.id]()
+
+    if one_by_one(turns, earlier):
+        return None
+    with turns.does(asked_for):
+        return works[asked_for.id]()
+
+
+def _work(entry: Any, run: Run, making: Making) -> partial[Any]:
+    """Make what does a recorded job again; it may give a coroutine."""
+    job = unit.job_of(run)
+    if job is None:
+        raise CannotJudge(f"run {run.id[:12]} is of no job")
     if job.interface == "celery":
-        return _traced(found, _task(found, job, making), job)
+        return partial(_traced, entry, _task(entry, job, making), job)
     args, kwargs = _arguments(job)
-    result = found(*args, **kwargs)
-    return asyncio.run(result) if inspect.iscoroutine(result) else result
+    return partial(_found(making), *args, **kwargs)
+
+
+def _beside(run: Run, making: Making) -> Making:
+    """Say how the function of an earlier job is found: as recorded, where it stands in the same module or program.
+
+    Nothing else that a recording names is imported.
+    """
+    recorded = Making.of(run)
+    if not recorded.name or making.name.partition(":")[0] != recorded.name.partition(":")[0]:
+        return making
+    return replace(making, name=recorded.name)
+
+
+async def _in_one_loop(works: Mapping[str, partial[Any]], turns: Turns) -> Any:
+    """Do coroutines in one loop, as they were done when they were under way at the same time."""
+
+    async def earlier(run: Run) -> None:
+        await turns.begin_async(run)
+        if turns.stopped:
+            return
+        try:
+            with turns.does(run):
+                result = works[run.id]()
+                await result if inspect.isawaitable(result) else result
+        except asyncio.CancelledError:
+            raise
+        except BaseException:  # noqa: BLE001 - a worker goes on; what left the recording is in the ledger
+            alarms.pass_on()
+        finally:
+            await turns.end_async(run)
+
+    beside = [asyncio.ensure_future(earlier(run)) for run in turns.earlier]
+    for each in beside if not turns.overlap else ():
+        await each
+    await turns.begin_async(turns.asked_for)
+    try:
+        if turns.stopped:
+            return None
+        with turns.does(turns.asked_for):
+            result = works[turns.asked_for.id]()
+            return await result if inspect.isawaitable(result) else result
+    finally:
+        for each in beside:
+            each.cancel()
 
 
 def _arguments(job: Job) -> tuple[list[Any], dict[str, Any]]:
@@ -62,6 +130,7 @@ def _found(making: Making) -> Any:
     return found
 
 
+@cache
 def _program(file: Path) -> ModuleType:
     """Import a program without running what stands below `if __name__ == "__main__"`, as multiprocessing does."""
     spec = spec_from_file_location("__mp_main__", file)

@@ -6,26 +6,39 @@ import io
 import sys
 from typing import Any, cast
 
+from reenact.boundary.inbound import does_again
 from reenact.errors import CannotJudge
 from reenact.integrations import wsgi
 from reenact.pipeline.answers import Answer
+from reenact.pipeline.turns import Turns
+from reenact.pipeline.turns_on_threads import one_by_one
+from reenact.values import unit
 from reenact.values.run import Run
 from reenact.values.unit import WebRequest
 
 _UNMARKED = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
 
 
-def deliver(app: Any, request: WebRequest, answer: Answer, run: Run) -> None:
+def deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) -> None:
     """Deliver `request`, and fill in `answer` as it comes. Raises what the application raises."""
-    del run
     if not callable(app):
         raise CannotJudge(f"a {type(app).__name__} is no WSGI application")
 
+    def earlier(run: Run) -> None:
+        if (asked := unit.request_of(run)) is not None:
+            _request(app, asked, Answer(), turns.does(run))
+
+    if not one_by_one(turns, earlier):
+        _request(app, request, answer, turns.does(turns.asked_for))
+
+
+def _request(app: Any, request: WebRequest, answer: Answer, again: does_again) -> None:
     def start_response(status: str, _headers: Any, _exc_info: Any = None) -> Any:
         answer.status = int(status.split(None, 1)[0])
         return answer.pieces.append
 
-    pieces = wsgi.serve(cast("wsgi.App", app), _environ(request), start_response)
+    with again:
+        pieces = wsgi.serve(cast("wsgi.App", app), _environ(request), start_response)
     try:
         for piece in pieces:
             answer.pieces.append(piece)

@@ -97,11 +97,13 @@ def of_replay(judged: Judged, wanted: Wanted) -> Incident:
 def _begun(run: Run, found: Found, replaced: Mapping[str, int], wanted: Wanted) -> Incident:
     return Incident(
         run=run,
-        verdict=judge(run),
+        verdict=judge(run, found.history),
         status=status(run),
         title=wanted.title,
         replaced=replaced,
-        trace=_packed((run, *(shareable(each)[0] for each in found.siblings))) if wanted.trace else b"",
+        trace=_packed((run, *(shareable(each)[0] for each in (*found.siblings, *found.history.units))))
+        if wanted.trace
+        else b"",
         written=wanted.written,
     )
 

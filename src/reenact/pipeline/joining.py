@@ -5,14 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
-from reenact.boundary import children, side_effects
+from reenact.boundary import children, lanes, side_effects
 from reenact.pipeline import keyring, recording
 from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bytecode import UNCACHED, missing_caches
@@ -51,12 +51,18 @@ class InProcess:
         branch: Branch | None = None,
         *,
         sealed: bool = False,
+        history: Sequence[str] = (),
     ) -> None:
-        """Take charge; `sealed` says that whatever this process writes goes to a copy."""
+        """Take charge; `sealed` says that whatever this process writes goes to a copy.
+
+        `history` are the ids of units that are delivered before the selected one.
+        """
         self.ledger, self._branch = ledger, branch
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
-        self.stubs = Stubs(runs, sealed=guard.is_sealed())
+        self.stubs = Stubs(runs, sealed=guard.is_sealed(), units=(*history, selected.id) if history else ())
+        if history:
+            ledger.unit = _earlier({*history})
         self._draws = Draws(runs, selected, ledger, lambda: self._process)
         self._stack = ExitStack()
         alone = unit.inbound(selected) is not None
@@ -70,6 +76,7 @@ class InProcess:
             salt=selected.salt,
             recorded=in_force.told_by(selected),
             root=root,
+            roots={each: {"reenact.replay.of": each, "reenact.replay.before": selected.id} for each in history},
             # The fork is the unit. The process around it only delivers it again, and is listed with no fork.
             around_unit={**dict.fromkeys(root), **of} if alone else {},
             links=_links(selected, "replay.of" if branch is None else "fork.of"),
@@ -98,6 +105,16 @@ class InProcess:
     def close(self) -> None:
         """Give the process back."""
         self._stack.close()
+
+
+def _earlier(history: Collection[str]) -> Callable[[], str]:
+    """Make what names the earlier unit whose code runs now, or nothing."""
+
+    def name() -> str:
+        again = lanes.current().reel.again
+        return again if again in history else ""
+
+    return name
 
 
 def _fork_replayer(*told: Any) -> Replayer:
@@ -148,7 +165,8 @@ def join(path: str) -> None:
         )
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     sealed = guard.is_sealed()
-    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, sealed=sealed)
+    told: dict[str, Any] = {"sealed": sealed, "history": plan.history}
+    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, **told)
     ledger.note("joined", pid=os.getpid(), process=process)
     if not sealed:
         atexit.register(_note_native_libraries, ledger)

@@ -67,6 +67,8 @@ class Setup:
     """What the root of the recording that is replayed says of its redaction: the live side passes the same."""
     root: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further attributes of every root."""
+    roots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """What stands in place of `root` on those of units that are delivered before the run: by the recorded run."""
     around_unit: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further attributes of the process's own root, where one unit is run again in it; None removes one of `root`."""
     links: tuple[Link, ...] = ()
@@ -256,7 +258,7 @@ class Recording:
         facts = self.guard.facts()
         if keys.handed_salt() and facts.get(in_force.SALT) == keys.handed_salt():
             del facts[in_force.SALT]  # whoever started this replay adds it: the program can read its journal
-        return {**self._around, **facts, **self._setup.root}
+        return {**self._around, **facts, **self._setup.roots.get(lanes.current().reel.again, self._setup.root)}
 
     def _inherited(self) -> dict[str, str]:
         """Give the variables by which child programs record themselves or join the replay."""

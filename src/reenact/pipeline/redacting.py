@@ -107,7 +107,7 @@ def read(selector: str, store: DirectoryStore) -> list[SpanRecord]:
     if selector == "-" or path.exists():
         return joined(whole(open_spans(path, say), path))
     found = find(selector, store)
-    return spans_of((found.run, *found.siblings))
+    return spans_of(found.together)
 
 
 def applied(spans: Iterable[SpanRecord], guard: Guard, environ: Mapping[str, str]) -> Redacted:

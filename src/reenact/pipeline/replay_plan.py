@@ -23,6 +23,10 @@ class Plan:
     models: str
     tools: str
     store: str
+    history: list[str] = field(default_factory=list[str])
+    """Ids of the earlier units that are delivered before the run, in the order in which they came in."""
+    overlap: bool = False
+    """Some of them, or the run itself, were under way at the same time."""
     starts: bool = False
     """What the selected run says of how its application is made may be used (`Found.starts`)."""
     own: list[str] = field(default_factory=list[str])

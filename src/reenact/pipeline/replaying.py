@@ -17,7 +17,7 @@ from reenact.compare.judge import Outcome, ReplayResult, judge_replay
 from reenact.errors import CannotJudge, InputError
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
-from reenact.pipeline import copied, keyring, settings
+from reenact.pipeline import behind, copied, keyring, settings
 from reenact.pipeline.appending import APPENDED_BY, append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
@@ -97,7 +97,7 @@ def policy_note(run: Run, store: DirectoryStore) -> str:
 
 def check_judgeable(found: Found) -> None:
     """Raise `CannotJudge` where nothing in the recording could answer a call."""
-    verdict = judge(found.run)
+    verdict = judge(found.run, found.history)
     if verdict.grade is Grade.NONE:
         why = verdict.reasons[0] if verdict.reasons else None
         lost = f"{why.call}: {why.lost}" if why else "no call was recorded"
@@ -194,6 +194,8 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     found = replace(found, run=_recorded_here(found.run))
     world, code, runs, entries = _run_again(found, argv, cwd, policy, store, scratch, start, tells=tells)
     own = counterpart(runs, found)
+    entries, ledgers = behind.apart(entries)
+    earlier = found.history.units
     outcome = Outcome(
         wrote=_wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None,
         printed=_printed(found, own, runs),
@@ -211,7 +213,8 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             outcome=outcome,
             beside=runs,
         )
-        return _with_copy(result, world, runs, entries)
+        result = _with_copy(result, world, runs, [*entries, *(each for told in ledgers.values() for each in told)])
+        return behind.judged(result, earlier, runs, ledgers) if earlier else result
 
     given = _comparable(outcome, found, policy, entries, compares=compares)
     return Replayed(
@@ -410,7 +413,8 @@ def _plan(
 ) -> tuple[Keyring, Plan]:
     """Write down what the replaying processes are told, and give what they are told otherwise."""
     large = FolderBlobs(scratch / "blobs")
-    nodes = [node for run in (found.run, *found.siblings) for node in run.nodes]
+    history = found.history
+    nodes = [node for run in (found.run, *found.siblings, *history.units) for node in run.nodes]
     spans = [cut(settled(node), large.threshold, large.put) for node in nodes]
     ring, spans = Keyring.of(found.run, os.environ, store).less(spans)
     (scratch / "recording.jsonl").write_bytes(otlp_json.encode(spans))
@@ -428,7 +432,9 @@ def _plan(
         children=policy.children.value,
         store=str(store.folder),
         starts=found.starts,
-        own=[run.root.id for run in (found.run, *found.siblings) if run.own and run.root is not None],
+        history=[run.id for run in history.units],
+        overlap=history.overlap,
+        own=[run.root.id for run in found.together if run.own and run.root is not None],
         **found.altered.in_plan(scratch),
     )
     plan.write(scratch / "plan.json")

@@ -10,10 +10,12 @@ from typing import overload
 
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
+from reenact.graph.history import NONE, NOTHING, Kept, history
 from reenact.pipeline.altering import Altered
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
+from reenact.values.history import MOST, History
 from reenact.values.log import Record
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
@@ -34,6 +36,26 @@ class Found:
     """What is changed in the run before it answers a replay."""
     trusted: bool = False
     """The user saw what the run would start, and said yes to it."""
+    earlier: Kept = NONE
+    """The earlier units of its process, where they are kept."""
+    most: int = MOST
+    """So many earlier units are delivered before a unit at most."""
+    _followed: dict[tuple[int, int, bool], History] = field(default_factory=dict[tuple[int, int, bool], History])
+
+    @property
+    def history(self) -> History:
+        """The earlier units on which a unit that came in stands."""
+        if not unit.stands_on(self.run):
+            return NOTHING
+        asked = id(self.earlier), self.most, self.run.own
+        if asked not in self._followed:
+            self._followed[asked] = history(self.run, self.earlier, self.siblings, self.most)
+        return self._followed[asked]
+
+    @property
+    def together(self) -> tuple[Run, ...]:
+        """The run, those beside it, and the earlier units that a replay delivers before it."""
+        return (self.run, *self.siblings, *self.history.units)
 
     @property
     def starts(self) -> bool:
@@ -47,7 +69,8 @@ def find(selector: str, store: DirectoryStore) -> Found:
         from reenact.pipeline import remote
 
         run, others, source = remote.found(selector)
-        return Found(run=run, siblings=_around(run, others) if unit.inbound(run) is not None else others, source=source)
+        around = _around(run, others) if unit.inbound(run) is not None else others
+        return Found(run=run, siblings=around, source=source, earlier=among(others))
     if _is_path(selector):
         path, _, wanted = selector.partition("#")
         return _in_file(Path(path), wanted)
@@ -94,11 +117,29 @@ def _in_store(store: DirectoryStore, trace_id: str) -> Found:
         siblings = _Later(lambda: _around(run, _process_in(store, run)))
     elif run.recording and replay_of(run) is None:
         siblings = _Later(lambda: _others(store, run))
-    return Found(run=run, siblings=siblings, source=str(store.folder))
+    return Found(run=run, siblings=siblings, source=str(store.folder), earlier=kept_in(store))
 
 
 def _read(store: DirectoryStore, trace_id: str) -> Run:
     return _only(_built(store, trace_id), trace_id)
+
+
+def among(runs: Iterable[Run]) -> Kept:
+    """Keep some runs."""
+    by_id = {run.id: run for run in runs}
+    return Kept(by_id.get)
+
+
+def kept_in(store: DirectoryStore) -> Kept:
+    """Keep what a store keeps."""
+
+    def read(trace_id: str) -> Run | None:
+        try:
+            return _read(store, trace_id)
+        except InputError:  # it has been deleted
+            return None
+
+    return Kept(read)
 
 
 def _others(store: DirectoryStore, run: Run) -> Iterable[Run]:
@@ -229,7 +270,7 @@ def _in_file(path: Path, wanted: str) -> Found:
     run = fitting[0]
     siblings = [other for other in runs if other is not run and run.recording and other.recording == run.recording]
     if unit.inbound(run) is not None:
-        return Found(run=run, siblings=_around(run, siblings), source=str(path))
+        return Found(run=run, siblings=_around(run, siblings), source=str(path), earlier=among(runs), most=len(runs))
     return Found(run=run, siblings=tuple(siblings), source=str(path))
 
 
@@ -243,7 +284,7 @@ def _in_index(path: Path, wanted: str) -> Found | None:
             return None
         run, others = big_files.chosen(index, wanted)
         siblings = _around(run, others) if unit.inbound(run) is not None else tuple(others)
-        return Found(run=run, siblings=siblings, source=str(path))
+        return Found(run=run, siblings=siblings, source=str(path), earlier=among(others))
 
 
 def _belonging(runs: list[Run]) -> list[Run]:

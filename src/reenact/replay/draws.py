@@ -161,6 +161,8 @@ class Draws:
         """Whether the recording has a tape at all."""
         self.generators = {name: str(mode) for name, mode in as_object((said or {}).get("generators")).items()}
         """The modes of the shared random generators, as they were when the recorded run began."""
+        self._by_run: dict[str, Scope] = {}
+        """Of the units that came in, by their runs."""
         self._came_in: deque[Scope] = deque()
         self._delivered: Scope | None = None
         self._read([node for run in runs for node in run.nodes], selected.root.id if selected.root is not None else "")
@@ -183,6 +185,8 @@ class Draws:
                 self._own[process_of(node)].add_unit(node)
         for root in roots:
             self._of[root.id].add_rest()
+            if root.lane == LANE:
+                self._by_run[root.trace_id] = self._of[root.id]
         if (delivered := self._delivered) is not None and delivered.root is not None:
             said = delivered.root.span.attributes.get(_PROCESS)
             own = self._own[process_of(delivered.root)]
@@ -217,7 +221,9 @@ class Draws:
             found: Scope | None = known[1]
             return found
         process = self.process()
-        if reel.unit:
+        if reel.again and reel.path == LANE and not reel.unit:
+            scope = self._by_run.get(reel.again)
+        elif reel.unit:
             units = self._units.get((process, reel.path), [])
             scope = units[reel.unit - 1] if reel.unit <= len(units) else None
         elif reel.path == LANE:

@@ -7,6 +7,7 @@ The exit code comes from here and never from whether the program ended well.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,25 @@ _OURS = "reenact.ledger."
 """What an entry says is of the replay's own making, and no payload: it is searched, and never taken whole."""
 
 
+def _none() -> str:
+    return ""
+
+
 class Ledger:
     """Takes entries down, in memory and, where a path is given, on disk."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.entries: list[dict[str, Any]] = []
+        self.unit: Callable[[], str] = _none
+        """Names the earlier unit whose code runs now, where one is delivered before the run that is replayed."""
         self.redactor: Redactor | None = None
         """Scrubs what an entry says of the program as it runs now: the name of a file, a header of today's."""
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) if path else None
 
     def note(self, what: str, /, **facts: Any) -> None:
         """Take one entry down; it is on disk when this returns."""
+        if earlier := self.unit():
+            facts["unit"] = earlier
         entry = {"t": what, **facts}
         if self.redactor is not None and what in _OF_TODAY:
             told = orjson.loads(orjson.dumps(facts, default=repr))

@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from reenact.boundary import lanes, place
+from reenact.boundary.inbound import LANE
 from reenact.boundary.place import Place
 from reenact.boundary.question import Question, question
 from reenact.boundary.source_line import where
@@ -51,45 +52,12 @@ from reenact.values.child import changed, served
 from reenact.values.difference import ABSENT, FieldDifference
 from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lane import in_unit
 from reenact.values.lenient import as_object
 from reenact.values.run import Node
 
-
-class Recording(Protocol):
-    """What the replayer needs of the recorder's passage."""
-
-    place: Place
-
-    def crossing(self) -> Any:
-        """Stand inside the call."""
-
-    def annotate(self, attributes: Mapping[str, Any]) -> None:
-        """Add facts to its span."""
-
-    def number_end(self) -> None:
-        """Take the number of its end."""
-
-    def head(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
-        """Note that a stream opened."""
-
-    def chunk(self, data: bytes | None = None, value: Json = None) -> None:
-        """Write a piece down."""
-
-    def closed(self, outcome: Outcome) -> None:
-        """Write down a whole outcome."""
-
-    def raised(self, error: BaseException) -> None:
-        """Write down a failure."""
-
-    def ended(self, end: StreamEnd, error: BaseException | None = None, result: Json = None) -> None:
-        """Write down how a stream ended."""
-
-
-class Recorder(Protocol):
-    """What the replayer needs of the recorder: a replay is a run, with spans like any other."""
-
-    def open(self, call: Call) -> Any:
-        """Let a call in, its request written down."""
+if TYPE_CHECKING:
+    from reenact.replay.recorders import Recorder, Recording
 
 
 TWIN = "reenact.replay.instead_of"
@@ -118,7 +86,8 @@ class ReplayPassage:
         self._again = again
         self.is_named = False
         """It is of a tool that is named to run in the sealed world."""
-        self._owner, self._call, self._inner, self._stub, self._lane = owner, call, inner, stub, lane
+        self._owner, self._call, self._inner, self._stub = owner, call, inner, stub
+        self._lane = in_unit(lanes.current().reel.again, lane)
         self.answer = answer
         node = stub.node if stub is not None else None
         self.head_order = node.head_order if node else None
@@ -294,6 +263,22 @@ class Replayer:
         self._stop_listening = lanes.listen(self)
         self._stop_finishing = lanes.finish_with(self)
 
+    def turn_of(self, unit: str) -> tuple[Gate, tuple[int, int], str]:
+        """Give the gate of a unit that is delivered again, when it began and ended, and the lane it begins on."""
+        root = self.stubs.units[unit].root
+        gate = self._gates.get(sequence_of(root), self._no_gate) if root is not None else self._no_gate
+        return gate, self.stubs.turn(unit), in_unit(unit, LANE)
+
+    def forget_order(self) -> None:
+        """Hear that units are delivered one after the other that were under way at the same time."""
+        for gate in self._gates.values():
+            gate.give_up()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing that follows is evidence."""
+        return self._stopped is not None
+
     @property
     def process(self) -> str:
         """The recorded process whose calls this one makes again; empty where none was."""
@@ -343,32 +328,34 @@ class Replayer:
     def lane_spawned(self, lane: lanes.Lane) -> None:
         """Hear that a lane started a thread."""
         for gate in self._gates.values():
-            gate.spawned(lane.path)
+            gate.spawned(_at(lane))
 
     def lane_ended(self, lane: lanes.Lane) -> None:
         """Hear that a lane ended; whoever started it may have waited for that."""
+        at = _at(lane)
         for gate in self._gates.values():
-            gate.settled(lane.path)
+            gate.settled(at)
             if lane.threaded:
-                gate.woken(lane.path.rpartition("/")[0])
+                gate.woken(at.rpartition("/")[0])
 
     def may_end(self, lane: lanes.Lane) -> None:
         """Hold a pool job until those that ended before it when recorded are resolved."""
-        at = (self._process, lane.path)
-        found = at if at in self.stubs.lane_ends else self.stubs.ends_on.get(lane.path)
+        at = (self._process, _at(lane))
+        found = at if at in self.stubs.lane_ends else self.stubs.ends_on.get(_at(lane))
         if found is None:
             return
         if (gate := self._gates.get(self.stubs.lane_ends.sequences[found])) is not None:
-            gate.wait(self.stubs.lane_ends[found][0], lane.path)
+            gate.wait(self.stubs.lane_ends[found][0], _at(lane))
 
     def ended(self, lane: lanes.Lane) -> None:
         """Hear nothing more: the future's own callback tells that the lane settled."""
 
     def open(self, call: Call) -> ReplayPassage:
         """Let a call in and find its answer. Raises `Miss`."""
-        lane = lanes.current().path
+        here_on = lanes.current()
+        lane, unit = here_on.path, here_on.reel.again
         for gate in self._gates.values():
-            gate.settled(lane)
+            gate.settled(_at(here_on))
         if self._stopped is not None:
             raise Miss(self._stopped)
         asked = question(call, self._redactor)
@@ -381,7 +368,7 @@ class Replayer:
             stub = None
             if call.is_structure or source is not Source.LIVE:
                 above = parent if isinstance(parent, str) else None
-                stub = self.stubs.take(asked, above, lane, self._process)
+                stub = self.stubs.take(asked, above, lane, self._process, unit)
                 if stub is None and not call.is_structure:
                     stub = self._kept(call, asked, above) or self._renamed(call, asked, above, lane)
         if stub is not None and self.crossed is not None:
@@ -394,7 +381,7 @@ class Replayer:
 
     def _kept(self, call: Call, asked: Question, parent: str | None) -> Stub | None:
         """Take the call of another emitter that stands for a live one, and say what could not be compared."""
-        found = self.stubs.take_kept(asked, parent, self._redactor)
+        found = self.stubs.take_kept(asked, parent, self._redactor, lanes.current().reel.again)
         if found is None:
             again = isinstance(call.request, HttpRequest) and call.request.attempt > 0
             return self.stubs.retried(asked, self._redactor) if again else None
@@ -414,9 +401,10 @@ class Replayer:
         own = (
             stub for stub in self.stubs.stubs.values() if not stub.is_structure and not self.stubs.kept.holds(stub.node)
         )
-        found = self._renaming.find(call, asked, own, self.stubs.is_free, (parent, lane, self._process))
+        is_free = self.stubs.free_in(lanes.current().reel.again)
+        found = self._renaming.find(call, asked, own, is_free, (parent, lane, self._process))
         if isinstance(found, int):
-            kept = self.stubs.kept.find_renamed(asked, self.stubs.is_free, self._redactor, self._renaming.fits)
+            kept = self.stubs.kept.find_renamed(asked, is_free, self._redactor, self._renaming.fits)
             if kept is None:
                 return None
             node, renamed = kept[0], self._renaming.keep(kept[1])
@@ -545,7 +533,7 @@ class Replayer:
         how, stub = going(self._policy.after, call), None
         if how is Going.NEAREST:
             with self._lock:
-                found = self.stubs.nearest(asked, lane, answers(call, asked))
+                found = self.stubs.nearest(asked, lane, answers(call, asked), lanes.current().reel.again)
                 if found is not None:
                     stub = found[0]
                     self.stubs.taken.add(stub.node.id)
@@ -583,7 +571,7 @@ class Replayer:
             return {}
         with self._lock:
             above = parent if isinstance(parent, str) else None
-            stub = self.stubs.take(asked, above, lane, self._process)
+            stub = self.stubs.take(asked, above, lane, self._process, lanes.current().reel.again)
         return {"compare": True, **({"id": stub.node.id} if stub is not None else {})}
 
     def _check_way(self, call: Call) -> None:
@@ -642,7 +630,7 @@ class Replayer:
             if isinstance(onward, Stub):
                 found = onward, self.stubs.differences(onward, asked)
             else:
-                found = self.stubs.nearest(asked, lane)
+                found = self.stubs.nearest(asked, lane, unit=lanes.current().reel.again)
         label = f"{asked.word} {asked.name}"
         if found is None:
             return {"field": "call", "recorded": None, "replay": label, "reason": f"no {label} was recorded"}
@@ -675,6 +663,11 @@ class Replayer:
 
     def _skipped(self, passed: list[int], granted: int) -> None:
         self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
+
+
+def _at(lane: lanes.Lane) -> str:
+    """Name a lane where those of several units may be at work."""
+    return in_unit(lane.reel.again, lane.path)
 
 
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})

@@ -32,8 +32,8 @@ from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
-from reenact.values.lane import sequence
-from reenact.values.run import Node, Run
+from reenact.values.lane import in_unit, sequence
+from reenact.values.run import CAME_IN, Node, Run
 
 _CANDIDATES = 200
 
@@ -60,9 +60,13 @@ def _places(key: Hashable, parent: str | None, lane: str, process: str) -> tuple
 class Stubs:
     """The recorded calls of one or more runs, each to be taken once. Not thread-safe: its owner holds a lock."""
 
-    def __init__(self, runs: Iterable[Run], *, sealed: bool = False) -> None:
-        """Take the calls of `runs`. Only where the world is sealed do calls of found tools run again."""
+    def __init__(self, runs: Iterable[Run], *, sealed: bool = False, units: Collection[str] = ()) -> None:
+        """Take the calls of `runs`. Only where the world is sealed do calls of found tools run again.
+
+        `units` are runs of units that are delivered one with another: each is answered from its own recording.
+        """
         self.runs = runs = tuple(runs)
+        self.units = {run.id: run for run in runs if run.id in units}
         self.nodes: dict[str, Node] = {node.id: node for run in runs for node in run.nodes}
         self._children: dict[str, list[str]] = defaultdict(list)
         for node in self.nodes.values():
@@ -78,7 +82,7 @@ class Stubs:
         self.again = self.harmless if sealed else frozenset[str]()
         """Calls of found tools that run again, by id."""
         self.following = follow(self.nodes.values(), self.again)
-        self.lane_ends = _lane_ends(self.nodes.values())
+        self.lane_ends = _lane_ends(self.nodes.values(), self.units)
         self.ends_on = {lane: place for place in self.lane_ends for lane in [place[1]]}
         """By lane alone: a pool's jobs run in whatever process is free."""
         self.family = Family(self.nodes.values())
@@ -93,6 +97,8 @@ class Stubs:
                 continue
             for index in self._indices(stub.question, node.parent, node.lane, process_of(node)):
                 self._found[index].append(stub)
+                if node.trace_id in self.units:
+                    self._found[node.trace_id, index].append(stub)
 
     @staticmethod
     def _indices(asked: Question, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
@@ -101,22 +107,36 @@ class Stubs:
             return (*_places((key, url), parent, lane, process), *_places(key, parent, lane, process))
         return _places(key, parent, lane, process)
 
-    def take(self, asked: Question, parent: str | None, lane: str, process: str = "") -> Stub | None:
-        """Take the stub that stands for a live call, or None where the recording has no more of it."""
+    def take(self, asked: Question, parent: str | None, lane: str, process: str = "", unit: str = "") -> Stub | None:
+        """Take the stub that stands for a live call, or None where the recording has no more of it.
+
+        A call of a `unit` is answered from the recording of that unit, and from what belongs to none.
+        """
         for index in self._indices(asked, parent, lane, process):
-            waiting = self._found.get(index)
-            while waiting:
-                stub = waiting[0]
-                if stub.node.id not in self.taken and stub.node.id not in self.covered:
-                    waiting.popleft()
-                    self.taken.add(stub.node.id)
-                    return stub
-                waiting.popleft()
+            if unit and (stub := self._first((unit, index))) is not None:
+                return stub
+        for index in self._indices(asked, parent, lane, process):
+            if (stub := self._first(index, apart=bool(unit))) is not None:
+                return stub
         return None
 
-    def take_kept(self, asked: Question, parent: str | None, redactor: Redactor | None) -> Agreed | None:
+    def _first(self, index: Hashable, *, apart: bool = False) -> Stub | None:
+        """Take the first free stub of an index; `apart` from those of units."""
+        waiting = self._found.get(index)
+        if apart and waiting and any(stub.node.trace_id in self.units for stub in waiting):
+            waiting = deque(stub for stub in waiting if stub.node.trace_id not in self.units)
+        while waiting:
+            stub = waiting.popleft()
+            if stub.node.id not in self.taken and stub.node.id not in self.covered:
+                self.taken.add(stub.node.id)
+                return stub
+        return None
+
+    def take_kept(
+        self, asked: Question, parent: str | None, redactor: Redactor | None, unit: str = ""
+    ) -> Agreed | None:
         """Take the call of another emitter that agrees with a live one in all that was kept."""
-        found = self.kept.find(asked, parent, self.is_free, redactor)
+        found = self.kept.find(asked, parent, self.free_in(unit), redactor)
         if found is not None:
             self.taken.add(found.node.id)
         return found
@@ -129,6 +149,12 @@ class Stubs:
     def is_free(self, node: Node) -> bool:
         """Tell whether a recorded call can still be taken."""
         return node.id not in self.taken and node.id not in self.covered
+
+    def free_in(self, unit: str) -> Callable[[Node], bool]:
+        """Make what tells whether a recorded call can be taken by code of a unit."""
+        if not self.units:
+            return self.is_free
+        return lambda node: self.is_free(node) and (node.trace_id == unit or node.trace_id not in self.units)
 
     def cover(self, stub: Stub) -> list[Node]:
         """Note that everything recorded below an answered call will not be asked for."""
@@ -156,6 +182,12 @@ class Stubs:
         below = (self.nodes[each].span.attributes for each in self._below(stub.node.id))
         return any(attributes.get("reenact.process.root") is True for attributes in below)
 
+    def turn(self, unit: str) -> tuple[int, int]:
+        """Give when a unit began and ended, in the sequence of its process; zeros where its recorder did not say."""
+        root = self.units[unit].root
+        begin = root.span.attributes.get(CAME_IN) if root is not None else None
+        return (begin, root.end_order) if isinstance(begin, int) and root is not None else (0, 0)
+
     def unconsumed(self) -> list[Stub]:
         """Give the recorded calls that nobody asked for. Structure and unfinished calls are not owed."""
         return [
@@ -168,17 +200,18 @@ class Stubs:
         ]
 
     def nearest(
-        self, asked: Question, lane: str, fits: Callable[[Stub], bool] | None = None
+        self, asked: Question, lane: str, fits: Callable[[Stub], bool] | None = None, unit: str = ""
     ) -> tuple[Stub, list[FieldDifference]] | None:
         """Find the recorded call that a missed one resembles most, those not yet asked for first.
 
         Gives it with the fields that differ. A list of no differences means that it was recorded, and taken already.
-        With `fits` only those count that are free and fit.
+        With `fits` only those count that are free and fit; in a `unit` those of other units do not.
         """
-        again = [stub for stub in self.stubs.values() if stub.question.key == asked.key]
+        stubs = [stub for stub in self.stubs.values() if not unit or self._is_of(stub, unit)]
+        again = [stub for stub in stubs if stub.question.key == asked.key]
         if again and fits is None:
             return again[-1], []
-        alike = [stub for stub in self.stubs.values() if stub.node.kind is asked.kind and not stub.is_structure]
+        alike = [stub for stub in stubs if stub.node.kind is asked.kind and not stub.is_structure]
         alike = [stub for stub in alike if stub.question.shape == asked.shape] or alike
         named = [stub for stub in alike if stub.question.name == asked.name] or alike
         free = [stub for stub in named if stub.node.id not in self.taken and stub.node.id not in self.covered]
@@ -191,6 +224,9 @@ class Stubs:
             if best is None or weight < best[0]:
                 best = (weight, stub, found)
         return None if best is None else (best[1], best[2])
+
+    def _is_of(self, stub: Stub, unit: str) -> bool:
+        return stub.node.trace_id == unit or stub.node.trace_id not in self.units
 
     def differences(self, stub: Stub, asked: Question, redactor: Redactor | None = None) -> list[FieldDifference]:
         """List the fields in which a question differs from a recorded one."""
@@ -207,7 +243,7 @@ class Stubs:
         found: dict[str, list[int]] = defaultdict(list)
         for node in nodes:
             found[sequence_of(node)] += orders(node)
-            place = (process_of(node), node.lane)
+            place = (process_of(node), in_unit(node.trace_id if node.trace_id in self.units else "", node.lane))
             if (end := self.lane_ends.get(place)) is not None:
                 found[self.lane_ends.sequences[place]].append(end[0])
         return found
@@ -234,6 +270,11 @@ class Stubs:
                 own.append(Expected(node.end_order, start, end))
         for place, (order, at) in self.lane_ends.items():
             found[self.lane_ends.sequences[place]].append(Expected(order, at, at))
+        for each in self.units.values():
+            begin, end = self.turn(each.id)
+            if each.root is not None and begin and end:
+                at, over = each.root.span.start_ns / 1e9, each.root.span.end_ns / 1e9
+                found[sequence_of(each.root)] += [Expected(begin, at, at), Expected(end, over, over)]
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
             if own := found[cut]:
                 last = max(own, key=lambda each: each.order)
@@ -307,14 +348,15 @@ class LaneEnds(dict[tuple[str, str], tuple[int, float]]):
         """In which sequence the order is a number."""
 
 
-def _lane_ends(nodes: Iterable[Node]) -> LaneEnds:
+def _lane_ends(nodes: Iterable[Node], units: Collection[str] = ()) -> LaneEnds:
     """Read the ends of pool jobs. Whichever root says so knows it."""
     ends = LaneEnds()
     for node in nodes:
         told = node.span.attributes.get("reenact.lane.ends")
         found = parsed_or_none(told) if isinstance(told, str) else None
         if isinstance(found, dict):
-            for lane, end in found.items():
+            for told_lane, end in found.items():
+                lane = in_unit(node.trace_id if node.trace_id in units else "", told_lane)
                 match end:
                     case [int(order), int(ns)]:
                         ends[process_of(node), lane] = (order, ns / 1e9)

@@ -278,4 +278,5 @@ def replay_document(
         "commit": {"recorded": commits[0], "current": commits[1]},
         "recorded": recorded or None,
         "replay": result.replay,
+        "earlier": [*result.earlier],
     }

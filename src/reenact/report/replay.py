@@ -41,6 +41,10 @@ def replayed(
     lines = [first_line(result)]
     if result.result != "same" or result.ended_with:
         lines.append(f"  {_answered(result)}")
+    if result.earlier:
+        named = ", ".join(as_text(each.get("run"))[:12] for each in result.earlier[:3])
+        more = f" and {len(result.earlier) - 3} more" if len(result.earlier) > 3 else ""
+        lines.append(f"  behind the earlier units on which it stands: {named}{more}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
     lines += [f"  {line}" for line in _redaction(result)]
     lines += [f"  {line}" for line in _printed(result)]

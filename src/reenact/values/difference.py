@@ -93,13 +93,14 @@ def divergence_to_json(divergence: Divergence) -> dict[str, Json]:
 def one_line(divergence: Divergence | Mapping[str, Json], *, a: str = "recorded", b: str = "replay") -> str:
     """Say a divergence, or its JSON, in one line: the call, the field, both values, each after the name of its side."""
     said = divergence_to_json(divergence) if isinstance(divergence, Divergence) else divergence
+    earlier = f"the earlier unit {str(unit)[:12]}: " if (unit := said.get("unit")) else ""
     if reason := said.get("reason"):
-        return f"{said['call']}: {reason}"
+        return f"{earlier}{said['call']}: {reason}"
     absent = said.get("absent")
     missing = absent if isinstance(absent, list) else []
     sides = [_spelled(ABSENT if side in missing else said.get(side)) for side in ("a", "b")]
     left, right = _windowed(sides[0], sides[1])
-    return f"{said['call']}: {said['field']}: {a} {left}, {b} {right}"
+    return f"{earlier}{said['call']}: {said['field']}: {a} {left}, {b} {right}"
 
 
 def _spelled(value: Json | Absent) -> str:

@@ -137,6 +137,9 @@ class ReplayResult:
     """How often a connection was made out of a sealed world, by host and port; those that failed are none."""
     replay: str | None = None
     """The id of the replay's own run."""
+    earlier: tuple[dict[str, Json], ...] = ()
+    """The earlier units that were delivered first, in order: `run`, `result`, `replay`. Where one of them left its
+    recording, that is what the whole replay came to, and its divergences name it under `unit`."""
     ended_with: str | None = None
     """The label of the recorded call that was in flight when the recorded run was killed, where the replay came so
     far: there the recording ends, and nothing after it can be judged."""

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+
+def in_unit(unit: str, lane: str) -> str:
+    """Name a lane apart from those of other units of its process, all of which begin on lanes of one name."""
+    return f"{unit[:12]}:{lane}" if unit else lane
+
+
 MARK = "p:"
 """How the segment of a lane begins at which a process was left for another one."""
 

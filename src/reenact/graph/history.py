@@ -1,0 +1,203 @@
+"""The earlier units on which a unit stands, followed from one to the next, and what of them is not there.
+
+A unit's root names the units of its process that changed state which it may read (`boundary.standing`). Those stand on
+earlier ones in turn. A replay delivers them all in the order in which they came in, each answered from its own
+recording; it can do so where each is kept, says how it was asked for, and is itself recorded whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from reenact.values import unit
+from reenact.values.history import MOST, History
+from reenact.values.lenient import as_count, as_list, as_text
+from reenact.values.run import CAME_IN, PROCESS_ROOT, Run
+
+NOTHING = History()
+_NAMED = 3
+_KNOWN = 256
+"""Runs that are held to follow what others stand on."""
+
+
+class Kept:
+    """The runs that are kept where a unit was found, and which of them are recorded whole."""
+
+    def __init__(self, read: Callable[[str], Run | None]) -> None:
+        self._read = read
+        self._known: dict[str, Run | None] = {}
+        self._reasons: dict[str, str] = {}
+        self.missed: dict[str, set[str]] = {}
+        """By the id of a run that is not kept, or not yet: who stands on it."""
+
+    def run(self, wanted: str) -> Run | None:
+        """Give the run of an id; None where it is not kept."""
+        if wanted in self._known:
+            return self._known[wanted]
+        found = self._read(wanted)
+        if len(self._known) >= _KNOWN:
+            gone = next(iter(self._known))
+            self._known.pop(gone)
+            self._reasons.pop(gone, None)
+        if found is not None and found.root is not None and found.root.span.end_ns:  # else it may come, or go on
+            self._known[wanted] = found
+        return found
+
+    def partial(self, run: Run) -> str:
+        """Say why a unit by itself cannot be done again whole; empty where it can."""
+        if run.id not in self._reasons:
+            from reenact.graph.verdict import judge
+
+            reason = next(iter(judge(run, NOTHING).reasons), None)
+            self._reasons[run.id] = f"{reason.call}: {reason.field}: {reason.lost}" if reason is not None else ""
+        return self._reasons[run.id]
+
+
+def _nothing(_: str) -> Run | None:
+    return None
+
+
+NONE = Kept(_nothing)
+"""Where no other run is kept."""
+
+
+def history(run: Run, kept: Kept, around: Sequence[Run] = (), most: int = MOST) -> History:
+    """Follow what a unit stands on; `around` is the run of its process, `most` how many units are delivered."""
+    if not unit.stands_on(run):
+        return NOTHING
+    found, missing = _followed(run, kept, most)
+    if len(found) > most:
+        many = _count(run, len(found))
+        said = f"{many} earlier units, and no more than {most} are delivered: --history-max delivers more"
+        return History(lost=(said,))
+    units = tuple(sorted(found.values(), key=_came_in))
+    overlap = _overlap((*units, run))
+    lost = [
+        *missing,
+        *_unnamed((*units, run)),
+        *_partial(units, kept),
+        *_undeliverable(units, run, around, overlap=overlap),
+    ]
+    return History(units=units, lost=tuple(dict.fromkeys(lost)), overlap=overlap)
+
+
+def _followed(run: Run, kept: Kept, most: int) -> tuple[dict[str, Run], list[str]]:
+    """Read the units on which a unit stands, and those on which they do, until there are more than `most`."""
+    found: dict[str, Run] = {}
+    missing: list[str] = []
+    left, seen, last = [*_named(run)], {run.id}, _ended(run)
+    while left and len(found) <= most:
+        wanted = left.pop(0)
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        earlier = kept.run(wanted)
+        if earlier is None or not _belongs(earlier, run):
+            missing.append(wanted)
+            kept.missed.setdefault(wanted, set()).add(run.id)
+        elif _came_in(earlier) < last:
+            found[wanted] = earlier
+            left += _named(earlier)
+    if not missing:
+        return found, []
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    named = ", ".join(each[:12] for each in missing[:_NAMED])
+    return found, [f"unit {named}{more}, which {'is' if len(missing) == 1 else 'are'} not kept"]
+
+
+def _named(run: Run) -> list[str]:
+    return [as_text(each) for each in as_list(unit.stands_on(run).get("units"))]
+
+
+def _belongs(earlier: Run, run: Run) -> bool:
+    """Tell whether a run is a unit of the same process, and no stranger's where that one is the user's own."""
+    same = unit.inbound(earlier) is not None and earlier.recording == run.recording and earlier.own is run.own
+    return same and _process(earlier) == _process(run)
+
+
+def _process(run: Run) -> object:
+    return run.root.span.resource.attributes.get("reenact.process.id") if run.root is not None else None
+
+
+def _count(run: Run, least: int) -> int:
+    told = unit.stands_on(run)
+    known = len(_named(run)) + (as_count(told.get("without_run")) or 0) + (as_count(told.get("more")) or 0)
+    return max(least, known)
+
+
+def _unnamed(runs: Sequence[Run]) -> Iterator[str]:
+    """Name what units stand on and no run tells."""
+    many = max((as_count(unit.stands_on(run).get("without_run")) or 0 for run in runs), default=0)
+    if many:
+        yield f"{many} earlier units that called nobody, which are not kept"
+    between = {as_text(each) for run in runs for each in as_list(unit.stands_on(run).get("between"))}
+    if between:
+        yield f"{', '.join(sorted(between)[:_NAMED])}, which changed while no unit was under way"
+
+
+def _partial(units: Sequence[Run], kept: Kept) -> Iterator[str]:
+    """Name units that cannot be done again whole themselves."""
+    for each in units:
+        if why := kept.partial(each):
+            yield f"unit {each.id[:12]}, which is partial itself: {why}"
+
+
+def _undeliverable(units: Sequence[Run], run: Run, around: Sequence[Run], *, overlap: bool) -> Iterator[str]:
+    """Name what keeps units from being delivered one with another."""
+    doors = {_door(each) for each in (*units, run)}
+    if len(doors) > 1:
+        yield "units that came in by several doors, which are not delivered together"
+    elif overlap and doors & {"celery"}:
+        yield "units that were under way at the same time, and tasks are delivered one after the other"
+    if not all(_order(each) for each in (*units, run)) and overlap:
+        yield "units that were under way at the same time, and their recorder did not say when they came in"
+    for each in (*units, run):
+        if any(node.span.attributes.get(PROCESS_ROOT) for node in each.nodes):
+            named = f"unit {each.id[:12]}, which" if each is not run else "earlier units, and"
+            yield f"{named} started Pythons of its own"
+    first = min(map(_started, (*units, run)))
+    calls = sum(
+        node is not other.root and not node.call.is_structure and first < node.span.start_ns < run.ended_ns
+        for other in around
+        for node in other.nodes
+    )
+    if calls:
+        yield f"{calls} calls that its process made outside of all units, between them"
+
+
+def _door(run: Run) -> str:
+    request, job = unit.request_of(run), unit.job_of(run)
+    return request.interface if request is not None else job.interface if job is not None else ""
+
+
+def _started(run: Run) -> int:
+    return run.root.span.start_ns if run.root is not None else run.started_ns
+
+
+def _order(run: Run) -> int:
+    told = run.root.span.attributes.get(CAME_IN) if run.root is not None else None
+    return told if isinstance(told, int) else 0
+
+
+def _came_in(run: Run) -> tuple[int, int]:
+    return _order(run), _started(run)
+
+
+def _ended(run: Run) -> tuple[int, int]:
+    end = run.root.end_order if run.root is not None else 0
+    return end or 1 << 62, run.ended_ns
+
+
+def _overlap(runs: Sequence[Run]) -> bool:
+    """Tell whether any unit came in before an earlier one had ended."""
+    in_order = sorted(runs, key=_came_in)
+    furthest = (0, 0)
+    for each in in_order:
+        if _came_in(each) < furthest:
+            return True
+        furthest = max(furthest, _ended(each) if _order(each) else (0, _root_end(each)))
+    return False
+
+
+def _root_end(run: Run) -> int:
+    return run.root.span.end_ns if run.root is not None else run.ended_ns

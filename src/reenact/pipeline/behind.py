@@ -1,0 +1,71 @@
+"""What the earlier units came to that were delivered before the one that is replayed.
+
+Each is held against its own recording: its calls, their order, its answer. What it prints and writes counts only as far
+as the unit that was asked for has to do with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reenact.compare.judge import judge_replay
+from reenact.pipeline.counterpart import BEFORE
+from reenact.values.json import Json
+from reenact.values.judgement import ReplayResult
+from reenact.values.lenient import as_text
+from reenact.values.run import Run
+
+Entry = dict[str, Any]
+
+
+def apart(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, list[Entry]]]:
+    """Tell the entries of a ledger that are of earlier units from all others, by the units' recorded runs."""
+    rest: list[Entry] = []
+    ledgers: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry["t"] == "over":
+            ledgers.setdefault(as_text(entry.get("run")), []).append(entry)
+        elif unit := as_text(entry.get("unit")):
+            ledgers.setdefault(unit, []).append({name: value for name, value in entry.items() if name != "unit"})
+        else:
+            rest.append(entry)
+    return rest, ledgers
+
+
+def judged(
+    result: ReplayResult, earlier: Sequence[Run], runs: Sequence[Run], ledgers: Mapping[str, Sequence[Entry]]
+) -> ReplayResult:
+    """Hold each earlier unit against its recording; the first that left it is what the whole replay came to."""
+    again = {as_text(run.root.span.attributes.get("reenact.replay.of")): run for run in runs if _is_earlier(run)}
+    told: list[dict[str, Json]] = []
+    first: tuple[str, ReplayResult] | None = None
+    for each in earlier:
+        came = _one(each, again.get(each.id), ledgers.get(each.id, ()))
+        told.append({"run": each.id, "result": came.result, "replay": came.replay})
+        if first is None and came.result != "same":
+            first = each.id, came
+    result = replace(result, earlier=tuple(told))
+    if first is None:
+        return result
+    unit, came = first
+    why = f"the earlier unit {unit[:12]}: {came.why}" if came.why else ""
+    divergences = [{**each, "unit": unit} for each in came.divergences]
+    parts: dict[str, Any] = {"misses": came.misses, "refused": came.refused, "unconsumed": came.unconsumed}
+    return replace(result, result=came.result, why=why, divergences=divergences, **parts)
+
+
+def _is_earlier(run: Run) -> bool:
+    return run.root is not None and BEFORE in run.root.span.attributes
+
+
+def _one(recorded: Run, replay: Run | None, entries: Sequence[Entry]) -> ReplayResult:
+    """Judge one earlier unit; of one that was not over when the unit that was asked for was, what it did by then."""
+    over = any(entry["t"] == "over" for entry in entries)
+    stopped = any(entry["t"] in {"miss", "refused", "changed"} for entry in entries)
+    if not over and not stopped:
+        return ReplayResult(result="same", replay=replay.id if replay is not None else None)
+    ledger: list[Entry] = [{"t": "joined"}, *entries]
+    ends: dict[str, Any] = {"exit_code": 0 if over else None, "recorded_exit": None}
+    return judge_replay(recorded, (), replay, ledger, **ends)

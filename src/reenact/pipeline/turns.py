@@ -1,0 +1,114 @@
+"""When each of several units that are delivered again begins and ends, and what of them is seen.
+
+The earlier units of a process on which a unit stands come first, in the order in which they came in. Units that were
+under way at the same time are so again: a unit begins when everything has reached agent code that had reached it by
+then, and counts as over in its turn (`replay.release`). What earlier ones print is heard by the recorder, and not shown.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from reenact.boundary.inbound import does_again
+from reenact.pipeline import recording
+from reenact.values.run import Run
+
+if TYPE_CHECKING:
+    from reenact.replay.replayer import Replayer
+
+
+class Turns:
+    """The units of one delivery: the `earlier` ones, and the one that is asked for."""
+
+    def __init__(self, earlier: Sequence[Run], asked_for: Run, *, overlap: bool) -> None:
+        self.earlier, self.asked_for, self.overlap = tuple(earlier), asked_for, overlap
+        self._replayer: Replayer | None = getattr(recording.current(), "doorman", None) if earlier else None
+        self._quiet = Quiet()
+        if self.earlier:
+            self._quiet.begin()
+
+    def forget_order(self) -> None:
+        """Deliver one after the other what was under way at the same time."""
+        if self.overlap and self._replayer is not None:
+            self._replayer.forget_order()
+        self.overlap = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an earlier unit left its recording, so that nothing that follows is evidence."""
+        return self._replayer is not None and self._replayer.stopped
+
+    def does(self, run: Run) -> Any:
+        """Have the unit that begins in the block be a recorded one; where it is delivered alone nobody need know."""
+        return does_again(run.id if self.earlier else "")
+
+    def begin(self, run: Run) -> None:
+        """Block until a unit may begin."""
+        if self._replayer is not None:
+            gate, (order, _), lane = self._replayer.turn_of(run.id)
+            gate.wait(order or None, lane)
+        self._let_on(run)
+
+    def end(self, run: Run) -> None:
+        """Block until a unit may be over."""
+        if self._replayer is not None:
+            gate, (_, order), lane = self._replayer.turn_of(run.id)
+            gate.settled(lane)
+            gate.wait(order or None, lane)
+            gate.settled(lane)
+            self._replayer.ledger.note("over", run=run.id)
+
+    async def begin_async(self, run: Run) -> None:
+        """Wait until a unit may begin."""
+        if self._replayer is not None:
+            gate, (order, _), lane = self._replayer.turn_of(run.id)
+            await gate.wait_async(order or None, lane)
+        self._let_on(run)
+
+    async def end_async(self, run: Run) -> None:
+        """Wait until a unit may be over."""
+        if self._replayer is not None:
+            gate, (_, order), lane = self._replayer.turn_of(run.id)
+            gate.settled(lane)
+            await gate.wait_async(order or None, lane)
+            gate.settled(lane)
+            self._replayer.ledger.note("over", run=run.id)
+
+    def _let_on(self, run: Run) -> None:
+        if run is self.asked_for:
+            self._quiet.end()
+
+
+class Quiet:
+    """Has what is printed go nowhere, at the descriptors: the program's own streams stay what they are."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[int, int]] = []
+
+    def begin(self) -> None:
+        """Show nothing from here on."""
+        _flush()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            with suppress(OSError):  # it is closed
+                self._kept.append((descriptor, os.dup(descriptor)))
+                os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
+    def end(self) -> None:
+        """Show what is printed again."""
+        _flush()
+        while self._kept:
+            descriptor, kept = self._kept.pop()
+            os.dup2(kept, descriptor)
+            os.close(kept)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # there is none, or it is closed
+            stream.flush()
