@@ -6,7 +6,9 @@ name is computed, or an object of a library's is named that may hold functions o
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Iterator
+from contextlib import suppress
+from types import FunctionType, MethodType
 from typing import Any, Final, cast
 
 from reenact.boundary.code_facts import code_facts
@@ -28,7 +30,7 @@ class Entries:
     """What each entry reaches, found out once as long as no module is loaded."""
 
     def __init__(self) -> None:
-        self._known: dict[CodeType, frozenset[str] | None] = {}
+        self._known: dict[FunctionType, frozenset[str] | None] = {}
         self._bound: dict[str, list[Any]] = {}
         """By name: what variables of the agent's modules and attributes of its classes stand for."""
 
@@ -42,7 +44,7 @@ class Entries:
                 if issubclass(kind_of(value), type) and is_own_class(value):
                     for key, held in [*cast("dict[str, Any]", vars(value)).items()]:
                         self._bound.setdefault(key, []).append(held)
-        for fn in named.codes.values():
+        for fn in named.functions:
             self._bound.setdefault(fn.__name__, []).append(fn)
 
     def reached(self, entry: object) -> frozenset[str] | None:
@@ -50,87 +52,99 @@ class Entries:
         fn = entry.__func__ if isinstance(entry, MethodType) else entry
         if not isinstance(fn, FunctionType):
             return None
-        if fn.__code__ not in self._known:
-            self._known[fn.__code__] = self._walk(fn)
-        return self._known[fn.__code__]
+        if fn not in self._known:
+            self._known[fn] = self._walk(fn)
+        return self._known[fn]
 
     def _walk(self, entry: FunctionType) -> frozenset[str] | None:
-        names, codes, left = set[str](), set[CodeType](), [*_functions(entry)]
+        names, seen, left = set[str](), set[FunctionType](), [*_functions(entry)]
         while left:
             fn = left.pop()
-            if fn.__code__ in codes:
+            if fn in seen:
                 continue
-            codes.add(fn.__code__)
+            seen.add(fn)
             facts = code_facts(fn.__code__)
             used = facts.variables | facts.attributes | facts.stored | facts.set_attributes | {*fn.__code__.co_freevars}
             if facts.computed or not used.isdisjoint(_ANYTHING):
                 return None
-            held = [*(cell.cell_contents for cell in fn.__closure__ or () if _is_filled(cell))]
-            held += [*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()]
-            held += [value for name in used - names for value in self._bound.get(name, ())]
+            held = [*_held(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
             names |= used
-            for value in held:
-                found = _code_in(value)
-                if found is None:
-                    return None
-                left += found
+            try:
+                left += [found for value in held for found in _code_in(value)]
+            except (_Unknown, RecursionError, RuntimeError):  # or it changes meanwhile
+                return None
         return frozenset(names | {MEMORY})
 
 
-def _is_filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - whether it is there is asked
-    except ValueError:
-        return False
-    return True
+def _held(fn: FunctionType) -> Iterator[Any]:
+    """Give what a function holds by itself."""
+    for cell in fn.__closure__ or ():
+        with suppress(ValueError):  # it is not filled yet
+            yield cell.cell_contents
+    yield from fn.__defaults__ or ()
+    yield from (fn.__kwdefaults__ or {}).values()
 
 
 def _functions(value: Any) -> list[FunctionType]:
     return [*functions_behind(value)]
 
 
-def _code_in(value: Any) -> list[FunctionType] | None:
-    """Give the agent's functions that can be called by what a name stands for; None where nobody knows."""
+class _Unknown(Exception):
+    """Nobody knows what code a value leads to."""
+
+
+def _code_in(value: Any) -> list[FunctionType]:
+    """Give the agent's functions that can be called by what a name stands for. Raises `_Unknown`."""
     kind = kind_of(value)
     if kind in PLAIN:
         return []
-    if issubclass(kind, type):  # its methods are reached by their names, those that Python calls with it
-        if is_own_class(value) and not all(map(_is_plain_base, value.__mro__)):
-            return None  # as below
-        table = cast("dict[str, Any]", vars(value)) if is_own_class(value) else {}
-        return [fn for name, held in [*table.items()] if name.startswith("__") for fn in functions_behind(held)]
+    if issubclass(kind, type):
+        return _called_by_python(value)
     if issubclass(kind, CODE) or kind is CACHE:
         return _functions(value)
     if issubclass(kind, COLLECTIONS):
-        members = [*dict[Any, Any].values(value)] if issubclass(kind, dict) else [*value]
-        if len(members) > _MANY or any(
-            type(each) not in PLAIN and issubclass(kind_of(each), COLLECTIONS) and _deep(each) for each in members
-        ):
-            return None
-        found: list[FunctionType] = []
-        for each in members:
-            inside = _code_in(each) if not issubclass(kind_of(each), COLLECTIONS) else []
-            if inside is None:
-                return None
-            found += inside
-        return found
+        return _code_of_members(value)
     if is_own_class(kind):
-        if not all(map(_is_plain_base, kind.__mro__)):
-            return None  # a library calls its methods by names that no code of the agent's spells
-        return [fn for name, held in [*vars(kind).items()] if name.startswith("__") for fn in functions_behind(held)]
+        return _called_by_python(kind)
     if kind.__module__.partition(".")[0] in _ASKED or is_listed_class(kind):
         return []
-    return None
+    raise _Unknown
+
+
+def _called_by_python(cls: type) -> list[FunctionType]:
+    """Give the methods that Python calls of the agent's class; others are reached by their names."""
+    if not is_own_class(cls):
+        return []
+    if not all(map(_is_plain_base, cls.__mro__)):
+        raise _Unknown  # a library calls its methods by names that no code of the agent's spells
+    table = cast("dict[str, Any]", vars(cls))
+    return [fn for name, held in [*table.items()] if name.startswith("__") for fn in functions_behind(held)]
+
+
+def _code_of_members(value: Any) -> list[FunctionType]:
+    found: list[FunctionType] = []
+    for each in _members(value):
+        if not issubclass(kind_of(each), COLLECTIONS):
+            found += _code_in(each)
+        elif _is_deep(each):
+            raise _Unknown
+    return found
+
+
+def _members(value: Any) -> list[Any]:
+    members = [*dict[Any, Any].values(value)] if issubclass(kind_of(value), dict) else [*value]
+    if len(members) > _MANY and any(type(each) not in PLAIN for each in members):
+        raise _Unknown
+    return members
 
 
 def _is_plain_base(base: type) -> bool:
     return base is object or is_own_class(base) or is_listed_class(base) or issubclass(base, BaseException)
 
 
-def _deep(value: Any) -> bool:
+def _is_deep(value: Any) -> bool:
     """Tell whether a collection holds anything but plain data."""
-    members = [*dict[Any, Any].values(value)] if issubclass(kind_of(value), dict) else [*value]
     return any(
-        type(each) not in PLAIN and (not issubclass(kind_of(each), COLLECTIONS) or _deep(each))
-        for each in members[:_MANY]
+        type(each) not in PLAIN and (not issubclass(kind_of(each), COLLECTIONS) or _is_deep(each))
+        for each in _members(value)
     )

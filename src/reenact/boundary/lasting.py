@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
 from contextvars import ContextVar
 from functools import lru_cache
-from types import FunctionType, GeneratorType, SimpleNamespace
+from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
 from typing import Any, Final, cast
 
 from reenact.boundary import memory_databases
@@ -41,8 +41,9 @@ class Named:
     """The names that the agent's functions use."""
 
     def __init__(self, functions: Iterator[FunctionType]) -> None:
-        self.codes = {fn.__code__: fn for fn in functions}
-        facts = [code_facts(code) for code in self.codes]
+        self.functions = list({id(fn): fn for fn in functions}.values())
+        """Each by itself: of two with the same code the variables that they close over are others."""
+        facts = [code_facts(code) for code in {fn.__code__ for fn in self.functions}]
         self.named = frozenset(name for each in facts for name in each.variables | each.attributes)
         self.stored = frozenset(name for each in facts for name in each.stored | each.set_attributes)
         self.either = self.named | self.stored
@@ -56,25 +57,27 @@ def names() -> Named:
 def roots(named: Named) -> Iterator[Root]:
     """Name the state of the agent's modules that its functions name."""
     for module in own_modules():
-        space = vars(module)
-        for name, value in [*space.items()]:
-            if name.startswith("__") or name not in named.either:
-                continue
-            said = f"{module.__name__}:{name}"
-            if issubclass(kind_of(value), type):
-                if is_own_class(value):
-                    yield from _of_class(value, named)
-            elif is_state(value) or (name in named.stored and type(value) in PLAIN):
-                yield Root(said, "table", space, name)
-            elif not issubclass(kind_of(value), CODE):
-                yield from _of_library(said, value, named)
-    for fn in named.codes.values():
+        for name, value in [*vars(module).items()]:
+            if not name.startswith("__") and name in named.either:
+                yield from _of_variable(module, name, value, named)
+    for fn in named.functions:
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
             root = Root(f"{fn.__module__}:{fn.__qualname__}.{name}", "cell", cell, name)
             value = root.get()
             if is_state(value) or type(value) in PLAIN:
                 yield root
     yield Root(MEMORY, "value", memory_databases)
+
+
+def _of_variable(module: ModuleType, name: str, value: Any, named: Named) -> Iterator[Root]:
+    said = f"{module.__name__}:{name}"
+    if issubclass(kind_of(value), type):
+        if is_own_class(value):
+            yield from _of_class(value, named)
+    elif is_state(value) or (name in named.stored and type(value) in PLAIN):
+        yield Root(said, "table", vars(module), name)
+    elif not issubclass(kind_of(value), CODE):
+        yield from _of_library(said, value, named)
 
 
 def _of_class(cls: type, named: Named) -> Iterator[Root]:
@@ -179,7 +182,7 @@ def _of_cache(value: Any, named: frozenset[str]) -> Any:
 
 def _kept(cache: Any) -> Iterator[Any]:
     """Give what a cache keeps, where its parts tell it."""
-    attributes = vars(cache)
+    attributes: dict[str, Any] = vars(cache)
     for table in gc.get_referents(cache):
         if type(table) is dict and table is not attributes:
             for each in itertools.islice([*cast("dict[Any, Any]", table).values()], _MOST_KEPT):
@@ -199,7 +202,7 @@ def has_changed(was: Any, now: Any, value: Any) -> bool:
     """Tell whether a print is of another value; a database that was closed, or never written to, changed nothing."""
     if value is memory_databases:
         before: dict[int, int] = was or {}
-        return any(count and before.get(each) != count for each, count in now.items())
+        return any(count > 0 and before.get(each) != count for each, count in now.items())
     return now != was
 
 

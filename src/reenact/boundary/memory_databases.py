@@ -2,20 +2,25 @@
 
 Such a database is state of the process, behind native code and often behind a library's pool of connections. `sqlite3`
 tells of each connection when it is made (audit events `sqlite3.connect` and `sqlite3.connect/handle`), and a connection
-tells how many rows were changed over it.
+tells how many rows were changed over it. No weak reference to one can be had, so they are held until nobody else holds
+them, which is looked at whenever another one is made.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-import weakref
 from typing import Any, Final
 
 from reenact.boundary import audit
 from reenact.values import alarms
 
 _EVENTS: Final = frozenset({"sqlite3.connect", "sqlite3.connect/handle"})
-_open: Final[list[weakref.ref[Any]]] = []
+_open: Final[list[Any]] = []
+_MOST: Final = 64
+"""Connections that are held; of more the oldest are let go."""
+_ALONE: Final = 2
+"""References to what is held here alone: the list's own, and that of whoever counts."""
 _asked = threading.local()
 _hooked: Final[list[bool]] = []
 
@@ -29,32 +34,28 @@ def listen() -> None:
 
 def changes() -> tuple[int, ...]:
     """Give how many rows were changed over each connection to a database in memory, the oldest first."""
-    found: list[int] = []
-    for held in tuple(_open):
-        connection = held()
-        if connection is None:
-            _open.remove(held)
-            continue
-        try:
-            found.append(connection.total_changes)
-        except Exception:  # it is closed, or another thread's alone
-            alarms.pass_on()
-            found.append(-1)
-    return tuple(found)
+    return tuple(counts().values())
 
 
 def counts() -> dict[int, int]:
-    """Give how many rows were changed over each such connection that is there, by the connection's identity."""
+    """Give likewise by the identity of each connection; -1 for one that is closed, or another thread's alone."""
+    _let_go()
     found: dict[int, int] = {}
-    for held in tuple(_open):
-        connection = held()
-        if connection is None:
-            continue
+    for connection in tuple(_open):
         try:
             found[id(connection)] = connection.total_changes
         except Exception:  # it is closed, or another thread's alone
             alarms.pass_on()
+            found[id(connection)] = -1
     return found
+
+
+def _let_go() -> None:
+    """Let go of connections that nobody else holds, and of the oldest of too many."""
+    for at in reversed(range(len(_open))):
+        if sys.getrefcount(_open[at]) <= _ALONE:
+            del _open[at]
+    del _open[:-_MOST]
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -64,6 +65,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
             _asked.memory = ":memory:" in name or "mode=memory" in name or name in {"", "file:"}
         elif getattr(_asked, "memory", False):
             _asked.memory = False
-            _open.append(weakref.ref(args[0]))
+            _let_go()
+            _open.append(args[0])
     except Exception:
         alarms.pass_on()

@@ -237,10 +237,10 @@ class Snapshot:
                 return self._collection(value, kind)
             if (special := _special(value, kind)) is not None:
                 return special
-            if own or kind.__module__ in {"collections", "queue"} or kind in _OF_ATTRIBUTES:
+            if own or _is_of_attributes(kind):
                 return _instance(value, kind)
             if self._named is not None and _is_collection(kind):
-                return _instance(value, kind)
+                return self._of_a_library_s(value, kind)
             if is_connection(value):
                 self.held.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
                 return Shape("connection", [_changes(value)])
@@ -279,6 +279,16 @@ class Snapshot:
             steps = list(range(len(found.items))) if found.steps is None else found.steps
             return Shape(found.kind, [*found.items, held], [*steps, ATTRIBUTES])
         return found
+
+    def _of_a_library_s(self, value: Any, kind: type[Any]) -> Shape:
+        """Look into a collection of a library's kind: its attributes, or its members where it is native code."""
+        if dict_of(value) or slots_of(kind):
+            return _instance(value, kind)
+        self._budget -= len(value)
+        if self._budget < 0:
+            return Shape("large", [len(value)])
+        members: list[Any] = [*value]
+        return Shape("members", [*members, *(value.values() if issubclass(kind, MutableMapping) else ())])
 
     def _digest(self, value: Any) -> Shape:
         """Reduce what is too large to be looked at to a number, where it is plain data."""
@@ -319,6 +329,10 @@ def kind_iter(value: Any, kind: type[Any]) -> Any:
     """Iterate over a collection past what the agent's own kind of it does at that."""
     base: Any = next(each for each in (list, tuple, deque) if issubclass(kind, each))
     return base.__iter__(value)
+
+
+def _is_of_attributes(kind: type) -> bool:
+    return kind.__module__ in {"collections", "queue"} or kind in _OF_ATTRIBUTES
 
 
 @lru_cache(maxsize=4096)

@@ -20,6 +20,7 @@ from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Children, Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
+from reenact.values.history import MOST
 
 if TYPE_CHECKING:
     from reenact.values.assertion import Placed
@@ -69,6 +70,13 @@ _SOURCES = click.Choice([source.value for source in Source])
     help="After the first divergence: stop; go on with the nearest recorded answers, which are no evidence; or ask "
     "models live.",
 )
+@click.option(
+    "--history-max",
+    type=click.IntRange(0),
+    default=MOST,
+    show_default=True,
+    help="Of a unit of a service or worker that stands on earlier ones: deliver so many of these before it at most.",
+)
 @click.option("--check", "files", multiple=True, type=click.Path(path_type=Path), help="Judge by a file of assertions.")
 @click.option("--assert", "texts", multiple=True, metavar="TEXT", help="Judge by an assertion.")
 @click.option(
@@ -107,6 +115,7 @@ def replay_command(
             policy=Policy.named(how, how["hosts"], how["live_tools"]),
             assertions=_assertions([*how["files"], *how["texts"]]),
             live_may_differ=how["live_differs"] == "ok",
+            history_max=how["history_max"] if how["history_max"] != MOST else None,
         )
         store = options.store(folder)
         if everything is not None:

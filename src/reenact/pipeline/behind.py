@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from reenact.compare.judge import judge_replay
-from reenact.pipeline.counterpart import BEFORE
+from reenact.pipeline.counterpart import done_again
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_text
@@ -38,7 +38,7 @@ def judged(
     result: ReplayResult, earlier: Sequence[Run], runs: Sequence[Run], ledgers: Mapping[str, Sequence[Entry]]
 ) -> ReplayResult:
     """Hold each earlier unit against its recording; the first that left it is what the whole replay came to."""
-    again = {as_text(run.root.span.attributes.get("reenact.replay.of")): run for run in runs if _is_earlier(run)}
+    again = {done_again(run): run for run in runs}
     told: list[dict[str, Json]] = []
     first: tuple[str, ReplayResult] | None = None
     for each in earlier:
@@ -54,10 +54,6 @@ def judged(
     divergences = [{**each, "unit": unit} for each in came.divergences]
     parts: dict[str, Any] = {"misses": came.misses, "refused": came.refused, "unconsumed": came.unconsumed}
     return replace(result, result=came.result, why=why, divergences=divergences, **parts)
-
-
-def _is_earlier(run: Run) -> bool:
-    return run.root is not None and BEFORE in run.root.span.attributes
 
 
 def _one(recorded: Run, replay: Run | None, entries: Sequence[Entry]) -> ReplayResult:

@@ -19,7 +19,7 @@ def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
     """
     recorded = found.run
     if found.history.units:  # others came in as it did
-        runs = [run for run in runs if _replayed(run) in {None, recorded.id}]
+        runs = [run for run in runs if not done_again(run)]
     calls = {node.id for node in recorded.nodes}
     came_in = unit.inbound(recorded) is not None
 
@@ -30,10 +30,11 @@ def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
     return max(runs, key=likeness, default=None)
 
 
-def _replayed(run: Run) -> object:
-    """Give the recorded unit that a run did again before the one that was asked for; None where it is no such."""
-    attributes = run.root.span.attributes if run.root is not None else {}
-    return attributes.get("reenact.replay.of") if BEFORE in attributes else None
+def done_again(run: Run) -> str:
+    """Give the recorded unit that a run did again before the one that was asked for; empty where it is no such."""
+    if run.root is None or BEFORE not in run.root.span.attributes:
+        return ""
+    return str(run.root.span.attributes.get("reenact.replay.of") or "")
 
 
 def _met(attributes: Mapping[str, object]) -> object:

@@ -45,7 +45,7 @@ def deliver(making: Making, turns: Turns) -> Any:
             works[run.id]()
 
     if one_by_one(turns, earlier):
-        return None
+        raise CannotJudge("an earlier unit left its recording")
     with turns.does(asked_for):
         return works[asked_for.id]()
 
@@ -96,7 +96,7 @@ async def _in_one_loop(works: Mapping[str, partial[Any]], turns: Turns) -> Any:
     await turns.begin_async(turns.asked_for)
     try:
         if turns.stopped:
-            return None
+            raise CannotJudge("an earlier unit left its recording")
         with turns.does(turns.asked_for):
             result = works[turns.asked_for.id]()
             return await result if inspect.isawaitable(result) else result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Final
 
 from reenact.errors import UsageError
@@ -32,6 +32,8 @@ class Order:
     app: str | None = None
     policy: Policy
     assertions: tuple[Placed, ...] = ()
+    history_max: int | None = None
+    """So many earlier units are delivered before a unit at most; None for what is so by default."""
     live_may_differ: bool = False
     """A replay that first differs in what came back live ends with exit code 0; it is still told as diverged."""
 
@@ -111,6 +113,8 @@ def replay_and_judge(
     The program's streams are this process's own, but for those given. Raises `CannotJudge` where nothing in the
     recording could answer a call, or the program cannot be started.
     """
+    if order.history_max is not None:
+        found = replace(found, most=order.history_max)
     check_judgeable(found)
     _check_named(found, order.policy)
     argv, cwd = command(found, program(order.given), order.app)

@@ -16,6 +16,7 @@ from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 from reenact.values.history import MOST, History
+from reenact.values.lenient import as_list, as_text
 from reenact.values.log import Record
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
@@ -264,7 +265,8 @@ def _in_file(path: Path, wanted: str) -> Found:
     if not fitting:
         raise InputError(str(path), f"holds no run {wanted!r}", hint=_names(path, runs))
     if len(fitting) > 1 and not wanted:
-        fitting = _belonging(fitting)
+        below = {as_text(each) for run in fitting for each in as_list(unit.stands_on(run).get("units"))}
+        fitting = _belonging([run for run in fitting if run.id not in below] or fitting)
     if len(fitting) > 1:
         raise UsageError(f"{path} holds {len(fitting)} runs, name one", hint=_names(path, fitting))
     run = fitting[0]

@@ -256,6 +256,7 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
         "hosts": [*policy.hosts],
         "tools live": [*policy.live_tools],
         "live may differ": order.live_may_differ,
+        "history": order.history_max,
         "assertions": [[spell(each.assertion), each.place] for each in order.assertions],
     }
 

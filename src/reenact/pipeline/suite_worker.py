@@ -27,7 +27,7 @@ from reenact.values import user_key
 from reenact.values.assertion import Placed
 from reenact.values.json import Json, compact
 from reenact.values.json import parse as parse_json
-from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.lenient import as_count, as_list, as_object, as_text
 
 _GRACE_S: Final = 1.0
 _TAIL: Final = 2000
@@ -96,6 +96,7 @@ def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
         policy=policy,
         assertions=_assertions(told),
         live_may_differ=told.get("live may differ") is True,
+        history_max=as_count(told.get("history")),
     )
     user_key.hear(as_text(told.get("key")))
     found = find(as_text(told.get("selector")), store)

@@ -2,7 +2,7 @@
 
 The earlier units of a process on which a unit stands come first, in the order in which they came in. Units that were
 under way at the same time are so again: a unit begins when everything has reached agent code that had reached it by
-then, and counts as over in its turn (`replay.release`). What earlier ones print is heard by the recorder, and not shown.
+then, and counts as over in its turn (`replay.release`). What earlier ones print is heard, and not shown.
 """
 
 from __future__ import annotations
@@ -31,12 +31,6 @@ class Turns:
         if self.earlier:
             self._quiet.begin()
 
-    def forget_order(self) -> None:
-        """Deliver one after the other what was under way at the same time."""
-        if self.overlap and self._replayer is not None:
-            self._replayer.forget_order()
-        self.overlap = False
-
     @property
     def stopped(self) -> bool:
         """Whether an earlier unit left its recording, so that nothing that follows is evidence."""
@@ -56,6 +50,7 @@ class Turns:
     def end(self, run: Run) -> None:
         """Block until a unit may be over."""
         if self._replayer is not None:
+            self._let_go()
             gate, (_, order), lane = self._replayer.turn_of(run.id)
             gate.settled(lane)
             gate.wait(order or None, lane)
@@ -72,11 +67,17 @@ class Turns:
     async def end_async(self, run: Run) -> None:
         """Wait until a unit may be over."""
         if self._replayer is not None:
+            self._let_go()
             gate, (_, order), lane = self._replayer.turn_of(run.id)
             gate.settled(lane)
             await gate.wait_async(order or None, lane)
             gate.settled(lane)
             self._replayer.ledger.note("over", run=run.id)
+
+    def _let_go(self) -> None:
+        """Wait for nothing more where nothing that follows is evidence."""
+        if self.stopped and self._replayer is not None:
+            self._replayer.forget_order()
 
     def _let_on(self, run: Run) -> None:
         if run is self.asked_for:

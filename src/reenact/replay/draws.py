@@ -173,6 +173,7 @@ class Draws:
         roots = [node for node in nodes if TAPE in node.span.attributes]
         for root in roots:
             self._place(root)
+        self._by_run = {root.trace_id: self._of[root.id] for root in roots if root.lane == LANE}
         for root in roots:
             self._own.setdefault(process_of(root), Scope(None))
         self._delivered = self._of.get(selected)
@@ -185,8 +186,6 @@ class Draws:
                 self._own[process_of(node)].add_unit(node)
         for root in roots:
             self._of[root.id].add_rest()
-            if root.lane == LANE:
-                self._by_run[root.trace_id] = self._of[root.id]
         if (delivered := self._delivered) is not None and delivered.root is not None:
             said = delivered.root.span.attributes.get(_PROCESS)
             own = self._own[process_of(delivered.root)]

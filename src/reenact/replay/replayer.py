@@ -270,7 +270,7 @@ class Replayer:
         return gate, self.stubs.turn(unit), in_unit(unit, LANE)
 
     def forget_order(self) -> None:
-        """Hear that units are delivered one after the other that were under way at the same time."""
+        """Hear that nobody need wait for anybody any more."""
         for gate in self._gates.values():
             gate.give_up()
 

@@ -182,6 +182,14 @@ class Stubs:
         below = (self.nodes[each].span.attributes for each in self._below(stub.node.id))
         return any(attributes.get("reenact.process.root") is True for attributes in below)
 
+    def _turns(self) -> Iterator[tuple[str, list[Expected]]]:
+        """Give when units began and ended, by sequence."""
+        for each in self.units.values():
+            begin, end = self.turn(each.id)
+            if each.root is not None and begin and end:
+                at, over = each.root.span.start_ns / 1e9, each.root.span.end_ns / 1e9
+                yield sequence_of(each.root), [Expected(begin, at, at), Expected(end, over, over)]
+
     def turn(self, unit: str) -> tuple[int, int]:
         """Give when a unit began and ended, in the sequence of its process; zeros where its recorder did not say."""
         root = self.units[unit].root
@@ -270,11 +278,8 @@ class Stubs:
                 own.append(Expected(node.end_order, start, end))
         for place, (order, at) in self.lane_ends.items():
             found[self.lane_ends.sequences[place]].append(Expected(order, at, at))
-        for each in self.units.values():
-            begin, end = self.turn(each.id)
-            if each.root is not None and begin and end:
-                at, over = each.root.span.start_ns / 1e9, each.root.span.end_ns / 1e9
-                found[sequence_of(each.root)] += [Expected(begin, at, at), Expected(end, over, over)]
+        for each, turns in self._turns():
+            found[each] += turns
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
             if own := found[cut]:
                 last = max(own, key=lambda each: each.order)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from reenact.pipeline.sources import Found
+from reenact.pipeline.sources import Found, among
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
 from reenact.values.json import Json, compact, parsed_or_none
@@ -48,13 +48,13 @@ class Portable:
 
 
 def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None) -> Portable:
-    """Make the spans of a run, and of the other runs of its recording, fit to be kept in the project at `root`."""
+    """Make the spans of a run, and of those that a replay of it needs, fit to be kept in the project at `root`."""
     environ = os.environ if environ is None else environ
     cwd = Path(as_text(found.run.entry.get("cwd")) or root)  # to spell paths by; nothing is opened there
     spans: list[SpanRecord] = []
     replaced: dict[str, int] = {}
     paths: list[str] = []
-    for run in (found.run, *found.siblings):
+    for run in found.together:
         first = replace(run, salt=run.salt or found.run.salt, root=run.root or found.run.root)
         engine = in_force.of_run(first, environ).engine(environ)
         for node in run.nodes:
@@ -102,7 +102,10 @@ def _seeded(span: SpanRecord) -> SpanRecord:
 def located(found: Found, root: Path) -> Found:
     """Put the paths of a kept run back in place, in the project at `root`."""
     return replace(
-        found, run=_located_run(found.run, root), siblings=tuple(_located_run(each, root) for each in found.siblings)
+        found,
+        run=_located_run(found.run, root),
+        siblings=tuple(_located_run(each, root) for each in found.siblings),
+        earlier=among(_located_run(each, root) for each in found.history.units),
     )
 
 

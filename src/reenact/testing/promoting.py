@@ -126,7 +126,7 @@ def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
 
 
 def _is_one_of_several(found: Found) -> bool:
-    return bool(found.siblings) and unit.inbound(found.run) is None
+    return bool(found.history.units or (found.siblings and unit.inbound(found.run) is None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
