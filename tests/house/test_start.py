@@ -13,8 +13,8 @@ from desk import Desk
 from golden_cases import GOLDEN
 
 MOST_OF_THE_PACKAGE = 20
-MOST_OF_A_READER = 91
-MOST_OF_A_STRANGER_S = 107
+MOST_OF_A_READER = 93
+MOST_OF_A_STRANGER_S = 109
 SENDING_AND_REPLAYING = ("reenact.replay", "reenact.export", "reenact.record", "reenact.redact", "grpc")
 NEEDED = {"click", "orjson"}
 """What a command that prints to a pipe needs of others."""

@@ -238,9 +238,8 @@ KINDS: dict[str, Callable[[str], Any]] = {
             web_state,
             web_config,
             headers,
-            context,
         ),
-        *(local, board, waiting, numbers, class_list, class_text, instance, generator, closure, memo, shelved),
+        *(context, local, board, waiting, numbers, class_list, class_text, instance, generator, closure, memo, shelved),
         stateless,
     )
 }

@@ -32,13 +32,11 @@ def listen() -> None:
         audit.hear(_EVENTS, _hook)
 
 
-def changes() -> tuple[int, ...]:
-    """Give how many rows were changed over each connection to a database in memory, the oldest first."""
-    return tuple(counts().values())
-
-
 def counts() -> dict[int, int]:
-    """Give likewise by the identity of each connection; -1 for one that is closed, or another thread's alone."""
+    """Give how many rows were changed over each connection to a database in memory, by the connection's identity.
+
+    That is -1 for one that is closed, or another thread's alone.
+    """
     _let_go()
     found: dict[int, int] = {}
     for connection in tuple(_open):

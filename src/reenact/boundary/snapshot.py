@@ -235,10 +235,9 @@ class Snapshot:
         try:
             if is_of(value, COLLECTIONS):
                 return self._collection(value, kind)
-            if (special := _special(value, kind)) is not None:
-                return special
-            if own or _is_of_attributes(kind):
-                return _instance(value, kind)
+            special = _special(value, kind)
+            if special is not None or own or _is_of_attributes(kind):
+                return special or _instance(value, kind)
             if self._named is not None and _is_collection(kind):
                 return self._of_a_library_s(value, kind)
             if is_connection(value):

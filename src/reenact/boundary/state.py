@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reenact.boundary.memory_databases import changes
+from reenact.boundary.memory_databases import counts
 from reenact.boundary.reach import Reach, reach
 from reenact.boundary.roots import ABSENT, CODE, Root, roots
 from reenact.boundary.snapshot import Ref, Snapshot, is_connection
@@ -142,7 +142,8 @@ def reached(
     looked = Reached(found, earlier, few=few)
     for root in roots(found, target, arguments):
         looked.add(root)
-    if found.unknown and (counts := changes()):
-        looked.add(Root("a database in memory", "value", counts))
+    for connection, count in counts().items() if found.unknown else ():
+        if count > 0:
+            looked.add(Root("a database in memory", f"connection {connection}", count))
     looked.snapshot.done()
     return looked

@@ -15,7 +15,8 @@ from typing import Any, Final
 from reenact.boundary.question import Question, shape_named
 from reenact.replay.onward import EVIDENCE
 from reenact.replay.policy import MODELS, After, Policy, Source
-from reenact.replay.replayer import Recorder, Replayer, ReplayPassage
+from reenact.replay.recorders import Recorder
+from reenact.replay.replayer import Replayer, ReplayPassage
 from reenact.replay.stubs import Stub, Stubs, orders
 from reenact.values.call import Body, Call, CallKind, HttpRequest, Rewritten
 from reenact.values.change import Change
