@@ -48,12 +48,17 @@ def judge_fix(
     given = placed(assertions)
     beside = () if replayed is None else (replayed,)
     before = check(recorded, given, complete=is_complete(recorded), beside=beside)
-    if replayed is None or result.result == "unjudged":
+    of_code = result.result == "unjudged" and bool(result.other_code)
+    if replayed is None or (result.result == "unjudged" and not of_code):
         return _unjudged(result.why or f"{_NOTHING}{_exit(result)}", before)
-    judging = _Judging(recorded, replayed, result, given, before)
+    told = replace(result, result="same", why="") if of_code else result
+    judging = _Judging(recorded, replayed, told, given, before)
     if judging.met_nothing:
         return _unjudged(f"{_NOTHING}{judging.ending}", before)
-    return judging.judged()
+    judged = judging.judged()
+    if result.other_code and not judging.decided_before_other_code:
+        return replace(_unjudged(result.of_other_code, before), first=judged.first)
+    return judged
 
 
 def _exit(result: ReplayResult) -> str:
@@ -75,6 +80,8 @@ class _Decided:
     basis: Basis | None
     place: int | None
     """Where in the recording its failure stood: the number of the first witness that the replay did not make."""
+    fails_for_good: bool = False
+    """Where it fails in the replay, no later call can mend that."""
 
     @property
     def failed(self) -> bool:
@@ -103,6 +110,19 @@ class _Judging:
         self._ended = came_to_its_end(recorded, replayed, result)
         self._witnesses = frozenset(at for each in before if each.standing is Standing.FAILS for at in each.nodes)
         self._decided = self._all(given, before)
+
+    @property
+    def decided_before_other_code(self) -> bool:
+        """Tell whether an assertion fails by calls alone that came before anything was answered whose code differs.
+
+        What the program did with other answers of such a call nobody knows; what it had done by then it has done.
+        """
+        until = min((self._parting.place_named(str(each.get("id"))) for each in self._result.other_code), default=END)
+        places = {node.id: self._parting.place_of(node) for node in self._replayed.nodes}
+        return any(
+            each.fails and each.fails_for_good and all(places.get(node, END) < until for node in each.replay.nodes)
+            for each in self._decided
+        )
 
     @property
     def met_nothing(self) -> bool:
@@ -149,7 +169,8 @@ class _Judging:
                 found, basis = whole, Basis.NEAREST
             else:
                 basis = None
-        return _Decided(recorded=before, replay=found, basis=basis, place=place)
+        for_good = _is_of_calls(assertion) and not (isinstance(assertion, Called) and assertion.least)
+        return _Decided(recorded=before, replay=found, basis=basis, place=place, fails_for_good=for_good)
 
     def _place_of_failure(self, before: Finding) -> int | None:
         if before.standing is not Standing.FAILS:

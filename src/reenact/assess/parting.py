@@ -65,7 +65,11 @@ class Parting:
         """Give the place of a call of the replay: that of the recorded call which answered it."""
         said = node.span.attributes
         met = next((said[name] for name in MET_BY if name in said), None)
-        known = self._nodes.get(str(met))
+        return self.place_named(str(met))
+
+    def place_named(self, node_id: str) -> int:
+        """Give the place of a recorded call by its id."""
+        known = self._nodes.get(node_id)
         return known.number if known is not None else END
 
     def before(self, place: int, witnesses: Collection[str]) -> bool:

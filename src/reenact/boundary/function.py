@@ -15,7 +15,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.found import AFTER, CHANGED, HELD, REACHES, STATE, UNSPELLED
+from reenact.values.found import AFTER, CHANGED, HELD, REACHES, SOURCE, STATE, UNSPELLED
 from reenact.values.json import Json, compact
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Function:
     """
 
     __slots__ = (
+        "_is_sourced",
         "_reach",
         "_read",
         "_searches",
@@ -61,6 +62,7 @@ class Function:
         self._reach: Reach | None = None
         self._read: dict[tuple[str, int], bool] = {}
         self._searches = 0
+        self._is_sourced = False
         named = _named(fn)
         qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
         self.kind = kind
@@ -81,7 +83,21 @@ class Function:
         arguments = self.bound(args, kwargs)
         asked = {name: typed.encode(value) for name, value in arguments.items() if name != self.owner}
         request = FunctionCall(function=self.spelling, arguments=asked)
+        if not self._is_sourced:
+            self._is_sourced = True
+            if self.kind not in STRUCTURE and (source := self._source()):
+                self.attributes[SOURCE] = source
         return Call(kind=self.kind, name=self.name, request=request, attributes=self.attributes)
+
+    def _source(self) -> str:
+        """Tell what it is written as; an answer to its calls does not run it."""
+        try:
+            from reenact.boundary.source_digest import source_digest
+
+            return source_digest(self.fn)
+        except Exception:
+            forgive("Function.source")
+            return ""
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Give each parameter its argument. Those that do not fit are given as they came.

@@ -130,7 +130,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         found = (given := _given_out(recorded, outcome, ends, renamings)).divergences
     nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
-    result, why = _result(found, misses, said.unrestored, live.unknown, stopped, nothing=nothing)
+    result, why = _result(found, misses, said, live.unknown, stopped, nothing=nothing)
     return replace(
         said,
         result=result,
@@ -158,13 +158,7 @@ def _unbegun(ledger: Sequence[Entry]) -> str:
 
 
 def _result(
-    found: Sequence[object],
-    misses: Sequence[_Miss],
-    unrestored: Sequence[Entry],
-    unknown: str,
-    stopped: str,
-    *,
-    nothing: bool,
+    found: Sequence[object], misses: Sequence[_Miss], said: ReplayResult, unknown: str, stopped: str, *, nothing: bool
 ) -> tuple[str, str]:
     """Say what a replay came to, and why where nothing can be said of it."""
     if found:
@@ -175,8 +169,10 @@ def _result(
         return "unjudged", stopped
     if nothing:
         return "unjudged", "the recording holds no call that could be answered, and none was made"
-    if unrestored:
-        return "unjudged", _of_state(unrestored[0])
+    if said.other_code:
+        return "unjudged", said.of_other_code
+    if said.unrestored:
+        return "unjudged", _of_state(said.unrestored[0])
     return ("unjudged", f"what {unknown} was answered live was not written down") if unknown else ("same", "")
 
 
@@ -229,6 +225,7 @@ def _told(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
         replay=replay.id if replay else None,
         ran_again=dict(Counter(as_text(entry.get("kind")).lower() for entry in _all(ledger, "ran_again"))),
         unrestored=[each for each in _plain(ledger, "unrestored") if each.pop("foretold", None) is not True],
+        other_code=_plain(ledger, "other_code"),
         live=len(_all(ledger, "live")),
         beyond=sum(entry.get("beyond") is True for entry in _all(ledger, "answered")),
         misses=_plain(ledger, "miss"),

@@ -403,7 +403,9 @@ def _chunks(node: Node) -> int:
 
 
 def _commit(commit: Json) -> str:
-    return str(commit.get("id") or "")[:12] if isinstance(commit, dict) else ""
+    if not isinstance(commit, dict):
+        return ""
+    return f"{str(commit.get('id') or '')[:12]}{', with uncommitted changes' if commit.get('uncommitted') else ''}"
 
 
 def _argv(entry: dict[str, Json]) -> str:

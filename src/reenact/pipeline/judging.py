@@ -76,7 +76,12 @@ class Judged:
         """Make the document of `reenact replay --json`."""
         from reenact.report.documents import replay_document
 
-        said = replay_document(self.outcome.result, recorded=self.found.run.id, commits=self._commits)
+        said = replay_document(
+            self.outcome.result,
+            recorded=self.found.run.id,
+            commits=self._commits,
+            uncommitted=self.outcome.uncommitted,
+        )
         said |= {"appended": self.outcome.appended, "after": self.order.policy.after.value}
         if self.judgement is not None:
             from reenact.report.fix import judgement_document
@@ -86,7 +91,8 @@ class Judged:
 
     def lines(self) -> list[str]:
         """Say it for a person: the word first."""
-        lines = replayed(self.outcome.result, recorded=self.found.run.id, commits=self._commits)
+        changes = self.outcome.uncommitted
+        lines = replayed(self.outcome.result, recorded=self.found.run.id, commits=self._commits, uncommitted=changes)
         if self.outcome.appended:
             lines.append(f"  {self.outcome.appended} calls that went live were added to the recording")
         if self.judgement is None:

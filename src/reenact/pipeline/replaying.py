@@ -77,6 +77,8 @@ class Replayed:
     """The ledger."""
     outcome: Outcome = field(default_factory=Outcome)
     """What both programs gave out, where that was noted."""
+    uncommitted: tuple[bool | None, bool | None] = (None, None)
+    """Whether the work tree had changes beyond the commit, when it was recorded and now; None where nobody knows."""
     judged: Callable[[Outcome], ReplayResult] | None = None
     """Judges the replay once more, with more known of the outcome."""
 
@@ -217,13 +219,15 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
         return behind.judged(result, earlier, runs, ledgers) if earlier else result
 
     given = _comparable(outcome, found, policy, entries, compares=compares)
+    commits = found.run.surroundings.get("commit"), commit(cwd)
     return Replayed(
         outcome=outcome,
         judged=judged,
         result=judged(given),
         run=own,
-        recorded_commit=_commit_id(found.run.surroundings.get("commit")),
-        current_commit=_commit_id(commit(cwd)),
+        recorded_commit=_commit_id(commits[0]),
+        current_commit=_commit_id(commits[1]),
+        uncommitted=(_uncommitted(commits[0]), _uncommitted(commits[1])),
         exit_code=code,
         appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
         entries=tuple(entries),
@@ -469,6 +473,11 @@ def _recorded_exit(run: Run) -> int | None:
         return None  # its process went on
     code = run.root.span.attributes.get("process.exit.code") if run.root else None
     return code if isinstance(code, int) else None
+
+
+def _uncommitted(value: Json) -> bool | None:
+    said = value.get("uncommitted") if isinstance(value, dict) else None
+    return said if isinstance(said, bool) else None
 
 
 def _commit_id(value: Json) -> str | None:

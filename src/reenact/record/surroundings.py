@@ -88,7 +88,10 @@ def _environment(
 
 
 def commit(folder: Path) -> dict[str, Json] | None:
-    """Read the checked-out commit of the git work tree around `folder`, from its files and without running git."""
+    """Read the checked-out commit of the git work tree around `folder`, from its files and without running git.
+
+    `uncommitted` says whether tracked files differ from it; None where nobody can say.
+    """
     for candidate in (folder, *folder.parents):
         git = candidate / ".git"
         try:
@@ -98,11 +101,13 @@ def commit(folder: Path) -> dict[str, Json] | None:
                 continue
             head = _said(git / "HEAD")
             if _COMMIT.fullmatch(head):
-                return {"id": head, "branch": None}
+                return {"id": head, "branch": None, "uncommitted": _uncommitted(candidate, git, head)}
             ref = head.removeprefix("ref:").strip()
             if not _REF.fullmatch(ref) or ".." in ref:
                 return None
-            return {"id": _resolve(git, ref), "branch": ref.removeprefix("refs/heads/")}
+            found = _resolve(git, ref)
+            changes = _uncommitted(candidate, git, found)
+            return {"id": found, "branch": ref.removeprefix("refs/heads/"), "uncommitted": changes}
         except (OSError, ValueError):
             return None
     return None
@@ -118,10 +123,22 @@ def _said(file: Path) -> str:
     return read_regular(file).decode().strip()
 
 
-def _resolve(git: Path, ref: str) -> str | None:
+def _uncommitted(folder: Path, git: Path, commit_id: str | None) -> bool | None:
+    if commit_id is None:
+        return None
+    from reenact.record.work_tree import uncommitted  # a program outside a work tree never needs it
+
+    return uncommitted(folder, git, _roots(git)[-1], commit_id)
+
+
+def _roots(git: Path) -> list[Path]:
+    """List the folders that hold what git knows: that of the work tree, then the one that work trees share."""
     common = git / "commondir"
-    roots = [git, (git / _said(common)).resolve()] if common.exists() else [git]
-    for root in roots:
+    return [git, (git / _said(common)).resolve()] if common.exists() else [git]
+
+
+def _resolve(git: Path, ref: str) -> str | None:
+    for root in _roots(git):
         if (root / ref).is_file():
             return _commit_id(_said(root / ref))
         packed = root / "packed-refs"

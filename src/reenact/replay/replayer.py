@@ -50,7 +50,7 @@ from reenact.values.call import (
 )
 from reenact.values.child import changed, served
 from reenact.values.difference import ABSENT, FieldDifference
-from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, listed, printed, unrestored
+from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, SOURCE, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import in_unit
 from reenact.values.lenient import as_object
@@ -448,6 +448,8 @@ class Replayer:
         tries_again = isinstance(call.request, HttpRequest) and call.request.attempt > 0 and failed_for_good(node)
         if not isinstance(answer, Unfinished) and not tries_again:
             self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth())
+        if answer is not None and _is_other_code(node.span.attributes.get(SOURCE), call.attributes.get(SOURCE)):
+            self.ledger.note("other_code", id=node.id, call=node.label, name=call.name)
         self._note_noise(asked, stub)
         inner = self._recorder.open(call)
         told = {name: node.span.attributes[name] for name in OF_FOUND if name in node.span.attributes}
@@ -672,3 +674,8 @@ def _at(lane: lanes.Lane) -> str:
 
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
 """Kinds whose function is only a frame around a provider's call when one is recorded inside."""
+
+
+def _is_other_code(recorded: object, now: object) -> bool:
+    """Tell whether an answered function is written otherwise than when it was recorded, where both are known."""
+    return bool(recorded and now and recorded != now)

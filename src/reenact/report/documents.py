@@ -241,7 +241,11 @@ def _writes(result: ReplayResult) -> Json:
 
 
 def replay_document(
-    result: ReplayResult, *, recorded: str = "", commits: tuple[str | None, str | None] = (None, None)
+    result: ReplayResult,
+    *,
+    recorded: str = "",
+    commits: tuple[str | None, str | None] = (None, None),
+    uncommitted: tuple[bool | None, bool | None] = (None, None),
 ) -> dict[str, Json]:
     """Make the document of `reenact replay`. `recorded` is the id of the run that was replayed."""
     return {
@@ -250,6 +254,7 @@ def replay_document(
         "answered": dict[str, Json](result.answered),
         "ran_again": dict[str, Json](result.ran_again),
         "unrestored": [*result.unrestored],
+        "other_code": [*result.other_code],
         "live": result.live,
         "beyond": result.beyond,
         "misses": [*result.misses],
@@ -276,6 +281,7 @@ def replay_document(
         "ended_with": result.ended_with,
         "exit_code": {"recorded": result.recorded_exit, "replay": result.exit_code},
         "commit": {"recorded": commits[0], "current": commits[1]},
+        "uncommitted": {"recorded": uncommitted[0], "current": uncommitted[1]},
         "recorded": recorded or None,
         "replay": result.replay,
         "earlier": [*result.earlier],

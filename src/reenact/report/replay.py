@@ -32,11 +32,16 @@ def first_line(result: ReplayResult) -> str:
 
 
 def replayed(
-    result: ReplayResult, *, recorded: str = "", commits: tuple[str | None, str | None] = (None, None)
+    result: ReplayResult,
+    *,
+    recorded: str = "",
+    commits: tuple[str | None, str | None] = (None, None),
+    uncommitted: tuple[bool | None, bool | None] = (None, None),
 ) -> list[str]:
     """Say what a replay came to: the verdict, then what was answered, kept out and left over, then what to do next.
 
-    `recorded` is the id of the recorded run, `commits` the recorded commit and the current one.
+    `recorded` is the id of the recorded run, `commits` the recorded commit and the current one, `uncommitted` whether
+    the work tree had changes beyond each.
     """
     lines = [first_line(result)]
     if result.result != "same" or result.ended_with:
@@ -46,21 +51,29 @@ def replayed(
         more = f" and {len(result.earlier) - 3} more" if len(result.earlier) > 3 else ""
         lines.append(f"  behind the earlier units on which it stands: {named}{more}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
+    if result.other_code and result.result != "unjudged":
+        lines.append(f"  {result.of_other_code}")
     lines += [f"  {line}" for line in _redaction(result)]
     lines += [f"  {line}" for line in _printed(result)]
     lines += [f"  {line}" for line in _written(result)]
     lines += [f"  {line}" for line in _world(result)]
     if any(commits):
-        lines.append(f"  {commits_line(*commits)}")
+        lines.append(f"  {commits_line(*commits, uncommitted)}")
     lines += [f"  {line}" for line in _next(result, recorded)]
     return [safe.clean(line).replace("\n", " ") for line in lines]
 
 
-def commits_line(recorded: str | None, current: str | None) -> str:
+def commits_line(
+    recorded: str | None, current: str | None, uncommitted: tuple[bool | None, bool | None] = (None, None)
+) -> str:
     """Say which code was recorded and which one runs now."""
-    if recorded == current:
-        return f"commit {(current or 'unknown')[:12]}, as recorded"
-    return f"commit recorded {(recorded or 'unknown')[:12]}, now {(current or 'unknown')[:12]}"
+    before, now = (
+        f"{(commit or 'unknown')[:12]}{' with uncommitted changes' if changes else ''}"
+        for commit, changes in zip((recorded, current), uncommitted, strict=True)
+    )
+    if recorded == current and not any(uncommitted):
+        return f"commit {now}, as recorded"
+    return f"commit recorded {before}, now {now}"
 
 
 def _answered(result: ReplayResult) -> str:
@@ -208,6 +221,8 @@ def _next(result: ReplayResult, recorded: str) -> Iterator[str]:
         yield f"next: reenact show {run}"
     elif result.result == "failed":
         yield f"next: reenact doctor {run} says what the recording lacks and how to keep it"
+    elif result.result == "unjudged" and result.other_code:
+        yield "next: what a named tool does stays in the sealed world of the replay (docs/judging-a-fix.md)"
     elif result.result == "unjudged" and result.unrestored:
         yield "next: replay it in a sealed world, where a tool that touches nothing runs again (docs/sealed-replay.md)"
     elif result.result == "unjudged" and result.refused:

@@ -93,6 +93,9 @@ class ReplayResult:
     unrestored: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Answered calls whose change of the state in memory could not be put back, although the verdict did not say so:
     `call`, `id`, `changed`, `why`. Then nothing can be said of what followed."""
+    other_code: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
+    """Answered calls of functions that are written otherwise than when recorded: `call`, `id`, `name`. Nobody knows
+    what they come to now."""
     live: int = 0
     """Calls that the policy let go to the outside world."""
     beyond: int = 0
@@ -153,6 +156,17 @@ class ReplayResult:
     """Where it is `failed` or `unjudged`: why."""
     exit_code: int | None = None
     recorded_exit: int | None = None
+
+    @property
+    def of_other_code(self) -> str:
+        """Say which functions were answered and are written otherwise now; empty where none is."""
+        names = [*dict.fromkeys(str(each.get("name")) for each in self.other_code)]
+        if not names:
+            return ""
+        listed, few = ", ".join(names[:3]), "" if len(names) <= 3 else f" and {len(names) - 3} more"
+        verb, whose, them = ("was", "its", "it") if len(names) == 1 else ("were", "their", "them")
+        run = " ".join(f"--tool-live {name}" for name in names[:3])
+        return f"{listed}{few} {verb} answered and {whose} code differs; {run} runs {them}"
 
 
 class Word(StrEnum):
