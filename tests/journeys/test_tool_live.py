@@ -53,6 +53,9 @@ def test_an_unchanged_tool_that_is_named_is_the_same_and_writes_to_the_copy(reco
     sealed(told)
     assert (told["result"], told["answered"], told["ran_again"]) == ("same", {"llm": 2}, {"tool": 1}), done.stderr
     assert not Path(recorded.folder, "profile.txt").exists()
+    assert (told["unwitnessed"], told["by_tools"]) == ([], {"get_profile": [f"{recorded.folder}/profile.txt"]})
+    said = recorded.reenact("replay", "last", "--tool-live", "get_profile").stderr
+    assert f"written by get_profile, which ran by --tool-live, to the copy: {recorded.folder}/profile.txt" in said
 
 
 def test_a_change_inside_a_tool_is_seen_where_it_is_named(recorded: Desk) -> None:

@@ -16,6 +16,7 @@ from reenact.values import unit
 from reenact.values.assertion import Calls, Ending, Ends, ModelIs, Says, Subject
 from reenact.values.call import ExceptionRecord, Raised, Returned, Value
 from reenact.values.difference import ABSENT, Absent
+from reenact.values.ending import cut_off_by
 from reenact.values.json import compact, parsed_or_none
 from reenact.values.message import Text, ToolCall
 from reenact.values.run import Node
@@ -187,15 +188,15 @@ def _ends_raised(wanted: str, root: Node) -> Told:
     died, because = _died(root), _ended(root)
     if died:
         return (holding if _is_class(wanted, died) else failing)(because)
-    if root.span.attributes.get("reenact.incomplete"):
-        return undecided("the process was killed before it ended")
+    if cut_off := cut_off_by(root.span.attributes):
+        return undecided(cut_off)
     return failing(f"the run raised nothing{f'; {because}' if because else ''}")
 
 
 def _ends_ok(root: Node) -> Told:
     attributes, because = root.span.attributes, _ended(root)
-    if attributes.get("reenact.incomplete"):
-        return failing("the process was killed before it ended")
+    if cut_off := cut_off_by(attributes):
+        return failing(cut_off)
     if _died(root) or attributes.get("process.exit.code") not in (None, 0) or root.span.status == STATUS_ERROR:
         return failing(because or f"the root's status is an error: {root.span.status_message or 'no message'}")
     status = attributes.get("http.response.status_code")

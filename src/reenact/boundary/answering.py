@@ -12,6 +12,7 @@ from typing import Any
 
 from reenact.boundary.aftermath import Unspelled, put_back
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.reach import reach
 from reenact.boundary.state import reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
@@ -20,8 +21,10 @@ from reenact.errors import ReplayStopped
 class Aftermath:
     """What one answered call did."""
 
-    def __init__(self, fn: Any, arguments: Mapping[str, Any], passage: Passage) -> None:
-        self._fn, self._arguments, self._passage = fn, arguments, passage
+    def __init__(
+        self, fn: Any, arguments: Mapping[str, Any], holding: Mapping[str, Any], passage: Passage
+    ) -> None:
+        self._fn, self._arguments, self._holding, self._passage = fn, arguments, holding, passage
         self._printed = list(passage.printed)
 
     def piece(self, number: int) -> None:
@@ -37,7 +40,8 @@ class Aftermath:
         if change is None:
             return
         try:
-            looked = reached(self._fn, self._arguments, few=True)
+            found = reach(self._fn, tuple(self._arguments.values()))
+            looked = reached(self._fn, self._holding, found, few=True)
             put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
         except Unspelled as why:
             self._passage.unrestored(str(why))

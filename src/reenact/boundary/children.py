@@ -110,8 +110,8 @@ class Host(Protocol):
         """Hear what ends this process."""
         ...
 
-    def close(self) -> None:
-        """Hear that this process is about to end without any of Python's clean-up."""
+    def close(self, status: int) -> None:
+        """Hear that this process is about to end with that exit code, without any of Python's clean-up."""
         ...
 
     def refuse(self, what: str) -> None:

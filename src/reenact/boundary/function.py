@@ -15,7 +15,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.found import AFTER, CHANGED, HELD, REACHES, SOURCE, STATE, UNSPELLED
+from reenact.values.found import AFTER, CHANGED, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
 from reenact.values.json import Json, compact
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Function:
 
     __slots__ = (
         "_is_sourced",
+        "_marked",
         "_reach",
         "_read",
         "_searches",
@@ -63,6 +64,8 @@ class Function:
         self._read: dict[tuple[str, int], bool] = {}
         self._searches = 0
         self._is_sourced = False
+        self._marked: frozenset[str] | None = None
+        """Parameters that a framework fills in, by their annotations."""
         named = _named(fn)
         qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
         self.kind = kind
@@ -81,13 +84,38 @@ class Function:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Take down one call."""
         arguments = self.bound(args, kwargs)
-        asked = {name: typed.encode(value) for name, value in arguments.items() if name != self.owner}
+        injected = self._injected(arguments)
+        asked = {
+            name: typed.encode(self._less(name, value, injected))
+            for name, value in arguments.items()
+            if name != self.owner and name not in injected
+        }
         request = FunctionCall(function=self.spelling, arguments=asked)
         if not self._is_sourced:
             self._is_sourced = True
             if self.kind not in STRUCTURE and (source := self._source()):
                 self.attributes[SOURCE] = source
-        return Call(kind=self.kind, name=self.name, request=request, attributes=self.attributes)
+        said = {**self.attributes, LEFT_OUT: compact([*sorted(injected)])} if injected else self.attributes
+        return Call(kind=self.kind, name=self.name, request=request, attributes=said)
+
+    def _injected(self, arguments: Mapping[str, Any]) -> frozenset[str]:
+        """Name the arguments that a framework filled in, and no model."""
+        if self.kind is not CallKind.TOOL:
+            return frozenset()
+        from reenact.boundary import injected, offers
+
+        asked = {name: value for name, value in arguments.items() if name != self.owner}
+        if self._marked is None:
+            self._marked = injected.marked(self.signature, self.fn)
+        return injected.left_out(self.signature, self._marked, asked, offers.properties_of(self.name))
+
+    def _less(self, name: str, value: Any, injected: frozenset[str]) -> Any:
+        """Give an argument; of those that a parameter with two stars took, less what was injected."""
+        parameter = self.signature.parameters.get(name) if injected and self.signature is not None else None
+        if parameter is None or parameter.kind is not parameter.VAR_KEYWORD:
+            return value
+        held = cast("dict[str, Any]", value)
+        return {key: inner for key, inner in held.items() if key not in injected}
 
     def _source(self) -> str:
         """Tell what it is written as; an answer to its calls does not run it."""
@@ -137,7 +165,16 @@ class Function:
             forgive("Function.watched")
             return UNWATCHED
 
-    def state(self, arguments: Mapping[str, Any]) -> Reached:
+    def holding(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Give the arguments in which state may lie: of what a framework injected, what the application gave to it."""
+        names = self._injected(arguments)
+        if not names:
+            return arguments
+        from reenact.boundary.injected import state_of
+
+        return state_of(arguments, names)
+
+    def state(self, arguments: Mapping[str, Any], holding: Mapping[str, Any]) -> Reached:
         """Look at the state that a call can reach. What its code reaches is found once, and again where that moved."""
         from reenact.boundary.state import reached
 
@@ -145,10 +182,10 @@ class Function:
         found = self._reach
         if found is None or not found.holds():
             found = self._searched(arguments)
-        looked = reached(self.fn, arguments, found, few=few)
+        looked = reached(self.fn, holding, found, few=few)
         if not all(map(found.knows, looked.snapshot.strange)):
             found = self._searched(arguments)
-            looked = reached(self.fn, arguments, found, few=few)
+            looked = reached(self.fn, holding, found, few=few)
             if not found.unknown and not all(map(found.knows, looked.snapshot.strange)):
                 found.unknown.append("what was not looked at")
         return looked
@@ -195,7 +232,8 @@ class Function:
         try:
             from reenact.boundary.answering import Aftermath
 
-            return Aftermath(self.fn, self.bound(args, kwargs), passage)
+            arguments = self.bound(args, kwargs)
+            return Aftermath(self.fn, arguments, self.holding(arguments), passage)
         except Exception:
             forgive("Function.aftermath")
             return None
@@ -220,11 +258,12 @@ class _Watched:
     def __init__(self, known: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._known, self._passage = known, passage
         self._arguments = known.bound(args, kwargs)
+        self._holding = known.holding(self._arguments)
         self._before: Reached | None = None
 
     def __enter__(self) -> None:
         try:
-            self._before = self._known.state(self._arguments)
+            self._before = self._known.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watched")
 
@@ -248,7 +287,7 @@ class _Watched:
             return
         from reenact.boundary.state import reached
 
-        after = reached(self._known.fn, self._arguments, earlier=before)
+        after = reached(self._known.fn, self._holding, earlier=before)
         if self._known.offered is None:
             self._tell_declared(before, after)
         else:

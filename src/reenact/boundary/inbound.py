@@ -125,6 +125,7 @@ class Inbound:
         "_owner",
         "_place",
         "_standing",
+        "answers",
         "ended",
         "entry",
         "lane",
@@ -146,6 +147,8 @@ class Inbound:
         self.entry: object = None
         """The function that does it, where that is known."""
         self.ended = False
+        self.answers = False
+        """Its answer is on its way; its end may be near."""
         self.undeclared: dict[str, None] = {}
         """What it did past every boundary."""
         self.written: object = None

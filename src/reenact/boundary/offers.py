@@ -7,12 +7,13 @@ of its end.
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import ahocorasick_rs
 
+from reenact.boundary import place
 from reenact.values import alarms
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
@@ -21,6 +22,8 @@ _log = logging.getLogger("reenact")
 _KEYS = ahocorasick_rs.BytesAhoCorasick([b'"tools"', b'"functions"'])
 """Searches for two words at once are some ten times as fast here as Python's for one."""
 _REMEMBERED = 32
+_RUNS = 10_000
+"""Runs whose offered schemas are remembered."""
 
 Listener = Callable[[frozenset[str]], None]
 
@@ -30,16 +33,20 @@ class _Known(NamedTuple):
 
     end: bytes
     names: frozenset[str]
+    properties: Mapping[str, frozenset[str]]
+    """The properties of the schemas, by tool."""
 
 
 class _Offers:
     """Who listens, and requests whose tools are known."""
 
-    __slots__ = ("known", "listener")
+    __slots__ = ("by_run", "known", "listener")
 
     def __init__(self) -> None:
         self.listener: Listener | None = None
         self.known: deque[_Known] = deque(maxlen=_REMEMBERED)
+        self.by_run: OrderedDict[int, tuple[Mapping[str, frozenset[str]], ...]] = OrderedDict()
+        """What each run offered, by its root span; the latest last."""
 
 
 _OFFERS = _Offers()
@@ -59,6 +66,7 @@ def hear(body: bytes) -> None:
         for known in _OFFERS.known:
             if body.endswith(known.end):
                 if known.names:
+                    _remember(known.properties)
                     listener(known.names)
                 return
         if (spoken := _KEYS.find_matches_as_indexes(body)) and (names := _offered(body, spoken[0][1])):
@@ -70,22 +78,63 @@ def hear(body: bytes) -> None:
 
 def _offered(body: bytes, begins: int) -> frozenset[str]:
     """Read the names; `begins` is where tools are first spoken of."""
-    names, end = tool_names(parsed_or_none(body)), body[begins:]
-    if tool_names(parsed_or_none(b"{" + end)) == names:  # they stand at the end, as users mostly put them
-        _OFFERS.known.append(_Known(end, names))
+    parsed = parsed_or_none(body)
+    names, end = tool_names(parsed), body[begins:]
+    properties = tool_properties(parsed)
+    _remember(properties)
+    last = parsed_or_none(b"{" + end)
+    if tool_names(last) == names and tool_properties(last) == properties:  # they stand at the end, as users put them
+        _OFFERS.known.append(_Known(end, names, properties))
     return names
+
+
+def _remember(properties: Mapping[str, frozenset[str]]) -> None:
+    here = place.current()
+    root = here.root if here is not None else 0
+    held = _OFFERS.by_run.get(root, ())
+    if not any(each is properties for each in held):
+        _OFFERS.by_run[root] = (*held[-_REMEMBERED:], properties)
+        if len(_OFFERS.by_run) > _RUNS:
+            _OFFERS.by_run.popitem(last=False)
+
+
+def properties_of(name: str) -> frozenset[str] | None:
+    """Give the properties of the schema by which the run of the code now running offered a tool; None where none did.
+
+    Where several did, the one that came last.
+    """
+    here = place.current()
+    for root in (here.root, 0) if here is not None else (0,):
+        for each in reversed(_OFFERS.by_run.get(root, ())):
+            if name in each:
+                return each[name]
+    return None
+
+
+def _offers(body: Json) -> Iterator[dict[str, Json]]:
+    """Yield what a request body offers, in whichever provider's spelling, by which it may be named."""
+    held = as_object(body)
+    for tool in (as_object(tool) for key in ("tools", "functions") for tool in as_list(held.get(key))):
+        yield from (tool, as_object(tool.get("function")), as_object(tool.get("custom")))
+        yield from map(as_object, as_list(tool.get("functionDeclarations")))  # Gemini's
+
+
+_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
+
+
+def tool_properties(body: Json) -> dict[str, frozenset[str]]:
+    """Read the properties of the schemas of the functions that a request body offers, by name."""
+    found: dict[str, frozenset[str]] = {}
+    for offer in _offers(body):
+        schema = next((as_object(offer[key]) for key in _SCHEMAS if isinstance(offer.get(key), dict)), None)
+        if isinstance(name := offer.get("name"), str) and name and schema is not None:
+            if isinstance(properties := schema.get("properties"), dict):
+                found[name] = frozenset(properties)
+            elif not schema.keys() - {"type", "additionalProperties", "title", "description"}:
+                found[name] = frozenset()
+    return found
 
 
 def tool_names(body: Json) -> frozenset[str]:
     """Read the names of the functions that a request body offers, in whichever provider's spelling."""
-    held = as_object(body)
-    offered = [as_object(tool) for key in ("tools", "functions") for tool in as_list(held.get(key))]
-    found: set[str] = set()
-    for tool in offered:
-        for spelled in (tool, as_object(tool.get("function")), as_object(tool.get("custom"))):
-            if isinstance(name := spelled.get("name"), str) and name:
-                found.add(name)
-        for inner in as_list(tool.get("functionDeclarations")):  # Gemini's
-            if isinstance(name := as_object(inner).get("name"), str):
-                found.add(name)
-    return frozenset(found)
+    return frozenset(name for offer in _offers(body) if isinstance(name := offer.get("name"), str) and name)

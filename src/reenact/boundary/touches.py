@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from reenact.values import alarms
+from reenact.values.effects import NATIVE_CODE
 
 Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native"]
 
@@ -62,8 +63,6 @@ HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
 _IMPORTS: Final = "<frozen importlib."
 _RAW_FAMILIES: Final = {16: "netlink", 17: "packet", 40: "vsock"}
 _SOCK_RAW: Final = 3
-NATIVE_CODE: Final = "native code: "
-"""How an act begins that is the agent's own call of a native function: nobody sees what that does."""
 PROCESS: Final = "reenact.process"
 """The audit event of an act on another process: the act in a few words, and the process."""
 NATIVE: Final = "reenact.native"

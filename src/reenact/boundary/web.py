@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from reenact.boundary import origins
+from reenact.boundary import answer_headers, origins
 from reenact.boundary.inbound import Inbound
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_text
+from reenact.values.run import ANSWERED_WITH
 
 LARGEST_BODY = 16 << 20
 """Bytes of a request or answer that are kept; of a larger one nothing is, and the root says so."""
@@ -172,6 +173,7 @@ class Exchange:
     def begun(self, status: int, headers: Callable[[], Headers]) -> None:
         """Hear of the status line, and how to read the headers."""
         self.status, self._replied = status, headers
+        self.unit.answers = True
 
     def gone(self) -> None:
         """Hear that the client went away before it had the whole answer."""
@@ -210,7 +212,9 @@ class Exchange:
             said |= {"reenact.inbound.left_after": self.answer.size, "reenact.inbound.left_at": self.left_at}
         if self.status is None:
             return said | {"reenact.outcome": "unfinished"}
-        kept, _ = _kept(list(self._replied()))
+        replied = list(self._replied())
+        said[ANSWERED_WITH] = compact([[*each] for each in answer_headers.kept(replied)])
+        kept, _ = _kept(replied)
         if kept:
             headers: list[Json] = [[name, value] for name, values in kept.items() for value in as_list(values)]
             said["reenact.http.response.headers"] = compact(headers)

@@ -11,9 +11,11 @@ from reenact.values.json import Json, parsed_or_none
 from reenact.values.run import Run
 from reenact.values.unit import answer_of, inbound, job_of, request_of, result_of
 
+Headers = tuple[tuple[str, str], ...]
+
 
 def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
-    """Yield in what the answers differ: the status, then the body, field by field where both are JSON.
+    """Yield in what the answers differ: the status, the headers, then the body, field by field where both are JSON.
 
     Of a client that went away only what it had by then is compared. A body that was too large to be kept is not.
     """
@@ -28,6 +30,8 @@ def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
         return
     if before.status != now.status:
         yield of_run(a, b, "answer.status", before.status, now.status)
+    if before.headers is not None and now.headers is not None:
+        yield from _header_differences(a, b, before.headers, now.headers)
     if before.body is None or now.body is None or before.body == now.body:
         return
     request = request_of(a)
@@ -40,6 +44,15 @@ def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
         if found:
             return
     yield of_run(a, b, "answer.body", before.body.decode("utf-8", "replace"), now.body.decode("utf-8", "replace"))
+
+
+def _header_differences(a: Run, b: Run, before: Headers, now: Headers) -> Iterator[Divergence]:
+    from reenact.compare.answer_headers import header_differences  # for units that came in over HTTP
+    from reenact.compare.volatile import Side
+
+    sides = [Side(began_ns=run.started_ns, ended_ns=run.ended_ns) for run in (a, b)]
+    for name, one, other in header_differences(before, now, *sides):
+        yield of_run(a, b, f"answer.headers.{name}", one, other)
 
 
 def _result_differences(a: Run, b: Run) -> Iterator[Divergence]:

@@ -19,6 +19,8 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
+from reenact.values.effects import NATIVE_CODE
+from reenact.values.ending import cut_off_by
 from reenact.values.found import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
@@ -58,8 +60,6 @@ _ON_FILES = (
     "open database ",
 )
 """How acts on files begin in recordings that list them with all others (`boundary.touches`)."""
-_NATIVE_CODE = "native code: "
-"""How the agent's own calls of native functions begin (`boundary.touches`)."""
 _ROOM = "make room on the disk, or name another with REENACT_STORE"
 _CUT = "reenact.cut"
 _OPENINFERENCE_MARK = "__REDACTED__"
@@ -227,8 +227,8 @@ def _end_reasons(root: Node) -> Iterator[Reason]:
     elif stopped := attributes.get(STOPPED):
         lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
-    elif attributes.get("reenact.incomplete"):
-        lost = "the process was killed; what it did last may be missing"
+    elif cut_off := cut_off_by(attributes):
+        lost = f"{cut_off}; what it did last may be missing"
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
 
 
@@ -256,7 +256,7 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
             if act.startswith(_ON_FILES):  # of a recorder that did not note what was written
                 lost = f"{act}: a replay writes it to a copy, and has nothing to compare it with"
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=_RECORD_AGAIN)
-            elif act.startswith(_NATIVE_CODE):
+            elif act.startswith(NATIVE_CODE):
                 lost = f"{act}: what it does is not witnessed"
                 fix = "declare the function around it with @reenact.tool"
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=fix)

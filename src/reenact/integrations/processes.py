@@ -299,14 +299,14 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
-    """Close the recording of a forked process that ends without Python's clean-up, as those of multiprocessing do."""
+    """Close the recording of a process that ends without Python's clean-up, as those of multiprocessing do."""
 
     @wraps(original)
     def leave(status: int) -> Any:
         try:
             host = children.host()
             if host is not None:
-                host.close()
+                host.close(status)
         except Exception:
             alarms.pass_on()
             return original(status)

@@ -144,7 +144,9 @@ def serve(app: App, environ: Environ, start_response: Callable[..., Any], served
 
     def starting(status: str, given: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], Any]:
         with suppress(ValueError):  # a status that the server will refuse
-            exchange.begun(int(status.split(None, 1)[0]), lambda: [(name.lower(), value) for name, value in given])
+            code, _, reason = status.strip().partition(" ")
+            headers = lambda: [(":reason", reason), *((name.lower(), value) for name, value in given)]  # noqa: E731 - asked for only if it is needed
+            exchange.begun(int(code), headers)
         write = start_response(status, given, *exc_info)
 
         def writing(data: bytes) -> Any:

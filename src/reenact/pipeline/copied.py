@@ -255,8 +255,19 @@ def unwitnessed(
     noted = _Noted(entries)
     named = noted.paths | {path for note in notes for path in note.files}
     named |= {as_text(each.get("path")) for each in began.entries}
+    named |= {path for paths in by_tools(entries).values() for path in paths}
     differ = [each.path for each in found if not each.same]
     return [each for each in differ if not noted.is_of(each, named) and not noted.is_temporary(each)]
+
+
+def by_tools(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Say by name which paths the tools wrote that ran since they were named (`--tool-live`)."""
+    found: dict[str, dict[str, None]] = {}
+    for entry in entries:
+        if entry.get("t") == "tool_wrote":
+            paths = map(as_text, as_list(entry.get("paths")))
+            found.setdefault(as_text(entry.get("tool")), {}).update(dict.fromkeys(paths))
+    return {tool: [*paths] for tool, paths in found.items()}
 
 
 def written_by(found: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:

@@ -43,7 +43,7 @@ class Family:
         replaying: Replaying | None,
         renew: Callable[[], None],
         died_of: Callable[[BaseException], None],
-        close: Callable[[], None],
+        close: Callable[[int | None], None],
     ) -> None:
         """Know the process's runs.
 
@@ -113,13 +113,12 @@ class Family:
         """Note what ends this process."""
         self._died_of(error)
 
-    def close(self) -> None:
-        """End what stands for a forked process that is about to end without Python's clean-up.
+    def close(self, status: int) -> None:
+        """End what stands for a process that is about to end without Python's clean-up, with that exit code.
 
         A unit of work that is still open stays so: it was cut off.
         """
-        if self._copied:
-            self._close()
+        self._close(None if self._copied else status & 0xFF)
 
     def refuse(self, what: str) -> None:
         """Raise where a child would run for real beside the replay of this process."""

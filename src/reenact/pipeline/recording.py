@@ -188,7 +188,7 @@ class Recording:
             replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]  # a strict doorman is a replayer
             renew=self.engine.renew,
             died_of=self.died_of,
-            close=lambda: self.runs.leave(self._error),
+            close=lambda code: self.runs.leave(self._error, code),
         )
 
     @staticmethod

@@ -292,7 +292,12 @@ def _with_copy(
         return result
     notes = [told for run in runs if (told := written(run)) is not None]
     unnamed = copied.unwitnessed(world.changed, notes, entries, world.begin)
-    return replace(result, unwitnessed=unnamed, writes=replace(result.writes, kept=tuple(world.kept)))
+    by_tools = {
+        tool: [each.path for each in world.changed if not each.same and each.path in paths]
+        for tool, paths in copied.by_tools(entries).items()
+    }
+    kept = replace(result.writes, kept=tuple(world.kept))
+    return replace(result, unwitnessed=unnamed, by_tools=by_tools, writes=kept)
 
 
 def _environ(found: Found, scratch: Path, recording: str) -> dict[str, str]:

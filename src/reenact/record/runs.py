@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,7 +36,7 @@ from reenact.record.written import Owner, Writes
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
-from reenact.values.run import CAME_IN, OUTPUT, PROCESS_REST, STANDS_ON, STDIN, UNDECLARED, WRITTEN
+from reenact.values.run import CAME_IN, ENDED_BY, OUTPUT, PROCESS_REST, STANDS_ON, STDIN, UNDECLARED, WRITTEN
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -55,6 +56,8 @@ REPLACED = "reenact.redaction.count"
 AROUND = "reenact.inbound.process"
 """Under which name a unit that came in tells the run of the process around it, whose start-up calls a replay needs."""
 _REMEMBERED = 10_000
+_SETTLE_S, _LOOK_S = 0.5, 0.005
+"""How long the end of a process waits at most for units whose answer is sent, and how often it looks."""
 
 
 def from_context() -> dict[str, Any]:
@@ -129,6 +132,8 @@ class Runs:
         """By root span."""
         self.with_root: Callable[[int], Run | None] = self._open.get
         """Give the open run whose root span has this id."""
+        self._ending: dict[int, None] = {}
+        """Runs, by root span, whose end is being written down."""
         self._joined: dict[int, None] = {}
         """Traces of the application's that hold a run of ours."""
         self.undeclared = Undeclared()
@@ -413,6 +418,13 @@ class Runs:
         """Close a run, once, with what it died of and further facts about it."""
         if self._open.pop(run.place.root, None) is None:
             return
+        self._ending[run.place.root] = None
+        try:
+            self._write_end(run, error, facts)
+        finally:
+            self._ending.pop(run.place.root, None)
+
+    def _write_end(self, run: Run, error: ExceptionRecord | None, facts: Mapping[str, Any] | None) -> None:
         span = run.span
         span.set_attributes({"reenact.order.end": self._next_order(), **self._closing(run), **(facts or {})})
         if error is None:
@@ -469,6 +481,7 @@ class Runs:
 
     def close(self, error: ExceptionRecord | None) -> None:
         """Close every open run, at the end of the process or of the recording."""
+        self._settle()
         if self.writes is not None:
             self.writes.flush()
         for run in tuple(self._open.values()):
@@ -477,12 +490,18 @@ class Runs:
         self._end_process(error)
         self._process = None
 
-    def leave(self, error: ExceptionRecord | None) -> None:
-        """Close the run of the process alone: it ends without Python's clean-up."""
-        self._end_process(error)
+    def _settle(self) -> None:
+        """Wait for units on other threads whose answer is sent: the interpreter is about to stop these threads."""
+        until = time.monotonic() + _SETTLE_S
+        while time.monotonic() < until and (self._ending or any(map(_is_near_its_end, tuple(self._open.values())))):
+            time.sleep(_LOOK_S)
+
+    def leave(self, error: ExceptionRecord | None, code: int | None = None) -> None:
+        """Close the run of the process alone: it ends without Python's clean-up, perhaps with an exit code."""
+        self._end_process(error, {} if code is None else {"process.exit.code": code, ENDED_BY: "os._exit"})
 
     @shielded
-    def _end_process(self, error: ExceptionRecord | None) -> None:
+    def _end_process(self, error: ExceptionRecord | None, facts: Mapping[str, Any] | None = None) -> None:
         """End the run of the process. What it gave out outside of it hangs below the last run, if any was."""
         writes = self.writes
         if (
@@ -499,10 +518,14 @@ class Runs:
                     after, {"reenact.process.root": None, PROCESS_REST: True, **self._tape}
                 )
         if self._process is not None:
-            self.end(self._process, error)
+            self.end(self._process, error, facts)
         if writes is not None and self.wrote is not None:
             self.wrote(writes.paths())
 
     def opened(self) -> bool:
         """Tell whether any run was opened and is still open."""
         return bool(self._open)
+
+
+def _is_near_its_end(run: Run) -> bool:
+    return run.unit is not None and (run.unit.ended or run.unit.answers)

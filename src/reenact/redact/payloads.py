@@ -58,7 +58,7 @@ _KEPT_ATTRIBUTES = re.compile(
     r"|http\..*|server\..*|client\..*|network\..*|rpc\..*|messaging\.system|peer\..*|net\..*"
     r"|service\..*|telemetry\..*|process\.(?!command).*|host\..*|os\..*|container\..*|k8s\..*|cloud\..*|deployment\..*"
     r"|reenact\.(?!stream\.chunks$|stream\.result$|exception$|fork\.asked$|fork\.changes$|http\.request\.body$"
-    r"|http\.response\.body$|inbound$|varied$|undeclared$|written$|output$|input$|original$|unread$|envelope$|recovered$).*"
+    r"|http\.response\.body$|answer\.headers$|inbound$|varied$|undeclared$|written$|output$|input$|original$|unread$|envelope$|recovered$).*"
 )
 """Attributes that are structure whole."""
 _BODIES = frozenset(

@@ -37,7 +37,7 @@ _OR_ALLOW = f"{_DECLARE}; or let it be written with --writes allow"
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 
 _allowed: ContextVar[bool] = ContextVar("reenact_network_allowed", default=False)
-_writes: ContextVar[bool] = ContextVar("reenact_tool_writes", default=False)
+_writes: ContextVar[str] = ContextVar("reenact_tool_writes", default="")
 _state: dict[str, Any] = {
     "ledger": None,
     "hooked": False,
@@ -72,10 +72,10 @@ def open_to(hosts: Callable[[str], bool]) -> Generator[None]:
 
 
 @contextmanager
-def into_the_copy() -> Generator[None]:
-    """Let a tool that is named to run write to the copy of a sealed world."""
+def into_the_copy(tool: str) -> Generator[None]:
+    """Let a tool that is named to run write to the copy of a sealed world, and note what it writes."""
     before = _writes.get()
-    _writes.set(True)
+    _writes.set(tool)
     try:
         yield
     finally:
@@ -153,12 +153,21 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
             refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
     elif touch.kind in side_effects.WRITES:
-        if _refuses(touch.path):
-            refuse(ledger, touch.what, event, _OR_ALLOW, path=os.path.abspath(touch.path))  # noqa: PTH100 - in a hook
+        _keep_to_the_copy(ledger, touch, event, args)
     elif touch.kind != "network":
         refuse(ledger, touch.what, event)
     else:
         _keep_in(ledger, touch, event, args)
+
+
+def _keep_to_the_copy(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
+    """Refuse a write that goes to no copy, and note one by a tool that is named to run."""
+    if _refuses(touch.path):
+        refuse(ledger, touch.what, event, _OR_ALLOW, path=os.path.abspath(touch.path))  # noqa: PTH100 - in a hook
+    if tool := _writes.get():
+        named = args[:2] if event in _OF_TWO else (touch.path,)
+        paths = [os.path.abspath(os.fsdecode(each)) for each in named]  # noqa: PTH100 - in a hook
+        ledger.note("tool_wrote", tool=tool, paths=paths)
 
 
 def _keep_in(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
@@ -227,6 +236,8 @@ def _is_open(event: str, args: tuple[Any, ...]) -> bool:
     return isinstance(host, str | bytes) and is_open(os.fsdecode(host))
 
 
+_OF_TWO: Final = frozenset({"os.rename", "os.link", "shutil.move", "shutil.copyfile", "shutil.copytree"})
+"""Events of two paths."""
 VARIABLE: Final = "REENACT_GUARDED"
 """Says how the kernel keeps the outside world of this process and its children shut."""
 SEALED: Final = "sealed"

@@ -108,7 +108,7 @@ class ReplayPassage:
             before = place.move(self.place)
             try:
                 if live or self.is_named:
-                    with allowed() if live else into_the_copy():
+                    with allowed() if live else into_the_copy(self._call.name):
                         yield
                 else:
                     yield

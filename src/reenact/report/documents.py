@@ -273,6 +273,7 @@ def replay_document(
         "outcome": result.strictness.value,
         "unwatched": [*result.unwatched],
         "unwitnessed": [*result.unwitnessed],
+        "by_tools": {tool: [*paths] for tool, paths in result.by_tools.items()},
         "world": {**result.world},
         "level": result.level,
         "levels_refused": {**result.levels_refused},

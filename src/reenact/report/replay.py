@@ -143,7 +143,7 @@ def _renamed(entry: dict[str, Json]) -> str:
 
 def _written(result: ReplayResult) -> Iterator[str]:
     """Say what came of the files that the program wrote, where there is anything to say."""
-    if result.unwitnessed or replace(result.writes, compared=False) != WritesTold():
+    if result.unwitnessed or result.by_tools or replace(result.writes, compared=False) != WritesTold():
         from reenact.report.written import lines
 
         yield from lines(result)

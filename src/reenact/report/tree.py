@@ -12,6 +12,7 @@ from reenact.report.documents import outcome_document, request_document
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
+from reenact.values.ending import in_short
 from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
 from reenact.values.found import REACHES, TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
@@ -141,7 +142,7 @@ def _markers(node: Node) -> Iterator[str]:
     if stopped := attributes.get(STOPPED):
         yield f"stopped by {stopped}"
     elif attributes.get(PROCESS_ROOT) and attributes.get("reenact.incomplete"):
-        yield "killed"
+        yield in_short(attributes)
     yield from _acts(node)
     if by := attributes.get("reenact.replay.answered_by"):
         yield f"from recording {str(by)[:8]}"

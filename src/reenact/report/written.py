@@ -31,6 +31,9 @@ def lines(result: ReplayResult) -> Iterator[str]:
         yield f"what it wrote was not compared: {told.why}"
     if result.unwitnessed:
         yield f"unwitnessed write, by native code or a child, to the copy: {_listed(result.unwitnessed)}"
+    for tool, paths in result.by_tools.items():
+        if paths:
+            yield f"written by {tool}, which ran by --tool-live, to the copy: {_listed(paths)}"
     if told.kept:
         yield f"kept: {_listed(told.kept)}"
 

@@ -36,6 +36,8 @@ UNSPELLED = "reenact.tool.unspelled"
 """Why the change that a declared tool made in memory could not be written down, and an answer does not put it back."""
 PRINTED = "reenact.tool.printed"
 """JSON list of `[stream, text, pieces before it]`: what it wrote to standard output and error."""
+LEFT_OUT = "reenact.tool.left_out"
+"""JSON list: parameters that a framework filled in and no schema offers; they are no part of the question."""
 SOURCE = "reenact.function.source"
 """A digest of the source of the function and of the agent's own code that it names; absent where nothing is known."""
 OF_FOUND = (TOUCHED, HELD, CHANGED, STATE, REACHES, AFTER, UNSPELLED, PRINTED)

@@ -128,6 +128,8 @@ class ReplayResult:
     """Native code that the program used where no kernel kept it in: `what`, perhaps `where`."""
     unwitnessed: list[str] = field(default_factory=list[str])
     """Files that changed in the copy and that no note names: native code wrote them, or a child that is no Python."""
+    by_tools: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Files that tools wrote which ran since they were named (`--tool-live`), by tool. No recording holds any."""
     world: dict[str, str] = field(default_factory=dict[str, str])
     """What was done about each kind of effect on the world around (`values.effects`); empty where nothing is known."""
     level: str = "watched"

@@ -16,8 +16,14 @@ PROCESS_ROOT = "reenact.process.root"
 STOPPED = "reenact.stopped"
 """The attribute of a process's root that names the signal by which a server was stopped: SIGTERM, SIGINT or SIGHUP."""
 
+ENDED_BY = "reenact.ended_by"
+"""The attribute of a process's root that names the call by which it ended past Python's own end: `os._exit`."""
+
 NOTHING_WRITTEN = '{"files":[]}'
 """What WRITTEN says where that is nothing."""
+
+ANSWERED_WITH = "reenact.answer.headers"
+"""The attribute of the root of a unit over HTTP that holds, as JSON, the headers of its answer that are compared."""
 
 STDIN = "reenact.input"
 """The attribute of what stands for a process that holds, as JSON, what it read from its standard input."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.run import STANDS_ON, Run
+from reenact.values.run import ANSWERED_WITH, STANDS_ON, Run
 
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
@@ -53,6 +53,8 @@ class WebAnswer:
     content_type: str
     body: bytes | None
     """None where it was too large to be kept."""
+    headers: tuple[tuple[str, str], ...] | None = None
+    """Those that are compared (`boundary.answer_headers`); None where the recorder did not keep them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +150,14 @@ def answer_of(run: Run) -> WebAnswer | None:
     headers = as_list(parsed_or_none(_text(run, "reenact.http.response.headers")))
     named = {as_text(pair[0]): as_text(pair[1]) for each in headers if len(pair := as_list(each)) == 2}
     body = _body(run, "output.value", "reenact.http.response.body")
-    return WebAnswer(status=status, content_type=named.get("content-type", ""), body=body)
+    told = parsed_or_none(_text(run, ANSWERED_WITH))
+    pairs = [(as_text(pair[0]), as_text(pair[1])) for each in as_list(told) if len(pair := as_list(each)) == 2]
+    return WebAnswer(
+        status=status,
+        content_type=named.get("content-type", ""),
+        body=body,
+        headers=tuple(pairs) if isinstance(told, list) else None,
+    )
 
 
 def _object(run: Run, name: str) -> dict[str, Json] | None:

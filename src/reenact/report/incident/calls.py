@@ -24,6 +24,7 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
+from reenact.values.ending import in_short
 from reenact.values.found import CHANGED, HELD, REACHES, TOUCHED, listed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked, Usage
@@ -244,7 +245,7 @@ def _end_of_process(attributes: Mapping[str, Attribute]) -> Iterator[str]:
     if stopped := attributes.get(STOPPED):
         yield f"stopped by {stopped}"
     elif attributes.get(PROCESS_ROOT) and attributes.get("reenact.incomplete"):
-        yield "killed"
+        yield in_short(attributes)
 
 
 def _stream(stream: Streamed) -> Json:
