@@ -126,8 +126,8 @@ def test_a_promoted_test_is_red_and_says_how_to_judge(desk: Desk) -> None:
 def test_a_block_of_code_is_not_judged_either(desk: Desk) -> None:
     recorded(desk, "@reenact.tool")
     mended(desk, "@reenact.tool")
-    run = "import agent\nagent.ask('Look at u-1.'); agent.get_profile('u-1'); agent.ask('Say goodbye!')\n"
-    block = f"import reenact\nwith reenact.replay('last', strict=False) as done:\n    {run.replace(chr(10), chr(10) + '    ')}"
+    calls = "agent.ask('Look at u-1.'); agent.get_profile('u-1'); agent.ask('Say goodbye!')"
+    block = f"import agent, reenact\nwith reenact.replay('last', strict=False) as done:\n    {calls}"
     desk.write("block.py", f"{block}\nprint(done.result.result, done.result.why)\n")
     done = desk.run([sys.executable, "block.py"])
     assert done.stdout == f"unjudged {SAID}\n", done.stdout + done.stderr

@@ -21,9 +21,7 @@ from reenact.errors import ReplayStopped
 class Aftermath:
     """What one answered call did."""
 
-    def __init__(
-        self, fn: Any, arguments: Mapping[str, Any], holding: Mapping[str, Any], passage: Passage
-    ) -> None:
+    def __init__(self, fn: Any, arguments: Mapping[str, Any], holding: Mapping[str, Any], passage: Passage) -> None:
         self._fn, self._arguments, self._holding, self._passage = fn, arguments, holding, passage
         self._printed = list(passage.printed)
 

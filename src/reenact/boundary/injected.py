@@ -44,7 +44,7 @@ _TYPES: Final[Mapping[str, frozenset[str]]] = {
 """By the package: the classes of which frameworks fill in a parameter."""
 _MARKER: Final = re.compile(r"Injected[A-Za-z]*|[A-Za-z]*Injected|Depends|CurrentContext")
 _PLAIN: Final = frozenset(
-    ("builtins", "datetime", "decimal", "uuid", "pathlib", "fractions", "ipaddress", "collections", "zoneinfo")
+    ("datetime", "decimal", "uuid", "pathlib", "fractions", "ipaddress", "collections", "zoneinfo")
 )
 """Modules whose classes spell values."""
 _NAME: Final = re.compile(r"(?:[\w.]*\.)?(\w+)(?:\[.*\])?(?: *\| *None)?", re.DOTALL)
@@ -151,12 +151,12 @@ def state_of(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, 
     """
     found: dict[str, Any] = {}
     for name, value in arguments.items():
-        cls = type(value)
+        cls = cast("type[Any]", type(value))
         if name not in names or isinstance(value, dict) or not _is_installed(cls) or _is_value(cls):
             found[name] = value
             continue
         for attribute in _HOLD:
-            held = vars(value).get(attribute) if hasattr(value, "__dict__") else getattr(value, attribute, None)
+            held: Any = vars(value).get(attribute) if hasattr(value, "__dict__") else getattr(value, attribute, None)
             if held is not None:
                 found[f"{name}.{attribute}"] = held
     return found
@@ -171,10 +171,10 @@ def is_plain(value: object) -> bool:
         cls = type(each)
         if depth > _DEEPEST or seen > _MOST:
             return True  # as large as this it is data
-        if isinstance(each, dict) and cls.__module__ in _PLAIN:
+        if isinstance(each, dict) and _is_value(cls):
             held = cast("dict[object, object]", each)
             left += [(inner, depth + 1) for pair in held.items() for inner in pair]
-        elif isinstance(each, list | tuple | set | frozenset) and cls.__module__ in _PLAIN:
+        elif isinstance(each, list | tuple | set | frozenset) and _is_value(cls):
             left += [(inner, depth + 1) for inner in cast("Iterable[object]", each)]
         elif not (isinstance(each, Enum) or _is_value(cls)):
             return False
@@ -182,10 +182,9 @@ def is_plain(value: object) -> bool:
 
 
 def _is_value(cls: type) -> bool:
-    return cls.__module__ in _PLAIN and cls.__name__ not in _LIVE
+    return cls in _OF_PYTHON or cls.__module__ in _PLAIN
 
 
-_LIVE: Final = frozenset(
-    {"function", "method", "builtin_function_or_method", "generator", "coroutine", "module", "type", "frame", "object"}
+_OF_PYTHON: Final = frozenset(
+    {str, bytes, bytearray, int, float, bool, complex, type(None), range, slice, dict, list, tuple, set, frozenset}
 )
-"""Classes of Python's own whose instances are no values."""

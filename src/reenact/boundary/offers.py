@@ -33,7 +33,7 @@ class _Known(NamedTuple):
 
     end: bytes
     names: frozenset[str]
-    properties: Mapping[str, frozenset[str]]
+    properties: Mapping[str, frozenset[str]] = {}
     """The properties of the schemas, by tool."""
 
 
@@ -53,8 +53,11 @@ _OFFERS = _Offers()
 
 
 def listen(listener: Listener | None) -> None:
-    """Have `listener` told of the names of the tools that each request offers; None to stop."""
+    """Have `listener` told of the names of the tools that each request offers; None to stop, and forget them."""
     _OFFERS.listener = listener
+    if listener is None:
+        _OFFERS.known.clear()
+        _OFFERS.by_run.clear()
 
 
 def hear(body: bytes) -> None:
