@@ -1,6 +1,7 @@
 # ruff: noqa: NPY002, PLW0108 - the old ways are what is tested, and are looked up when they are called
 from __future__ import annotations
 
+import json
 import os
 import random
 import secrets
@@ -201,14 +202,35 @@ def test_two_calls_of_one_function_do_not_throw_the_same(held: Held) -> None:
     assert len(set(values)) == 5
 
 
-def test_what_a_library_draws_is_its_own(held: Held) -> None:
+def test_bytes_and_uuids_that_a_library_draws_and_nobody_sees_are_its_own(held: Held) -> None:
     library: dict[str, Any] = {"__name__": "library", "__file__": os.__file__}
     exec("import os, uuid, random\ndef draw(): return os.urandom(4), uuid.uuid4(), random.random()", library)
     seen: list[Any] = []
     did = held.record(lambda: (told(""), seen.append(library["draw"]()), told("again")), generators={})
-    assert not any("reenact.draws" in node.span.attributes for node in did.runs[0].nodes)
+    (drawn,) = [
+        node.span.attributes["reenact.draws"] for node in did.runs[0].nodes if "reenact.draws" in node.span.attributes
+    ]
+    assert [site for _, ((site, _),) in json.loads(str(drawn))] == ["library:draw random"]
     held.replay(did, lambda: (told(""), seen.append(library["draw"]()), told("again")))
-    assert seen[0] != seen[1]
+    assert [one == other for one, other in zip(*seen, strict=True)] == [False, False, True]
+
+
+def test_what_a_library_drew_for_one_call_comes_again_with_what_is_seen_of_it(held: Held) -> None:
+    tokens: dict[str, Any] = {"__name__": "library.tokens", "__file__": os.__file__}
+    exec("import random\ndef token(): return ''.join(random.SystemRandom().choice('abc') for _ in range(9))", tokens)
+    signing: dict[str, Any] = {"__name__": "library.signing", "__file__": os.__file__, "token": tokens["token"]}
+    exec("import uuid\ndef sign(): return f'{uuid.uuid4()} {token()}'", signing)
+    seen: list[str] = []
+
+    def work() -> None:
+        told(signed := signing["sign"]())
+        seen.append(signed)
+        seen.append(tokens["token"]())
+
+    did = held.record(work, generators={})
+    assert held.replay(did, work).error is None
+    assert seen[0] == seen[2]
+    assert seen[1] != seen[3], "it was made by another call, and is nowhere to be seen"
 
 
 def test_bytes_of_another_length_are_not_answered(held: Held) -> None:

@@ -43,7 +43,7 @@ _RESOLVE_S = 0.25
 class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
-    __slots__ = ("again", "drew", "forgotten", "path", "recorded", "unit", "units")
+    __slots__ = ("again", "drew", "forgotten", "looked_at", "path", "recorded", "unit", "units")
 
     def __init__(self, path: str, unit: int = 0, again: str = "") -> None:
         self.path = path
@@ -58,6 +58,8 @@ class Reel:
         """The lanes that drew of the clock or of chance since their last call, by identity."""
         self.forgotten = 0
         """How many of these were dropped, being too many."""
+        self.looked_at = ""
+        """The text in which draws of libraries were looked for last."""
         self.recorded: object = None
         """In a replay, the recorded draws that stand for theirs."""
 
@@ -75,6 +77,7 @@ class Lane:
         "aside",
         "drawn",
         "earlier",
+        "library",
         "origin",
         "path",
         "reel",
@@ -89,6 +92,8 @@ class Lane:
         self.reel = Reel(path) if reel is None else reel
         self.drawn: dict[int, dict[Any, list[Any]]] | None = None
         """What was drawn of the clock and of chance since its last call: by the call it was made in, then by site."""
+        self.library: Any = None
+        """What installed libraries drew on it since then (`boundary.flows.Segment`)."""
         self.streams: dict[Any, Any] | None = None
         """The random streams of the sites that draw on it outside every call."""
         self.earlier: Lane | None = None

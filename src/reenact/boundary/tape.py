@@ -1,8 +1,8 @@
 """The tape: what the agent's own code drew of the clock and of chance, kept while recording, given back in a replay.
 
-Integrations put a wrapper in front of every source. The wrapper asks `Sites.of` whose code is calling: only the
-agent's own draws are taped; Python's library, installed packages and ourselves get the real thing, since what an SDK
-draws for its retries or its idempotency keys is no part of what is asked.
+Integrations put a wrapper in front of every source. The wrapper asks `Sites.of` whose code is calling: the agent's own
+draws are taped; Python's library and ourselves get the real thing. What an installed package draws is taped where it is
+seen in what the program gives out (`boundary.flows`).
 
 A draw is known by its lane, the call it was made in, and its *site*: the module and qualified name of the code that
 draws, and the source. No line number, so that an edit elsewhere in the file moves nothing; no running number over the
@@ -14,13 +14,14 @@ in a replay shifts nothing behind the next call.
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from reenact.boundary import lanes, place
+from reenact.boundary import flows, lanes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.own_code import is_own_code, own_modules
@@ -52,6 +53,8 @@ class Source:
     """For a clock: the seconds since the epoch that a drawn value means."""
     elapses: bool = False
     """It is a clock that says nothing but how long something took; past the tape it goes on from the last value."""
+    flows: bool = False
+    """What libraries draw from it is taped where it is seen in what the program gives out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,6 +64,8 @@ class Site:
     key: str
     """`module:qualname source`"""
     source: Source
+    of_library: bool = False
+    """It is no code of the agent's."""
 
 
 class Lost:
@@ -79,6 +84,12 @@ class Answers(Protocol):
         self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None
     ) -> Any:
         """Give the recorded value, else one from `make`; or, for a clock, from `at` a moment in epoch seconds."""
+        ...
+
+    def take_for_library(
+        self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None
+    ) -> Any:
+        """Give what was recorded of a draw of a library's, else one from `make`."""
         ...
 
 
@@ -117,6 +128,8 @@ UNKNOWN: Final = "unknown"
 
 def install(*, on: bool, answers: Answers | None = None, modes: Modes | None = None) -> None:
     """Take draws down from now on, or not; given `answers`, have them answered. `modes` is kept up to date."""
+    if on:  # at the end of a recording it is still told what was drawn
+        flows.forget()
     _STATE.on, _STATE.answers = on, answers
     _STATE.modes = modes or Modes({})
 
@@ -157,9 +170,14 @@ def draw(site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None 
     if not state.on:
         return make()
     lane, here = lanes.current(), place.current()
-    value = make() if state.answers is None else state.answers.take(lane, here, site, make, at)
+    loose = site.of_library and site.source.flows
+    if state.answers is None:
+        value = make()
+    else:
+        take = state.answers.take_for_library if loose else state.answers.take
+        value = take(lane, here, site, make, at)
     try:
-        _keep(lane, 0 if here is None else here.span_id, site, value)
+        (flows.hold if loose else _keep)(lane, 0 if here is None else here.span_id, site, value)
     except Exception:
         forgive("tape.draw")
     return value
@@ -193,8 +211,13 @@ _PASSED_ON = tuple(
         for name in ("random", "secrets", "uuid", "sched", "timeit")
     }
 )
-_MAKES_FIELDS = frozenset({"pydantic", "pydantic_core", "attr", "attrs", "sqlmodel"})
-"""Libraries that call `default_factory=datetime.now` for whoever makes an object."""
+_MAKES_FOR_ITS_CALLER = frozenset(
+    {
+        *("pydantic", "pydantic_core", "attr", "attrs", "sqlmodel"),
+        *("uuid_utils", "uuid6", "uuid7", "uuid_extensions", "ulid", "nanoid", "shortuuid", "cuid2", "ksuid", "xid"),
+    }
+)
+"""Libraries that call `default_factory=datetime.now` for whoever makes an object, and those that make ids."""
 
 
 def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
@@ -202,9 +225,18 @@ def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
     file, module = code.co_filename, names.get("__name__")
     if file.startswith(("<attrs ", *_PASSED_ON)) or not isinstance(module, str):
         return None
-    if module.partition(".")[0] in _MAKES_FIELDS:
+    if module.partition(".")[0] in _MAKES_FOR_ITS_CALLER:
         return None
     return is_own_code(code, names)
+
+
+_REAL: Final = frozenset({"reenact", "opentelemetry", "_pytest", "pytest", *sys.stdlib_module_names}) - {"__main__"}
+"""What gets the real clock and real chance: what it gives out is no part of a run."""
+
+
+def _is_of_library(names: dict[str, Any]) -> bool:
+    module = names.get("__name__")
+    return isinstance(module, str) and module.partition(".")[0] not in _REAL
 
 
 def is_asked_for_by_the_agent(frame: FrameType | None) -> bool:
@@ -222,15 +254,17 @@ def is_asked_for_by_the_agent(frame: FrameType | None) -> bool:
 class Sites:
     """The places that draw from one source, found by the code object that is running."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, libraries: bool | None = None) -> None:
+        """`libraries` says whether those of installed libraries are among them; else those of what flows are."""
         self.source = source
+        self._libraries = source.flows if libraries is None else libraries
         self._known: dict[int, Site | bool] = {}
         """By the identity of code: False for other people's, True where its caller is meant."""
         self._held: list[CodeType] = []
         """Keeps those code objects, so that their identity stays their own."""
 
     def of(self, frame: FrameType | None) -> Site | None:
-        """Give the site of the agent's code that `frame` runs or draws for; None for anybody else's."""
+        """Give the site of the code that `frame` runs or draws for; None where nothing is taped of it."""
         try:
             while frame is not None:
                 found = self._known.get(id(frame.f_code))
@@ -248,9 +282,9 @@ class Sites:
     def _learn(self, code: CodeType, names: dict[str, Any]) -> Site | bool:
         whose = _whose(code, names)
         found: Site | bool = whose is None
-        if whose:
+        if whose or (whose is not None and self._libraries and _is_of_library(names)):
             key = f"{names.get('__name__')}:{code.co_qualname} {self.source.name}"
-            found = Site(key=key, source=self.source)
+            found = Site(key=key, source=self.source, of_library=not whose)
         if len(self._held) >= _REMEMBERED:
             self._known.clear()
             self._held.clear()

@@ -25,7 +25,9 @@ from reenact.values.run import STDIN, Run
 Parts: TypeAlias = Mapping[tuple[str, int], Output]
 AreOne: TypeAlias = Callable[[str, str], bool]
 """Tells that two texts differ by the names of redacted values alone."""
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,12})+|\d+(?:[.,:]\d+)*(?:e[-+]\d+)?")
+_NUMBER: Final = re.compile(
+    r"[0-9A-Za-z+/_-]{16,}|0x[0-9a-fA-F]+|[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4,12})+|\d+(?:[.,:]\d+)*(?:e[-+]\d+)?"
+)
 _MOST_LINES: Final = 2000
 """Lines of a stream that are looked for in another order."""
 _STREAMS: Final = ("stdout", "stderr")
@@ -212,7 +214,7 @@ def _alike(one: Line, other: Line, pair: _Pair, at: int | None = None) -> Counte
 
 
 def _is_unstable(one: Line, other: Line, at: int, pair: _Pair) -> bool:
-    """Tell that a line differs in its numbers alone, and does so between two replays as well."""
+    """Tell that a line differs in its numbers or tokens alone, and does so between two replays as well."""
     if pair.again is None or at >= len(pair.again):
         return False
     texts = one.text, other.text, pair.again[at].text

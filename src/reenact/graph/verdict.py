@@ -394,7 +394,7 @@ def _draw_reasons(run: Run) -> Iterator[Reason]:
         yield Reason(call="run", field=field, lost=f"{redacted} drawn values were redacted", fix=fix)
 
 
-_DRAWS = ("reenact.draws", "reenact.draws.before", "reenact.draws.rest")
+_DRAWS = ("reenact.draws", "reenact.draws.before", "reenact.draws.rest", "reenact.draws.earlier")
 _LOST = re.compile(r'\{"lost":\s*(\d+)\}')
 
 

@@ -69,8 +69,8 @@ def _read_state(value: Json) -> Any:
 
 
 SEED = Source(name="random.Random", spell=_spell_bytes, read=_read_bytes)
-UUID1 = Source(name="uuid.uuid1", spell=_spell_uuid, read=_read_uuid)
-UUID4 = Source(name="uuid.uuid4", spell=_spell_uuid, read=_read_uuid)
+UUID1 = Source(name="uuid.uuid1", spell=_spell_uuid, read=_read_uuid, flows=True)
+UUID4 = Source(name="uuid.uuid4", spell=_spell_uuid, read=_read_uuid, flows=True)
 RANDOM = Source(name="random", spell=_spell_bytes, read=_read_bytes)
 RANDOM_STATE = Source(name="random.getstate", spell=_spell_state, read=_read_state)
 
@@ -112,7 +112,8 @@ class Shared:
     ) -> None:
         self.name, self._make = name, make
         self._get_state, self._set_state = access
-        self._streams, self._states = Sites(streams), Sites(states)
+        self._streams, self._states = Sites(streams, libraries=True), Sites(states)
+        self._own = Sites(streams)
 
     def stream(self, frame: FrameType) -> Any:
         """Give the stream of the agent's code in `frame`; None where the generator itself is to be used."""
@@ -128,6 +129,8 @@ class Shared:
             return None
         site = self._streams.of(frame) if tape.is_on() else None
         if site is None:
+            return None
+        if mode != STREAMS and site.of_library:
             return None
         if mode != STREAMS:  # a unit that came in is replayed alone, and finds the sequence elsewhere
             self._keep_state(frame)
@@ -173,7 +176,7 @@ class Shared:
     def _settle(self, frame: FrameType) -> None:
         if tape.mode(self.name) == UNKNOWN:
             self._keep_state(frame)
-        elif tape.mode(self.name) == STREAMS and (site := self._streams.of(frame)) is not None:
+        elif tape.mode(self.name) == STREAMS and (site := self._own.of(frame)) is not None:
             other = self._make(tape.draw(site, _entropy))
             self._set_state(_STATE_OF[self.name](other))
             tape.set_mode(self.name, SHARED)
@@ -298,7 +301,7 @@ def _sized(size: int) -> Sites:
     """Tell draws of different lengths apart: none is answered by one of another."""
     if len(_SIZED) >= _MOST_SIZES:
         _SIZED.clear()
-    source = Source(name=f"os.urandom({size})", spell=_spell_bytes, read=_read_bytes)
+    source = Source(name=f"os.urandom({size})", spell=_spell_bytes, read=_read_bytes, flows=True)
     found = _SIZED[size] = Sites(source)
     return found
 
@@ -309,7 +312,7 @@ _MOST_SIZES: Final = 1000
 
 def _unseeded(original: Callable[..., None]) -> Callable[..., None]:
     """Wrap `Random.seed`, which `Random()` calls: what is given no seed gets one that is taped."""
-    sites = Sites(SEED)
+    sites = Sites(SEED, libraries=True)
 
     @wraps(original)
     def seed(self: Random, a: Any = None, version: int = 2) -> None:
@@ -370,6 +373,34 @@ def _install(patches: PatchSet) -> None:
     replace(uuid, "uuid4", _uuid4)
     tape.rebind(patches, replaced)
     patches.when_imported("numpy.random", lambda module: _install_numpy(patches, module))
+    patches.when_imported("uuid_utils", lambda module: _install_uuid_utils(patches, module))
+
+
+# uuid_utils, which draws in Rust
+
+
+def _install_uuid_utils(patches: PatchSet, module: Any) -> None:
+    """Wrap what `uuid_utils` draws: it gives uuids of a class of its own, and to its twin of the `uuid` module ints."""
+    for name in ("uuid1", "uuid4", "uuid6", "uuid7"):
+        source = Source(name=f"uuid_utils.{name}", spell=lambda value: value.hex, read=module.UUID, flows=True)
+        patches.replace(module, name, _native(Sites(source)))
+    for name in ("_uuid4_int", "_uuid7_int"):
+        if hasattr(module, name):
+            source = Source(name=f"uuid_utils.{name}", spell=hex, read=lambda value: int(str(value), 16), flows=True)
+            patches.replace(module, name, _native(Sites(source)))
+
+
+def _native(sites: Sites) -> Callable[[Any], Any]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            site = sites.of(_getframe(1))
+            return original(*args, **kwargs) if site is None else tape.draw(site, lambda: original(*args, **kwargs))
+
+        draw.__name__ = draw.__qualname__ = original.__name__
+        draw.__doc__ = original.__doc__
+        return draw
+
+    return make
 
 
 # numpy
@@ -425,5 +456,5 @@ def _install_numpy(patches: PatchSet, module: Any) -> None:
 
 
 INTEGRATION = Integration(
-    name="chance", libraries=("os", "random", "secrets", "uuid", "numpy.random"), install=_install
+    name="chance", libraries=("os", "random", "secrets", "uuid", "numpy.random", "uuid_utils"), install=_install
 )

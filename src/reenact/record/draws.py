@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from reenact.boundary import lanes, tape
+from reenact.boundary import flows, lanes, tape
+from reenact.boundary.flows import Segment
 from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.place import Place
 from reenact.boundary.tape import Lost, Site
@@ -17,12 +18,14 @@ from reenact.values.json import Json, compact
 NAME: Final = "reenact.draws"
 BEFORE: Final = "reenact.draws.before"
 REST: Final = "reenact.draws.rest"
+EARLIER: Final = "reenact.draws.earlier"
 PROCESS: Final = "reenact.draws.process"
 TAPE: Final = "reenact.tape"
 _KEPT: Final = 100
 """So many sites, and draws of each, are told with every unit."""
 _ROOT: Final = "/"
 _NOT_A_CALL: Final = 0
+_LIBRARY: Final = "library"
 
 
 def opening() -> dict[str, Any]:
@@ -39,7 +42,8 @@ def opening() -> dict[str, Any]:
 
 def before(lane: Lane) -> dict[str, Any]:
     """Take what a lane drew before the unit of work that begins on it now, and begin anew."""
-    facts = {BEFORE: compact(_spelled(lane.drawn, 0, 0))} if lane.drawn else {}
+    pages = _pages(lane, 0, 0)
+    facts = {BEFORE: compact(pages)} if pages else {}
     lane.drawn = None
     lane.reel.drew.pop(id(lane), None)
     return facts
@@ -62,9 +66,31 @@ def of_process() -> dict[str, Any]:
 
 def taken(lane: Lane, parent: Place) -> str:
     """Take what a lane drew since its last call, for a call below `parent` that it makes now."""
-    drawn, lane.drawn = lane.drawn or {}, None
+    pages = _pages(lane, parent.span_id, parent.root)
+    lane.drawn = None
     lane.reel.drew.pop(id(lane), None)
-    return compact(_spelled(drawn, parent.span_id, parent.root))
+    return compact(pages)
+
+
+def given_out(text: str, reel: Reel) -> dict[str, Any]:
+    """Look for what libraries drew in a text that a run gives out; tells what was drawn before calls that are told.
+
+    What was drawn since the last call of a lane is told with the next one.
+    """
+    said: list[Json] = []
+    for segment in flows.seen(text, reel):
+        if segment.call or segment.reel is not reel:
+            call = format(segment.call, "016x") if segment.call else ""
+            said.append([call, segment.lane.path, _of_libraries(segment, -1, 0)])
+            segment.kept = {} if segment.call and segment.reel is reel else segment.kept
+    return {EARLIER: compact(said)} if said else {}
+
+
+def crossed(lane: Lane, call: int) -> None:
+    """Hear that a call, or a unit of work, begins on a lane: what libraries draw from now on is drawn behind it."""
+    segment: Segment | None = lane.library
+    if segment is not None:
+        segment.call, segment.kept, lane.library = call, {}, None
 
 
 def rest(reel: Reel, root: int) -> dict[str, Any]:
@@ -72,8 +98,9 @@ def rest(reel: Reel, root: int) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     said: list[Json] = []
     for lane in tuple(reel.drew.values()):
-        drawn, lane.drawn = lane.drawn or {}, None
-        said.append([lane.path, _spelled(drawn, root, root)])
+        pages = _pages(lane, root, root)
+        lane.drawn = None
+        said.append([lane.path, pages])
     reel.drew.clear()
     if said:
         facts[REST] = compact(said)
@@ -82,12 +109,34 @@ def rest(reel: Reel, root: int) -> dict[str, Any]:
     return facts
 
 
-def _spelled(drawn: dict[int, dict[Any, list[Any]]], parent: int, root: int) -> Json:
+def _pages(lane: Lane, parent: int, root: int) -> list[Json]:
+    """Spell all that was drawn on a lane since its last call."""
+    pages = _spelled(lane.drawn, parent, root) if lane.drawn else []
+    segment: Segment | None = lane.library
+    return pages if segment is None or not segment.kept else [*pages, *_of_libraries(segment, parent, root)]
+
+
+def _of_libraries(segment: Segment, parent: int, root: int) -> list[Json]:
+    """Spell what libraries drew and was seen, as pages with `[site, [[number, value], …], "library"]`."""
+    pages: dict[str, list[Json]] = {}
+    for (call, site), kept in tuple(segment.kept.items()):
+        values: list[Json] = [[number, site.source.spell(value)] for number, value in sorted(kept.items())]
+        if (lost := segment.counts[call, site] - flows.MOST) > 0:
+            values.append({"lost": lost})
+        pages.setdefault(_name(call, parent, root), []).append([site.key, values, _LIBRARY])
+    return [[name, sites] for name, sites in pages.items()]
+
+
+def _name(call: int, parent: int, root: int) -> str:
+    span_id = root if call == _NOT_A_CALL else call
+    return "" if span_id == parent else _ROOT if span_id == root else format(span_id, "016x")
+
+
+def _spelled(drawn: dict[int, dict[Any, list[Any]]], parent: int, root: int) -> list[Json]:
     """Spell draws as `[[call, [[site, [value, …]], …]], …]`; the call is "" for the one that the span hangs below."""
     said: list[Json] = []
     for call, page in tuple(drawn.items()):
-        span_id = root if call == _NOT_A_CALL else call
-        name = "" if span_id == parent else _ROOT if span_id == root else format(span_id, "016x")
+        name = _name(call, parent, root)
         said.append([name, [[site.key, [_value(site, value) for value in values]] for site, values in page.items()]])
     return said
 

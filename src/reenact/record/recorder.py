@@ -15,7 +15,7 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import StatusCode
 
-from reenact.boundary import door, lanes, place
+from reenact.boundary import door, flows, lanes, place
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
@@ -194,6 +194,8 @@ class SpanPassage:
             return
         self._open = False
         attributes: dict[str, Any] = self._recorder.dialect.encode_outcome(self.call, outcome)
+        if flows.are_held() and self.call.is_structure:
+            attributes |= draws.given_out(str(attributes.get("output.value", "")), lanes.current().reel)
         reply = outcome.payload if isinstance(outcome, Returned) else outcome
         status = reply.status if isinstance(reply, HttpReply | Streamed) else 0
         code, message = self._end(attributes, status, error)
@@ -220,6 +222,15 @@ class SpanPassage:
             code, message = StatusCode.ERROR, f"HTTP {status}"
         span.end(attributes, code, message)
         return code, message
+
+
+def _asked(call: Call) -> str:
+    """Give what is asked as one text."""
+    match call.request:
+        case HttpRequest(url=url, body=body):
+            return f"{url}\n{body.data.decode('utf-8', 'replace')}"
+        case request:
+            return compact(request.arguments)
 
 
 def _note_error(span: CallSpan, error: BaseException) -> str:
@@ -307,7 +318,9 @@ class Recorder:
         lane.used, lane.root = True, parent.root
         attributes["reenact.lane"] = lane.path
         attributes["reenact.order.start"] = self.next_order()
-        if lane.drawn:
+        if flows.are_held() and not call.is_structure:
+            attributes |= draws.given_out(_asked(call), lane.reel)
+        if lane.drawn or (lane.library is not None and lane.library.kept):
             attributes[draws.NAME] = draws.taken(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
@@ -315,6 +328,7 @@ class Recorder:
             attributes.update(from_context())
         http = isinstance(call.request, HttpRequest)
         span = self._spans.start(call.name, parent, SpanKind.CLIENT if http else SpanKind.INTERNAL, attributes, shared)
+        draws.crossed(lane, span.span_id)
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
             touches.begin(span.span_id)

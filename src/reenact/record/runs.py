@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from reenact.boundary import door, inbound, lanes, place
+from reenact.boundary import door, flows, inbound, lanes, place
 from reenact.boundary.children import Descent
 from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
@@ -381,6 +381,7 @@ class Runs:
     @shielded
     def _begin_reel(self, run: Run, lane: lanes.Lane) -> None:
         """Have what the unit draws apart from what was drawn before."""
+        draws.crossed(lane, run.place.root)
         run.reel = lane.reel = lane.reel.begin_unit(lane.path)
 
     def _within(self, unit: Inbound, name: str, identity: Mapping[str, Any], value: Json) -> Generator[Run | None]:
@@ -426,7 +427,9 @@ class Runs:
 
     def _write_end(self, run: Run, error: ExceptionRecord | None, facts: Mapping[str, Any] | None) -> None:
         span = run.span
-        span.set_attributes({"reenact.order.end": self._next_order(), **self._closing(run), **(facts or {})})
+        span.set_attributes(
+            {"reenact.order.end": self._next_order(), **self._closing(run, facts or {}), **(facts or {})}
+        )
         if error is None:
             answered = int((facts or {}).get("http.response.status_code", 0))
             failed = Status(StatusCode.ERROR, f"HTTP {answered}") if answered >= _SERVER_ERROR else None
@@ -446,13 +449,12 @@ class Runs:
             )
         span.end()
 
-    def _closing(self, run: Run) -> dict[str, Any]:
-        """Say what was counted since the run began."""
+    def _closing(self, run: Run, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Say what was counted since the run began; `answer` is what a unit of work came to."""
         counted = {name: count - run.facts.get(name, 0) for name, count in self._counts().items()}
         facts: dict[str, Any] = {name: count for name, count in counted.items() if count or name == REPLACED}
         if run.lane_ends:
             facts["reenact.lane.ends"] = compact(dict(run.lane_ends))
-        facts |= draws.rest(run.reel, run.place.root)
         if run.children:
             facts["reenact.children"] = compact(dict(run.children))
         if listed := self.undeclared.listed(run.unit):
@@ -465,6 +467,10 @@ class Runs:
             facts[OUTPUT] = self.outputs.told(owners)
         if alone and self.stdin is not None and self.stdin.pending:
             facts[STDIN] = self.stdin.told()
+        if flows.are_held():
+            said = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values())
+            facts |= draws.given_out("\n".join(each for each in said if isinstance(each, str)), run.reel)
+        facts |= draws.rest(run.reel, run.place.root)
         if run.unit is None:
             self._last = run
         return facts

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from reenact.boundary.inbound import LANE
@@ -32,6 +33,7 @@ from reenact.values.run import Node, Run
 TAPE: Final = "reenact.tape"
 _NAME, _BEFORE, _REST = "reenact.draws", "reenact.draws.before", "reenact.draws.rest"
 _PROCESS: Final = "reenact.draws.process"
+_EARLIER: Final = "reenact.draws.earlier"
 _ROOT: Final = "/"
 _NOTHING: Final = object()
 _monotonic = time.monotonic  # the real one, before the clock integration stands in front of it
@@ -57,22 +59,27 @@ class Scope:
         self._units: dict[str, list[int]] = defaultdict(list)
         """Which segments begin behind the units of work on a lane."""
         self._at: dict[Where, int] = {}
+        self._of_libraries: dict[tuple[Where, int, str], dict[int, Json]] = defaultdict(dict)
+        """What libraries drew at a site in a segment and was seen in what the run gave out, by its number there."""
+        self._numbers: dict[tuple[Where, int, str], int] = defaultdict(int)
 
     def where(self, lane: str, call: str | None) -> Where:
         """Name a place; a call that is the root itself is none."""
         return lane, "" if call is None or call in {self.id, _ROOT} else call
 
-    def add(self, node: Node) -> None:
-        """Add a call, in start order, and what its lane drew before it."""
+    def add(self, node: Node, earlier: Iterable[Json] = ()) -> None:
+        """Add a call, in start order, and what its lane drew before it; `earlier` are pages that later ones told."""
         where = self.where(node.lane, node.parent)
         self._keep(node.lane, where[1], node.span.attributes.get(_NAME))
+        self._keep_pages(node.lane, where[1], [*earlier])
         self._count[where] += 1
         self._behind[node.id] = where, self._count[where]
 
-    def add_unit(self, root: Node) -> None:
+    def add_unit(self, root: Node, earlier: Iterable[Json] = ()) -> None:
         """Add a unit of work of its own that began on a lane of this one, in start order."""
         where = (root.lane, "")
         self._keep(root.lane, "", root.span.attributes.get(_BEFORE))
+        self._keep_pages(root.lane, "", [*earlier])
         self._count[where] += 1
         self._units[root.lane].append(self._count[where])
 
@@ -90,6 +97,10 @@ class Scope:
         """Add what a process drew before any call, outside of all units that came in."""
         self._keep_pages("main", "", [["", sites]])
 
+    def add_begin(self, lane: str, pages: Iterable[Json]) -> None:
+        """Add what libraries drew on a lane before any call, as a later call of another reel told it."""
+        self._keep_pages(lane, "", [*pages])
+
     def _keep(self, lane: str, parent: str, said: object) -> None:
         if isinstance(said, str):
             self._keep_pages(lane, parent, parsed_or_none(said))
@@ -106,15 +117,15 @@ class Scope:
                 match each:
                     case [str() as key, list() as values]:
                         segment.setdefault(key, deque()).extend(values)
+                    case [str() as key, list() as values, "library"]:
+                        kept = self._of_libraries[where, self._count[where], key]
+                        kept.update({one[0]: one[1] for one in values if isinstance(one, list) and len(one) == 2})  # type: ignore[misc]
                     case _:
                         continue
 
     def next(self, where: Where, key: str, units: Mapping[str, int]) -> Json | object:
         """Take the next recorded draw of a site."""
-        at = self._at.get(where, 0)
-        if where[1] == "" and (begun := units.get(where[0])):
-            behind = self._units[where[0]][:begun]
-            at = max([at, *behind[-1:]])
+        at = self._segment(where, units)
         held = self._segments[where][at].get(key) if where in self._segments else None
         if not held:
             return _NOTHING
@@ -130,6 +141,23 @@ class Scope:
         else:
             held.popleft()
         return _NOTHING
+
+    def next_of_library(self, where: Where, key: str, units: Mapping[str, int]) -> Json | object:
+        """Take the next recorded draw of a library's site; most of them are not recorded."""
+        place = where, self._segment(where, units), key
+        if (held := self._of_libraries.get(place)) is None:
+            return _NOTHING
+        number = self._numbers[place]
+        self._numbers[place] = number + 1
+        return held.get(number, _NOTHING)
+
+    def _segment(self, where: Where, units: Mapping[str, int]) -> int:
+        """Say behind how many calls and units of work a lane stands."""
+        at = self._at.get(where, 0)
+        if where[1] == "" and (begun := units.get(where[0])):
+            behind = self._units[where[0]][:begun]
+            at = max([at, *behind[-1:]])
+        return at
 
     def crossed(self, node: Node) -> None:
         """Hear that its call was made again: what its lane draws from now on was drawn behind it."""
@@ -153,6 +181,8 @@ class Draws:
         self._units: dict[tuple[str, str], list[Scope]] = defaultdict(list)
         self._told: set[tuple[str, str]] = set()
         self._clock: tuple[Source, Any, float] | None = None
+        self._clocks = set[str]()
+        """The modules of libraries that were given recorded times."""
         self._began = _monotonic()
         self._elapsed: dict[str, tuple[Any, Any]] = {}
         """Of each clock that says how long something took: the last value given back, and what it was really."""
@@ -177,13 +207,14 @@ class Draws:
         for root in roots:
             self._own.setdefault(process_of(root), Scope(None))
         self._delivered = self._of.get(selected)
+        earlier = self._earlier(nodes)
         for node in nodes:
             if TAPE not in node.span.attributes:
                 if (scope := self._nearest(node, by_id)) is not None:
                     self._of[node.id] = scope
-                    scope.add(node)
+                    scope.add(node, earlier.get(node.id, ()))
             elif node.kind is not CallKind.CHAIN and node.lane != LANE:
-                self._own[process_of(node)].add_unit(node)
+                self._own[process_of(node)].add_unit(node, earlier.get(node.id, ()))
         for root in roots:
             self._of[root.id].add_rest()
         if (delivered := self._delivered) is not None and delivered.root is not None:
@@ -191,6 +222,21 @@ class Draws:
             own = self._own[process_of(delivered.root)]
             if isinstance(said, str) and own.root is None:
                 own.add_process(parsed_or_none(said))
+
+    def _earlier(self, nodes: Iterable[Node]) -> dict[str, list[Json]]:
+        """Read what later calls told of earlier draws: pages by the call that ended the segment they stand in."""
+        found = defaultdict[str, list[Json]](list)
+        for node in nodes:
+            said = node.span.attributes.get(_EARLIER)
+            for each in as_list(parsed_or_none(said) if isinstance(said, str) else None):
+                match each:
+                    case ["", str() as lane, list() as pages]:
+                        self._own.setdefault(process_of(node), Scope(None)).add_begin(lane, pages)
+                    case [str() as call, str(), list() as pages]:
+                        found[call] += pages
+                    case _:
+                        continue
+        return found
 
     def _place(self, root: Node) -> None:
         """Make the scope of a root, and note whose draws it holds."""
@@ -275,6 +321,27 @@ class Draws:
         self._tell(lane.path, site, why)
         return make() if at is None else at(self._now(scope))
 
+    def take_for_library(
+        self, lane: Lane, here: Place | None, site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None
+    ) -> Any:
+        """Give a recorded draw of a library's, else a real one: nobody knows that anything came of it.
+
+        A clock that was given back goes on from there for the module that read it.
+        """
+        if is_allowed() or (scope := self._scope(lane.reel)) is None:
+            return make()
+        call = here.recorded if here is not None and isinstance(here.recorded, str) else None
+        found = scope.next_of_library(scope.where(lane.path, call), site.key, lane.reel.units)
+        module = site.key.partition(":")[0]
+        if found is not _NOTHING:
+            with suppress(Exception):  # a value that redaction replaced, or that was damaged
+                value = site.source.read(found)  # type: ignore[arg-type]  # a site's source reads what it wrote
+                if site.source.moment is not None:
+                    self._clock = site.source, value, _monotonic()
+                    self._clocks.add(module)
+                return value
+        return make() if at is None or module not in self._clocks else at(self._now(scope))
+
     def _now(self, scope: Scope | None) -> float:
         """Let the recorded clock run on."""
         now = _monotonic()
@@ -286,7 +353,7 @@ class Draws:
         return (root.span.start_ns / 1e9 if root is not None else time.time()) + now - self._began
 
     def _tell(self, lane: str, site: Site, why: str) -> None:
-        if (lane, site.key) not in self._told and len(self._told) < _NOTES:
+        if not site.of_library and (lane, site.key) not in self._told and len(self._told) < _NOTES:
             self._told.add((lane, site.key))
             self._ledger.note("volatile", site=site.key, lane=lane, reason=f"{why}: {site.key}")
 

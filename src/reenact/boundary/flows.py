@@ -1,0 +1,319 @@
+"""Draws of installed libraries: held, and taped where what was drawn is seen in what the program gives out.
+
+Theory of operation. An SDK draws a key for every request that it makes and a random time for every retry; nearly all
+of that is seen nowhere, and some of it (keys, salts) has no place in a trace. So what a library draws is only held.
+When a request is made, the text is looked through for the values that are held: the hexadecimal digits of a uuid or of
+bytes, their base 64, the seconds or the date of a clock, and these inside a JSON Web Token. A value that is
+seen there is in the trace anyway. It is kept, and so is what was drawn near it by the same module, or for the same call
+of the agent's (an id is often made of a clock and of chance).
+
+Looking is one walk over the words of the text: each window of a word is looked up among the beginnings and ends of what
+is held. A value that was turned into something else (hashed, written in another alphabet) is not seen, and not taped.
+
+Where a draw stands is told by its *segment*, all that the libraries of one lane drew between two calls, and by its
+number at its site within that.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import itertools
+import re
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import CodeType, FrameType
+from typing import Any, Final
+
+from reenact.boundary.lanes import Lane, Reel
+from reenact.boundary.own_code import is_own_code
+
+MOST: Final = 10_000
+"""So many draws of one site of a segment are held, and so many in all."""
+_MOST_READINGS: Final = 100
+"""As many readings of a clock are kept for one site of a segment."""
+_SHORT, _LONG = 8, 10
+_LARGEST_TIME, _UUID_BITS = 1 << 64, 128
+_GREGORIAN: Final = 0x01B21DD213814000
+"""What a UUID of version 1 or 6 counts from, as 100 ns before 1970."""
+_NANOSECONDS: Final = 1e12
+"""A time since the epoch that is more than so many is told in nanoseconds."""
+_WORD: Final = re.compile(r"[0-9A-Za-z+/_-]{8,}")
+_LONGEST: Final = 512
+"""Characters of one word that are looked at: what is longer is media."""
+_MOST_TEXT: Final = 4 << 20
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_MOST_NEEDLES: Final = 100_000
+_MOST_REMEMBERED: Final = 1 << 20
+_OVERLAP: Final = 64
+"""Characters: as long as what is drawn is spelled at most."""
+_GONE: Final = -1
+_NEAR: Final = 200
+"""Draws that lie no further apart may be of one making."""
+_DEEPEST: Final = 60
+"""Frames between a draw and the agent's own code."""
+_URL_SAFE: Final = str.maketrans("+/", "-_")
+_CROCKFORD: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+"""From RFC 4648's base 32 to that of ULIDs."""
+_ULID_BYTES: Final = 10
+_count: Final = itertools.count().__next__
+_lock: Final = threading.Lock()
+
+
+class Segment:
+    """What the libraries of one lane drew between two calls."""
+
+    __slots__ = ("call", "counts", "kept", "lane", "reel")
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane, self.reel = lane, lane.reel
+        self.call = 0
+        """The span of the call, or of the unit of work, that ended it; 0 as long as it is open."""
+        self.counts: dict[tuple[int, Any], int] = {}
+        """How many draws there were: by the call in which they were made, and by site."""
+        self.kept: dict[tuple[int, Any], dict[int, Any]] = {}
+        """Those that were seen, by their number."""
+
+
+class _Held:
+    """One draw."""
+
+    __slots__ = ("at", "call", "making", "number", "segment", "site", "value")
+
+    def __init__(self, segment: Segment, call: int, site: Any, number: int, value: Any) -> None:
+        self.making = _making(_getframe(3))
+        """The place in a frame of the agent's from where the library was called; 0 where nobody knows."""
+        self.segment, self.call, self.site, self.number, self.value = segment, call, site, number, value
+        self.at = _count()
+        """Which draw it is of all; negative once it is held no more."""
+
+
+_new: Final[deque[_Held]] = deque(maxlen=MOST)
+_held: Final[dict[int, _Held]] = {}
+_own: Final[dict[int, tuple[CodeType, bool]]] = {}
+"""Whether code is the agent's own, by its identity."""
+_index: Final[dict[str, list[_Held]]] = {}
+"""By what a text has to hold: eight digits in lower case, ten characters as they are, or a day in words."""
+_days: Final[set[str]] = set()
+"""Those in words."""
+
+
+def forget() -> None:
+    """Hold nothing any more: a recording begins."""
+    with _lock:
+        for each in (_new, _held, _index, _days):
+            each.clear()
+
+
+def hold(lane: Lane, call: int, site: Any, value: Any) -> None:
+    """Hold what a library drew at `site` on `lane`, inside the span `call`."""
+    segment = lane.library
+    if segment is None:
+        segment = lane.library = Segment(lane)
+    where = call, site
+    number = segment.counts.get(where, 0)
+    segment.counts[where] = number + 1
+    if number < MOST:
+        _new.append(_Held(segment, call, site, number, value))
+
+
+def are_held() -> bool:
+    """Tell whether there is anything to be seen."""
+    return bool(_new or _held)
+
+
+def seen(text: str, reel: Reel) -> list[Segment]:
+    """Keep what stands in a text that is given out on `reel`; gives the segments that it was drawn in.
+
+    What was drawn on another reel, as where the modules of a service were imported, is found by each that gives it out.
+    """
+    with _lock:
+        _take_in()
+        found: dict[int, _Held] = {}
+        for needle in _needles_in(_unseen(text[:_MOST_TEXT], reel)):
+            for each in _index.get(needle, ()):
+                if each.at >= 0:
+                    found[each.at] = each
+        if not found:
+            return []
+        kept = _near(found)
+        for each in kept:
+            _keep(each, reel)
+        return [*{id(each.segment): each.segment for each in kept}.values()]
+
+
+def _near(found: Mapping[int, _Held]) -> list[_Held]:
+    """Add to what was seen what was drawn near it, on the same lane between the same calls."""
+    spans: dict[tuple[int, Any], tuple[int, int]] = {}
+    for each in found.values():
+        for group in _groups(each):
+            first, last = spans.get(group, (each.at, each.at))
+            spans[group] = min(first, each.at), max(last, each.at)
+    kept = list[_Held]()
+    for each in _held.values():
+        of_it = (spans[group] for group in _groups(each) if group in spans)
+        if any(first - _NEAR <= each.at <= last + _NEAR for first, last in of_it):
+            kept.append(each)
+    return kept
+
+
+def _groups(each: _Held) -> list[tuple[int, Any]]:
+    segment = id(each.segment)
+    module = str(each.site.key).partition(":")[0]
+    return [(segment, module), (segment, each.making)] if each.making else [(segment, module)]
+
+
+def _making(frame: FrameType | None) -> int:
+    for _ in range(_DEEPEST):
+        if frame is None:
+            return 0
+        code = frame.f_code
+        known = _own.get(id(code))
+        if known is None:
+            if len(_own) >= MOST:
+                _own.clear()
+            known = _own[id(code)] = code, is_own_code(code, frame.f_globals)
+        if known[1]:
+            return id(frame) + frame.f_lasti
+        frame = frame.f_back
+    return 0
+
+
+def _take_in() -> None:
+    while _new:
+        each = _new.popleft()
+        if len(_held) >= MOST:
+            _held.pop(next(iter(_held))).at = _GONE
+        _held[each.at] = each
+        for needle in _needles(each.value):
+            if (those := _index.get(needle)) is None:
+                _index[needle] = [each]
+                if " " in needle:
+                    _days.add(needle)
+            else:
+                those.append(each)
+    if len(_index) > _MOST_NEEDLES:
+        _tidy()
+
+
+def _tidy() -> None:
+    """Leave out of the index what is held no more."""
+    for needle, those in tuple(_index.items()):
+        if left := [each for each in those if each.at >= 0]:
+            _index[needle] = left
+        else:
+            del _index[needle]
+
+
+def _keep(each: _Held, reel: Reel) -> None:
+    segment = each.segment
+    if segment.reel is reel:
+        del _held[each.at]
+        each.at = _GONE
+    if each.site.source.moment is not None and each.number >= _MOST_READINGS:
+        return
+    segment.kept.setdefault((each.call, each.site), {})[each.number] = each.value
+    if not segment.call:
+        segment.reel.drew[id(segment.lane)] = segment.lane
+
+
+def _unseen(text: str, reel: Reel) -> str:
+    """Leave out of a text how the last one began: a conversation goes on, and nothing drawn since stands there."""
+    last = reel.looked_at
+    low, high = 0, min(len(text), len(last))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[low:middle] == last[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    reel.looked_at = text if len(text) <= _MOST_REMEMBERED else ""
+    return text[max(0, low - _OVERLAP) :]
+
+
+def _needles_in(text: str) -> Iterator[str]:
+    """Give all that might be the beginning or the end of a drawn value."""
+    for word in _words(text):
+        lower = word.lower()
+        if lower != word or not word.isalpha():
+            yield from (lower[at : at + _SHORT] for at in range(len(word) - _SHORT + 1))
+            yield from (word[at : at + _LONG] for at in range(len(word) - _LONG + 1))
+    yield from (day for day in _days if day in text)
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in set(_WORD.findall(text)):
+        if word.startswith("eyJ"):
+            yield from _WORD.findall(_decoded(word))
+        yield word[:_LONGEST]
+
+
+def _decoded(word: str) -> str:
+    """Read a part of a JSON Web Token (RFC 7519, section 3)."""
+    try:
+        return base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)).decode("utf-8", "replace")
+    except (ValueError, binascii.Error):
+        return ""
+
+
+def _needles(value: Any) -> tuple[str, ...]:
+    """Say what a text holds that tells of a drawn value."""
+    match value:
+        case uuid.UUID():
+            found = value.hex[:_SHORT], value.hex[-_SHORT:]
+        case bytes():
+            found = _of_bytes(value)
+        case int() if value >= _LARGEST_TIME:
+            found = _of_bytes(value.to_bytes(16)) if value.bit_length() <= _UUID_BITS else ()
+        case int() | float():
+            found = _of_seconds(int(value if value < _NANOSECONDS else value / 1e9))
+        case datetime():
+            found = (*_of_seconds(int(value.timestamp())), *_of_day(value.year, value.month, value.day))
+        case date():
+            found = _of_day(value.year, value.month, value.day)
+        case time.struct_time():
+            found = _of_day(value.tm_year, value.tm_mon, value.tm_mday)
+        case _ if isinstance(data := getattr(value, "bytes", None), bytes):  # a uuid of another making
+            found = _of_bytes(data)
+        case _:
+            found = tuple(each[:_LONG] for each in _WORD.findall(str(value)) if len(each) >= _LONG)
+    return found
+
+
+def _of_bytes(value: bytes) -> tuple[str, ...]:
+    if len(value) < _SHORT // 2:
+        return ()
+    digits = value.hex()
+    if len(value) < _SHORT:
+        return digits[:_SHORT], digits[-_SHORT:]
+    spelled = base64.b64encode(value[:_LONG]).decode()[:_LONG]
+    found = digits[:_SHORT], digits[-_SHORT:], spelled, spelled.translate(_URL_SAFE)
+    if len(value) == _ULID_BYTES:
+        return *found, base64.b32encode(value).decode()[:_LONG].translate(_CROCKFORD)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _of_seconds(seconds: int) -> tuple[str, ...]:
+    days = datetime.fromtimestamp(seconds, UTC), datetime.fromtimestamp(seconds).astimezone()
+    found: Iterable[str] = (name for each in days for name in _of_day(each.year, each.month, each.day))
+    # as they begin in ids that are made of a time: RFC 9562 sections 5.6 and 5.7, and an ObjectId of BSON
+    ids = (seconds * 10_000_000 + _GREGORIAN) >> 28, (seconds * 1000) >> 16, seconds
+    return tuple(dict.fromkeys((str(seconds), *found, *(f"{each:08x}" for each in ids))))
+
+
+@lru_cache(maxsize=64)
+def _of_day(year: int, month: int, day: int) -> tuple[str, ...]:
+    name = _MONTHS[month - 1]
+    words = [f"{name} {day}", f"{name} {day:02}", f"{day} {name}", f"{name[:3]} {day}", f"{day} {name[:3]}"]
+    numbers = [f"{year}-{month:02}-{day:02}", f"{year}/{month:02}/{day:02}", f"{year}{month:02}{day:02}"]
+    return *words, *numbers, f"{month:02}/{day:02}/{year}", f"{day:02}/{month:02}/{year}"

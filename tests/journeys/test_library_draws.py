@@ -1,0 +1,51 @@
+"""What installed libraries draw and the program sends or prints: taped where it is seen, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+
+from clock_shift import built
+from desk import Desk
+from reenact.demo.provider import StandIn
+
+MONTH_S = 30 * 86_400
+PROGRAM = """
+from celery.utils import uuid as celery_id
+from django.utils.timezone import now
+from django.utils.crypto import get_random_string
+from openai import OpenAI
+import aiohttp.multipart
+import django.conf
+
+django.conf.settings.configure(USE_TZ=True)
+client = OpenAI()
+session = celery_id()  # seen two calls later
+key = get_random_string(40)  # seen nowhere
+
+def ask(prompt):
+    reply = client.chat.completions.create(model="stand-in-everything", messages=[{"role": "user", "content": prompt}])
+    return reply.choices[0].message.content
+
+ask(f"today is {now():%d %B %Y, %H:%M:%S.%f}")
+for n in range(3):
+    ask(f"session {session}, step {celery_id()}, {n}")
+part = aiohttp.multipart.MultipartWriter()
+print("sent", part.boundary, celery_id()[:13], now().isoformat(), len(key))
+"""
+
+
+def test_ids_and_times_of_libraries_come_again_a_month_later_and_what_nobody_saw_is_not_written_down(
+    desk: Desk, provider: StandIn
+) -> None:
+    program = desk.write("agent.py", PROGRAM)
+    live = desk.reenact("run", "--", "python", program, environ={**desk.bare(), **provider.environment})
+    assert live.returncode == 0, live.stderr
+    assert "replayable: exact" in live.stderr
+    later = {**desk.bare(), "LD_PRELOAD": str(built(desk.folder)), "CLOCK_SHIFT_S": str(MONTH_S)}
+    done = desk.reenact("replay", "last", environ=later)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == live.stdout
+    told = json.loads(desk.reenact("show", "last", "--json").stdout)
+    drawn = json.dumps([call["attributes"] for call in told["calls"]])
+    assert "kombu" in drawn
+    assert "get_random_string" not in drawn
