@@ -10,6 +10,7 @@ from pathlib import Path
 
 import in_process
 import warm_python
+from unchanged import Unchanged
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
@@ -30,11 +31,22 @@ class Desk:
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
     cold: bool = False
+    unchanged: Unchanged = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unchanged = Unchanged(self.folder)
 
     def reenact(
         self, *words: str, environ: dict[str, str] | None = None, cold: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run one command."""
+        """Run one command, under the law of `unchanged`."""
+        done = self._command(words, environ, cold=cold)
+        self.unchanged.heard(words, self.settings(environ), done)
+        return done
+
+    def _command(
+        self, words: tuple[str, ...], environ: dict[str, str] | None, *, cold: bool
+    ) -> subprocess.CompletedProcess[str]:
         settings, cold = self.settings(environ), cold or self.cold
         if not cold and in_process.fits(words, settings):
             return in_process.run(words, self.folder, settings)

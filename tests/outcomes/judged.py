@@ -14,7 +14,7 @@ WHERE = {
     "exit": r"run: exit code: recorded {good.code}, replay {bad.code}",
     "file": r"run: wrote {name}",
     "raised": r"run: outcome",
-    "returns": r"(returned|raised|returns|outcome|answer)",
+    "returns": r"(returned|raised|returns|result|outcome|answer)",
     "answer": r"(answer|status|body|headers?)",
 }
 """How the first divergence names the place where a bug is seen."""
@@ -52,8 +52,8 @@ def _as_it_was(program: Program, verdict: str, good: Ended, again: Ended) -> lis
     if again.said.startswith("same"):
         if again.code != 0:
             faults.append(f"same, and ended with {again.code}")
-        told = "passed over" in again.err or b"REDACTED_" in again.out
-        if not program.serve and again.out != good.out and not told:
+        told = any(each in again.err for each in ("passed over", "not witnessed")) or b"REDACTED_" in again.out
+        if not (program.serve or program.delivered) and again.out != good.out and not told:
             faults.append(f"same, and another stdout with nothing passed over: {differing(good.out, again.out)}")
     return faults
 

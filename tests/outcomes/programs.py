@@ -12,6 +12,7 @@
 `seen`, where the bug is seen first: `stdout` (if nothing is said), `stderr`, `exit`, `file NAME`, `raised`,
 `returns`, `answer`.
 `past`: it prints past Python's streams. `varies`: what it gives out differs between any two runs.
+`delivered`: a unit of work is replayed, and what a replay prints is its result.
 `weak`: it gives out what no replay can give back. `wrong WHY`: what is said of it today is known to be wrong.
 """
 
@@ -45,6 +46,8 @@ class Program:
     """Whether it prints past Python's streams, so that it may be said that nobody witnessed it."""
     varies: bool = False
     """Whether what it gives out differs between any two runs, bug or not."""
+    delivered: bool = False
+    """Whether a unit of work is replayed, so that a replay prints its result."""
     wrong: str = ""
     """What is said wrongly of it today; nothing if the right thing is."""
     weak: bool = False
@@ -106,6 +109,7 @@ def read(group: str) -> dict[str, Program]:
             bug=bug,
             past="past" in settings,
             varies="varies" in settings,
+            delivered="delivered" in settings,
             wrong=setting(settings, "wrong"),
             weak="weak" in settings,
         )

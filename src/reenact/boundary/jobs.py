@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from reenact.boundary.inbound import Inbound
@@ -14,6 +15,23 @@ from reenact.values import typed
 from reenact.values.json import Json, compact
 
 PROTOCOL = "job"
+_stopped_at: list[bool] = []
+
+
+class _FirstUnit(SystemExit):
+    """Thrown where a program comes to its first unit of work. It ends a thread in silence."""
+
+
+@contextmanager
+def up_to_the_first() -> Generator[None]:
+    """Run a block no further than to the first unit of work that it comes to, by itself or on a thread."""
+    _stopped_at.append(True)
+    try:
+        yield
+    except _FirstUnit:
+        return
+    finally:
+        _stopped_at.clear()
 
 
 def unit(
@@ -23,6 +41,8 @@ def unit(
     origin: Callable[[], Mapping[str, Json] | None],
 ) -> Inbound:
     """Make the unit for one call: `arguments` is typed JSON, `said` describes it, `origin` tells where it is from."""
+    if _stopped_at:
+        raise _FirstUnit
 
     def asked() -> dict[str, Any]:
         facts: dict[str, Any] = {

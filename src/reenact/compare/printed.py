@@ -18,7 +18,7 @@ from reenact.compare.volatile import Side, Volatile, uuids_in
 from reenact.values.child import INHERITED
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
-from reenact.values.lenient import as_text
+from reenact.values.lenient import as_list, as_text
 from reenact.values.output import Output, Piece, Stream
 from reenact.values.run import STDIN, Run
 
@@ -70,6 +70,8 @@ class _Pair:
     again: Sequence[Line] | None
     """The lines of a second replay."""
     second: Stream | None = None
+    styled: bool = True
+    """Colours count."""
     passed: Counter[str] = field(default_factory=Counter[str])
 
     def lines(self, stream: Stream) -> list[Line]:
@@ -150,6 +152,7 @@ def _compare_stream(pair: _Pair, found: _Found) -> None:
     if left.lost or right.lost:
         return
     one, other = pair.lines(left), pair.lines(right)
+    _settle_styles(one, other, pair)
     is_cut = left.is_cut or right.is_cut
     if is_cut:
         least = min(len(one), len(other)) - 1  # the last line of either may be cut
@@ -169,6 +172,14 @@ def _compare_stream(pair: _Pair, found: _Found) -> None:
         found.passed.update({(pair.name, kind): count for kind, count in pair.passed.items() if count})
     else:
         found.divergences.append(_divergence(pair, *first))
+
+
+def _settle_styles(one: Sequence[Line], other: Sequence[Line], pair: _Pair) -> None:
+    """Let colours count where both sides have any, and had the same kind of place to show them."""
+    styled = [sum(1 for line in each if line.styles) for each in (one, other)]
+    pair.styled = all(styled) and pair.left.is_terminal == pair.right.is_terminal
+    if any(styled) and not pair.styled:
+        pair.passed["lines in colour"] += max(styled)
 
 
 def _beyond(pair: _Pair, least: int, found: _Found) -> tuple[Line | None, Line | None] | None:
@@ -205,6 +216,8 @@ def _first_difference(
 def _alike(one: Line, other: Line, pair: _Pair, at: int | None = None) -> Counter[str] | None:
     if one.drawn and other.drawn and one.text == other.text:
         return Counter()
+    if pair.styled and not (one.drawn or other.drawn) and one.styles != other.styles:
+        return None
     alike = pair.volatile.alike(one.text, other.text, log=one.form or None)
     if alike is None and pair.are_one(one.text, other.text):
         return Counter()
@@ -284,7 +297,10 @@ def _by_lane(stream: Stream) -> dict[str, Stream]:
 def _divergence(pair: _Pair, one: Line | None, other: Line | None) -> dict[str, Json]:
     line = one or other
     number = line.number if line is not None else 0
-    sides: list[Json | Absent] = [ABSENT if each is None else each.text for each in (one, other)]
+    in_colour = one is not None and other is not None and one.text == other.text
+    sides: list[Json | Absent] = [
+        ABSENT if each is None else _shown(each, in_colour=in_colour) for each in (one, other)
+    ]
     said = divergence_to_json(
         Divergence(
             kind="changed",
@@ -296,6 +312,11 @@ def _divergence(pair: _Pair, one: Line | None, other: Line | None) -> dict[str, 
         )
     )
     return {**said, "stream": pair.name, "line": number, "lane": pair.lane}
+
+
+def _shown(line: Line, *, in_colour: bool) -> str:
+    """Give the text of a line; where that is no difference, with its colours."""
+    return f"{line.text} (in colours {', '.join(line.styles) or 'none'})" if in_colour else line.text
 
 
 def told_uuids(run: Run) -> frozenset[str]:
@@ -312,8 +333,9 @@ def unheard(run: Run) -> tuple[str, ...]:
     """Say which children printed past the program's own streams."""
     said: dict[str, None] = {}
     for node in run.nodes:
-        streams = parsed_or_none(str(node.span.attributes.get(INHERITED, "")))
-        if isinstance(streams, list) and streams:
-            named = " and ".join(as_text(each) for each in streams)
+        given = node.span.attributes.get(INHERITED)
+        streams = as_list(parsed_or_none(given)) if isinstance(given, str) else given
+        if isinstance(streams, list | tuple) and streams:
+            named = " and ".join(sorted((as_text(each) for each in streams), reverse=True))
             said[f"what {node.call.name} printed to {named} itself was not witnessed and is not compared"] = None
     return tuple(said)

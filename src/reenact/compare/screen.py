@@ -1,8 +1,9 @@
 """What a printed text says, less what is drawn over and less what depends on where it is shown.
 
-- colours and other styles (ECMA-48, section 8.3.117) are left out
+- colours and other styles (ECMA-48, section 8.3.117) stand beside the text, and are compared where both sides have any
 - of a line that is written over (a carriage return) the last state stays; in it how long and how fast is left out
-- lines that are moved to and erased (progress bars on several lines) are left out
+- of a text that goes up and writes over its own lines, what a terminal shows at the end stays (`compare.redraws`)
+- other lines that are moved to and erased are left out
 - of a traceback the error stays: the frames are others where an answer comes from a recording, and after an edit
 """
 
@@ -14,7 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from reenact.compare.redraws import goes_up, settled
+
 _STYLE: Final = re.compile(r"\x1b\[[0-9;:]*m|\x1b\]8;[^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[\?25[lh]")
+_COLOUR: Final = re.compile(r"\x1b\[([0-9;:]*)m")
 _MOVE: Final = re.compile(r"\x1b\[[0-9;?]*[A-HJKSTfsu]|\x1b[78M]")
 _PACE: Final = re.compile(
     r"\d+:\d\d(?::\d\d)?|\?|\d+(?:\.\d+)?\s?(?:[kKMG]?i?[Bb]?(?:it|its|files?|items?|rows?)?/s|s/it|it/s|ms|µs|s|m)\b"
@@ -42,11 +46,16 @@ class Line:
     """The format of a logged line."""
     drawn: bool = False
     """It was written over: a progress bar."""
+    styles: tuple[str, ...] = ()
+    """The colours and other styles that it switches to, in their order."""
 
 
 def lines(text: str, forms: dict[int, str], passed: Counter[str]) -> list[Line]:
     """Give the lines of a text; `forms` names the format of logged ones, by number; what is left out is counted."""
     found: list[Line] = []
+    if redrawn := goes_up(text):
+        text, forms = settled(text), {}
+        passed["states of lines that were written over"] += redrawn
     for number, raw in enumerate(text.split("\n"), 1):
         line = _STYLE.sub("", raw)
         drawn = "\r" in line.rstrip("\r")
@@ -62,7 +71,8 @@ def lines(text: str, forms: dict[int, str], passed: Counter[str]) -> list[Line]:
         line = line.rstrip("\r")
         if drawn or _BAR.search(line):
             line, drawn = _BLANKS.sub(" ", _PACE.sub("…", line)).rstrip(), True
-        found.append(Line(number, line, forms.get(number, ""), drawn))
+        styles = () if drawn else tuple(_COLOUR.findall(raw))
+        found.append(Line(number, line, forms.get(number, ""), drawn, styles))
     return [*_untraced(_last_states(found, passed), passed)]
 
 

@@ -239,6 +239,15 @@ def _of_wsgiref(server: Any, *_: Any, **__: Any) -> Any:
     return server.get_app()
 
 
+def _of_django(_address: Any, _port: Any, application: Any, *_: Any, **__: Any) -> Any:
+    return application
+
+
+def _of_reloader(main: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run on this thread what Django's reloader runs on another, up to where it would serve."""
+    return main(*args, **kwargs)
+
+
 _SERVERS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("uvicorn.server", "Server", "run", _of_uvicorn),
     ("uvicorn.server", "Server", "serve", _of_uvicorn),
@@ -246,6 +255,8 @@ _SERVERS: tuple[tuple[str, str, str, Callable[..., Any]], ...] = (
     ("gunicorn.arbiter", "Arbiter", "run", _of_gunicorn),
     ("werkzeug.serving", "", "run_simple", _of_werkzeug),
     ("werkzeug.serving", "BaseWSGIServer", "__init__", _of_werkzeug_server),
+    ("django.core.servers.basehttp", "", "run", _of_django),
+    ("django.utils.autoreload", "", "run_with_reloader", _of_reloader),
     ("wsgiref.simple_server", "", "make_server", _of_werkzeug),
     ("wsgiref.simple_server", "WSGIServer", "serve_forever", _of_wsgiref),
 )

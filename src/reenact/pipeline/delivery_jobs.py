@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from reenact.boundary import jobs
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
 from reenact.pipeline.applications import Making
@@ -132,14 +134,19 @@ def _found(making: Making) -> Any:
 
 @cache
 def _program(file: Path) -> ModuleType:
-    """Import a program without running what stands below `if __name__ == "__main__"`, as multiprocessing does."""
+    """Import a program without running what stands below `if __name__ == "__main__"`, as multiprocessing does.
+
+    Where nothing stands above its loop, it runs up to its first unit: what comes later was not there either.
+    """
     spec = spec_from_file_location("__mp_main__", file)
     if spec is None or spec.loader is None or not file.is_file():
         raise CannotJudge(f"there is no {file}", hint=_HINT)
     module = module_from_spec(spec)
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module
     sys.path.insert(0, str(file.parent))
-    spec.loader.exec_module(module)
+    os.environ["MP_MAIN_FILE"] = str(file)  # by which Celery names the tasks of a program as they were named
+    with jobs.up_to_the_first():
+        spec.loader.exec_module(module)
     return module
 
 

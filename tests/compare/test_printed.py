@@ -1,0 +1,69 @@
+"""What two runs printed: colours count, screens are folded, what differs from replay to replay is passed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reenact.compare.printed import PrintedCompared, compare_printed
+from reenact.compare.redraws import settled
+from reenact.values.output import Output, Piece, Stream
+
+KEY = ("main", 0)
+
+
+def printed(text: str, *, terminal: bool = False) -> dict[tuple[str, int], Output]:
+    stream = Stream(pieces=(Piece("main", text),), digest=text, is_terminal=terminal)
+    return {KEY: Output(streams={"stdout": stream})}
+
+
+def compared(a: str, b: str, *, again: str | None = None, **kinds: Any) -> PrintedCompared:
+    second = printed(again) if again is not None else None
+    return compare_printed(printed(a), printed(b, **kinds), again=second)
+
+
+def test_another_colour_is_a_divergence_and_no_colour_at_all_is_told() -> None:
+    red, green, bare = "\x1b[31mfail\x1b[0m\n", "\x1b[32mfail\x1b[0m\n", "fail\n"
+    (found,) = compared(red, green).divergences
+    assert (found["a"], found["b"]) == ("fail (in colours 31, 0)", "fail (in colours 32, 0)")
+    assert compared(red, bare).divergences == ()
+    assert [each["kind"] for each in compared(red, bare).passed] == ["lines in colour"]
+    assert compared(red, green, terminal=True).divergences == ()
+
+
+def test_a_long_token_that_is_another_in_each_replay_is_passed_over() -> None:
+    texts = [f"key {letter * 10}Q7x{letter * 9} of 3\n" for letter in "abc"]
+    assert compared(texts[0], texts[1]).divergences != ()
+    assert compared(texts[0], texts[1], again=texts[2]).divergences == ()
+    assert compared(texts[0], texts[1], again=texts[1]).divergences != ()
+    assert compared(texts[0], texts[1].replace("3", "4"), again=texts[2].replace("3", "4")).divergences != ()
+
+
+FRAME = "┏━━━┓\n┃ {} ┃\n┗━━━┛"
+UP = "\r\x1b[2K" + "\x1b[1A\x1b[2K" * 2
+
+
+@pytest.mark.parametrize("frames", [1, 2, 9])
+def test_of_a_table_that_is_drawn_anew_the_last_state_counts(frames: int) -> None:
+    def drawn(count: int, last: str) -> str:
+        return "before\n" + UP.join([FRAME.format("…")] * count + [FRAME.format(last)]) + "\nbehind\n"
+
+    assert compared(drawn(1, "x"), drawn(frames, "x")).divergences == ()
+    (found,) = compared(drawn(1, "x"), drawn(frames, "y")).divergences
+    assert (found["line"], found["a"]) == (3, "┃ x ┃")
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("ab\rc", "cb"),
+        ("one\ntwo\x1b[1A\x1b[2Kup\n\nthree", "   up\ntwo\nthree"),
+        ("a\nb\nc\x1b[2F\x1b[Jd", "d"),
+        ("abc\x1b[2D\x1b[Kx", "ax"),
+        ("\x1b[31mred\x1b[0m\x1b[5Gx", "red x"),
+        ("a\bb", "b"),
+    ],
+)
+def test_a_screen_is_folded_as_a_terminal_does(text: str, left: str) -> None:
+    assert settled(text) == left
