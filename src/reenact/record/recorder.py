@@ -327,12 +327,13 @@ class Recorder:
         if door.application_context():
             attributes.update(from_context())
         http = isinstance(call.request, HttpRequest)
-        span = self._spans.start(call.name, parent, SpanKind.CLIENT if http else SpanKind.INTERNAL, attributes, shared)
+        span_kind = SpanKind.CLIENT if http or call.is_query else SpanKind.INTERNAL
+        span = self._spans.start(call.name, parent, span_kind, attributes, shared)
         draws.crossed(lane, span.span_id)
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
             touches.begin(span.span_id)
-        if call.is_whole and not http:
+        if call.is_whole and not http and not call.is_query:
             printed.begin(span.span_id, parent.span_id)
         elif printed.is_open():
             printed.inherit(span.span_id, parent.span_id)

@@ -108,8 +108,11 @@ class Policy:
         )
 
     def source_of(self, call: Call) -> Source:
-        """Say where the answer to a call comes from. A child is answered, or runs again, as `children` says."""
-        return Source.RECORDED if call.is_child else self.source(call.kind)
+        """Say where the answer to a call comes from. A child is answered, or runs again, as `children` says.
+
+        So is a query: what it is asked over is a connection that a replay never made.
+        """
+        return Source.RECORDED if call.is_child or call.is_query else self.source(call.kind)
 
     def runs(self, call: Call) -> bool:
         """Tell whether a call is of a tool that is named to run."""

@@ -371,6 +371,7 @@ class Replayer:
                 stub = self.stubs.take(asked, above, lane, self._process, unit)
                 if stub is None and not call.is_structure:
                     stub = self._kept(call, asked, above) or self._renamed(call, asked, above, lane)
+                    stub = stub or self.stubs.shaken(call, asked)
         if stub is not None and self.crossed is not None:
             self.crossed(lane, stub.node)
         if call.is_structure:

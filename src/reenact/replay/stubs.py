@@ -33,6 +33,7 @@ from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
+from reenact.values.query import is_handshake
 from reenact.values.run import CAME_IN, Node, Run
 
 _CANDIDATES = 200
@@ -120,6 +121,11 @@ class Stubs:
                 return stub
         return None
 
+    def shaken(self, call: Call, asked: Question) -> Stub | None:
+        """Give the stub of a connection again: a pool may make more of them than when it was recorded."""
+        waiting = [stub for stub in self.stubs.values() if stub.question.key == asked.key] if is_handshake(call) else []
+        return waiting[-1] if waiting else None
+
     def _first(self, index: Hashable, *, apart: bool = False) -> Stub | None:
         """Take the first free stub of an index; `apart` from those of units."""
         waiting = self._found.get(index)
@@ -205,6 +211,7 @@ class Stubs:
             and stub.node.id not in self.taken
             and stub.node.id not in self.covered
             and not isinstance(stub.node.outcome, Unfinished)
+            and not is_handshake(stub.node.call)
         ]
 
     def nearest(
@@ -266,6 +273,8 @@ class Stubs:
         for stub in self.stubs.values():
             node = stub.node
             if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node):
+                continue
+            if is_handshake(node.call):  # a pool makes connections when it likes
                 continue
             start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
             own = found[sequence_of(node)]

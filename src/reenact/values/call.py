@@ -33,6 +33,12 @@ STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT, CallKind
 CHILD: Final = "reenact:child"
 """The function of a call that is the start of another program: a child process that is none of the agent's Pythons."""
 
+DATABASE: Final = "reenact:database"
+"""The function of a call that is a question to a database or a cache (`values.query`)."""
+
+_APART: Final = frozenset({CHILD, DATABASE})
+"""Functions of calls that are none of the agent's own functions."""
+
 _FRAMES = frozenset({CallKind.LLM, CallKind.EMBEDDING, CallKind.RERANKER})
 """Kinds whose functions may be no more than a frame around a provider's call."""
 
@@ -101,21 +107,31 @@ class Call:
         return isinstance(self.request, FunctionCall) and self.request.function == CHILD
 
     @property
+    def is_query(self) -> bool:
+        """It is a question to a database or a cache."""
+        return isinstance(self.request, FunctionCall) and self.request.function == DATABASE
+
+    @property
     def is_structure(self) -> bool:
-        """It only says where other calls hang, and its code runs again. No plain HTTP call is that, and no child."""
-        return isinstance(self.request, FunctionCall) and self.kind in STRUCTURE and self.request.function != CHILD
+        """It only says where other calls hang, and its code runs again. No plain HTTP call, child or query is that."""
+        request = self.request
+        return isinstance(request, FunctionCall) and self.kind in STRUCTURE and request.function not in _APART
 
     @property
     def is_whole(self) -> bool:
         """Its outcome stands for all the I/O inside it, which is not recorded piece by piece."""
-        return isinstance(self.request, HttpRequest) or self.is_child or self.kind not in STRUCTURE | _FRAMES
+        if isinstance(self.request, HttpRequest) or self.request.function in _APART:
+            return True
+        return self.kind not in STRUCTURE | _FRAMES
 
     @property
     def word(self) -> str:
-        """What people are told it is: its kind, or `http` where the request is to nothing that we know, or `child`."""
-        if self.kind == "UNKNOWN" and isinstance(self.request, HttpRequest):
+        """What people are told it is: its kind; else `http` of a request to nothing that we know, `child`, `database`."""
+        if self.kind != "UNKNOWN":
+            return self.kind.lower()
+        if isinstance(self.request, HttpRequest):
             return "http"
-        return "child" if self.is_child else self.kind.lower()
+        return "child" if self.is_child else "database" if self.is_query else "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

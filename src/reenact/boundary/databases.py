@@ -1,0 +1,111 @@
+"""Questions to databases and caches: how the cut of a client lets one in, and what it does with the answer.
+
+Theory of operation. A client is cut at its Python surface, above its sockets. While recording, the client does what it
+does, and the cut tells what was asked and what came back. In a replay no connection is made: `connect` gives a stand-in
+of the client's own classes, which asks the doorman and makes rows of what was recorded. Which connection a question
+goes over is no part of it, since a pool decides that by chance; the text, the parameters and the lane are.
+
+Inside a tool, a retriever or a model's call nothing is recorded one by one, as with HTTP. There the cut only says, by
+the audit event of native clients, that the world outside was asked: a tool that was found has then touched something.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reenact.boundary import door, place
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.touches import NATIVE
+from reenact.values import typed
+from reenact.values.call import Raised, Returned, Value
+from reenact.values.json import Json
+from reenact.values.query import UNOPENED, Query, facts
+
+if TYPE_CHECKING:
+    from reenact.contracts.doorman import Passage
+
+
+def opened(query: Query, *, over_stand_in: bool = False, seen: bool = True) -> Passage | None:
+    """Let a question in; None where it goes straight through.
+
+    One over a stand-in cannot: it goes to the doorman, or raises `RuntimeError` where the replay is over. `seen` says
+    that the connection was seen being made.
+    """
+    here = place.current()
+    if not over_stand_in and here is not None and here.whole:
+        if door.is_kept():
+            sys.audit(NATIVE, query.system, query.server, False)
+        return None
+    doorman = door.doorman()
+    if doorman is None:
+        if over_stand_in:
+            raise RuntimeError(f"the replay that answered this connection ({query.system}) is over")
+        return None
+    if door.is_strict() and not (over_stand_in or query.operation == "connect"):
+        sys.audit(NATIVE, query.system, query.server, False)  # a connection of before the replay: refused
+        return None
+    try:
+        call = query.call()
+    except Exception:  # our failure is never the agent's
+        forgive("databases.opened")
+        return None
+    passage = doorman.open(call)
+    if not seen:
+        passage.annotate({UNOPENED: True})
+    return passage
+
+
+def told(passage: Passage, answer: Json, further: Mapping[str, Json] | None = None) -> None:
+    """Tell what came back."""
+    try:
+        if said := {**facts(answer), **(further or {})}:
+            passage.annotate(said)
+        passage.closed(Returned(payload=Value(json=answer)))
+    except Exception:
+        forgive("databases.told")
+
+
+def failed(passage: Passage, error: BaseException) -> None:
+    """Tell that the client raised."""
+    try:
+        passage.raised(error)
+    except Exception:
+        forgive("databases.failed")
+
+
+def answer(passage: Passage) -> Json:
+    """Give the recorded answer when its time has come. Raises what was raised, or a miss where nothing was kept."""
+    passage.wait(passage.end_order)
+    return given(passage)
+
+
+async def answer_async(passage: Passage) -> Json:
+    """Give it likewise without blocking the loop."""
+    from reenact.boundary.handing import until_released
+
+    if passage.answer is not None:
+        await until_released(passage, passage.answer)
+    return given(passage)
+
+
+def given(passage: Passage) -> Json:
+    """Give the recorded answer now."""
+    match passage.answer:
+        case Returned(payload=Value(json=json)) as found:
+            passage.closed(found)
+            return json
+        case Raised(exception=exception):
+            error = typed.decode_exception(exception)
+            passage.raised(error)
+            raise error
+        case other:
+            kind = type(other).__name__.lower()
+            raise passage.miss(f"the recording holds no answer to this question ({kind})")
+
+
+def server_of(host: Any, port: Any) -> str:
+    """Spell where a server is; a folder is where its socket lies."""
+    said = "" if host is None else str(host)
+    return f"{said}:{port}" if port and not said.startswith("/") else said

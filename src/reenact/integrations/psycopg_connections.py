@@ -1,0 +1,634 @@
+"""psycopg 3, sync and async: what is sent to libpq and what it gives, and in a replay a stand-in for libpq's connection.
+
+Theory of operation. All of psycopg sends through a few methods of cursors and connections and reads by a few
+generators. The first are heard of to know what was asked, round the second the call is made; so ordinary, prepared,
+pipelined, streamed and server-side statements, transactions and copies are all the same to us. In a replay
+`boundary.libpq.StandIn` stands where the connection of libpq would, and psycopg's own Python code runs on it: its parts
+in C reach into libpq's own structures, and are left out where psycopg is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from reenact.boundary import databases, door, libpq
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.libpq import StandIn
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.values.call import StreamEnd
+from reenact.values.json import Json
+from reenact.values.query import CONNECT, Query
+
+if TYPE_CHECKING:
+    from reenact.contracts.doorman import Passage
+
+_SERVER, _QUEUE = "_reenact_server", "_reenact_sent"
+_answering: ContextVar[StandIn | None] = ContextVar("reenact_psycopg_answer", default=None)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A question on its way."""
+
+    connection: Any
+    operation: str
+    text: str
+    parameters: Json = None
+    passage: Passage | None = None
+    columns: bool = False
+    copied: list[bytes] | None = None
+
+    def opened(self) -> Passage | None:
+        """Let it in."""
+        server = vars(self.connection).get(_SERVER)
+        query = Query(
+            system=libpq.SYSTEM,
+            operation=self.operation,
+            text=self.text,
+            parameters=self.parameters,
+            server=server[0] if server else "",
+            namespace=server[1] if server else "",
+        )
+        return databases.opened(query, seen=server is not None)
+
+
+_sent: Final[dict[int, _Sent]] = {}
+"""By connection of libpq: what was sent, and not yet asked for."""
+_streams: Final[dict[int, _Sent]] = {}
+_copies: Final[dict[int, _Sent]] = {}
+
+
+def _note(connection: Any, operation: str, text: Any, parameters: Json = None) -> None:
+    """Hear that something is sent; in a pipeline it waits for its turn."""
+    try:
+        pgconn = connection.pgconn
+        if type(pgconn) is StandIn or not door.is_kept():
+            return
+        sent = _Sent(connection, operation, text if isinstance(text, str) else bytes(text).decode("utf-8", "replace"))
+        sent.parameters = parameters
+        if connection._pipeline is not None:  # noqa: SLF001 - psycopg tells by it which way it goes
+            _queue(connection).append(sent)
+        else:
+            _sent[id(pgconn)] = sent
+    except Exception:
+        forgive("psycopg.note")
+
+
+def _queue(connection: Any) -> deque[_Sent | None]:
+    held: deque[_Sent | None] = vars(connection._pipeline).setdefault(_QUEUE, deque())  # noqa: SLF001 - as above
+    return held
+
+
+def _told(sent: _Sent, passage: Passage, results: Sequence[Any], pgconn: Any) -> None:
+    try:
+        answer = libpq.answer_told(results, pgconn, sent.text)
+    except Exception:
+        forgive("psycopg.told")
+        return
+    databases.told(passage, answer)
+
+
+# what is sent
+
+
+def _executed(original: Any) -> Any:
+    @wraps(original)
+    def _execute_send(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, query, *args, **kwargs)
+        _note(self._conn, "query", query.query, _parameters(query))
+        return result
+
+    return _execute_send
+
+
+def _parameters(query: Any) -> Json:
+    return libpq.parameters(
+        getattr(query, "params", None) or None, getattr(query, "types", None), getattr(query, "formats", None)
+    )
+
+
+def _client_side(original: Any) -> Any:
+    @wraps(original)
+    def _execute_send(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, query, *args, **kwargs)
+        _note(self._conn, "query", query.query)
+        return result
+
+    return _execute_send
+
+
+def _prepared(original: Any) -> Any:
+    @wraps(original)
+    def _send_query_prepared(self: Any, name: Any, pgq: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, name, pgq, *args, **kwargs)
+        _note(self._conn, "query", pgq.query, _parameters(pgq))
+        return result
+
+    return _send_query_prepared
+
+
+def _passed(holder: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make what lets something through a pipeline that is no question: its result has a place in the order."""
+
+    def make(original: Any) -> Any:
+        @wraps(original)
+        def passing(self: Any, *args: Any, **kwargs: Any) -> Any:
+            connection = holder(self)
+            if connection._pipeline is not None and type(connection.pgconn) is not StandIn:  # noqa: SLF001 - as above
+                _queue(connection).append(None)
+            return original(self, *args, **kwargs)
+
+        return passing
+
+    return make
+
+
+def _commanded(original: Any) -> Any:
+    @wraps(original)
+    def _exec_command(self: Any, command: Any, *args: Any, **kwargs: Any) -> Any:
+        text = command
+        if hasattr(command, "as_bytes"):
+            text = command.as_bytes(self)
+        _note(self, "query", text)
+        return (yield from original(self, command, *args, **kwargs))
+
+    return _exec_command
+
+
+def _described(original: Any) -> Any:
+    @wraps(original)
+    def _describe_gen(self: Any) -> Any:
+        _note(self._conn, "describe", self._name)
+        return (yield from original(self))
+
+    return _describe_gen
+
+
+# what is read
+
+
+def _execute(original: Any) -> Any:
+    @wraps(original)
+    def execute(pgconn: Any) -> Any:
+        sent = _sent.pop(id(pgconn), None)
+        return original(pgconn) if sent is None else _executing(original, pgconn, sent)
+
+    return execute
+
+
+def _executing(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+    passage = sent.opened()
+    if passage is None:
+        return (yield from original(pgconn))
+    try:
+        with passage.crossing():
+            results = yield from original(pgconn)
+    except BaseException as error:
+        databases.failed(passage, error)
+        raise
+    _told(sent, passage, results, pgconn)
+    if results and int(results[-1].status) in {3, 4}:
+        _copies[id(pgconn)] = _Sent(sent.connection, "copy", sent.text, copied=[])
+    return results
+
+
+def _processed(original: Any) -> Any:
+    @wraps(original)
+    def _process_results(self: Any, queued: Any, results: Any) -> Any:
+        queue = vars(self).get(_QUEUE)
+        sent = queue.popleft() if queue else None
+        passage = sent.opened() if sent is not None else None
+        if sent is not None and passage is not None:
+            _told(sent, passage, results, self.pgconn)
+        return original(self, queued, results)
+
+    return _process_results
+
+
+def _send(original: Any) -> Any:
+    @wraps(original)
+    def send(pgconn: Any) -> Any:
+        sent = _sent.pop(id(pgconn), None)
+        if sent is not None:
+            sent.passage = sent.opened()
+            if sent.passage is not None:
+                _streams[id(pgconn)] = sent
+        return original(pgconn)
+
+    return send
+
+
+def _fetch(original: Any) -> Any:
+    @wraps(original)
+    def fetch(pgconn: Any) -> Any:
+        sent = _streams.get(id(pgconn))
+        return original(pgconn) if sent is None else _fetching(original, pgconn, sent)
+
+    return fetch
+
+
+def _fetching(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+    """Read a piece of an answer that is read row by row."""
+    passage = sent.passage
+    assert passage is not None
+    try:
+        with passage.crossing():
+            result = yield from original(pgconn)
+    except BaseException as error:
+        _streams.pop(id(pgconn), None)
+        passage.ended(StreamEnd.RAISED, error)
+        raise
+    try:
+        _piece(pgconn, sent, passage, result)
+    except Exception:
+        forgive("psycopg.stream")
+    return result
+
+
+def _piece(pgconn: Any, sent: _Sent, passage: Passage, result: Any) -> None:
+    if result is None:
+        _streams.pop(id(pgconn), None)
+        return
+    told = libpq.result_told(result)
+    if "rows" in told and int(result.status) != 2:  # TUPLES_OK says that there are no more
+        if sent.columns:
+            told.pop("columns", None)
+        sent.columns = True
+        passage.chunk(value=told)
+        return
+    _streams.pop(id(pgconn), None)
+    if state := int(pgconn.transaction_status):
+        told["transaction"] = state
+    passage.ended(StreamEnd.FINISHED, None, told)
+
+
+# copies
+
+
+def _copy_from(original: Any) -> Any:
+    @wraps(original)
+    def copy_from(pgconn: Any) -> Any:
+        sent = _copies.get(id(pgconn))
+        return original(pgconn) if sent is None else _copying_out(original, pgconn, sent)
+
+    return copy_from
+
+
+def _copying_out(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+    if sent.passage is None:
+        sent.operation = "copy out"
+        sent.passage = sent.opened()
+    passage = sent.passage
+    try:
+        data = yield from original(pgconn)
+    except BaseException as error:
+        _copies.pop(id(pgconn), None)
+        if passage is not None:
+            databases.failed(passage, error)
+        raise
+    if sent.copied is not None and isinstance(data, bytes | bytearray | memoryview):
+        sent.copied.append(bytes(data))
+        return data
+    _copies.pop(id(pgconn), None)
+    if passage is not None:
+        told = libpq.answer_told([data], pgconn, sent.text)
+        pieces: list[Json] = [libpq.text(each) for each in sent.copied or ()]
+        databases.told(passage, {**told, "data": pieces} if isinstance(told, dict) else told)
+    return data
+
+
+def _copy_to(original: Any) -> Any:
+    @wraps(original)
+    def copy_to(pgconn: Any, buffer: Any, *args: Any, **kwargs: Any) -> Any:
+        sent = _copies.get(id(pgconn))
+        if sent is not None and sent.copied is not None:
+            sent.copied.append(bytes(buffer))
+        return original(pgconn, buffer, *args, **kwargs)
+
+    return copy_to
+
+
+def _copy_end(original: Any) -> Any:
+    @wraps(original)
+    def copy_end(pgconn: Any, error: Any) -> Any:
+        sent = _copies.pop(id(pgconn), None)
+        return original(pgconn, error) if sent is None else _copying_in(original, pgconn, error, sent)
+
+    return copy_end
+
+
+def _copying_in(original: Any, pgconn: Any, error: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+    sent.operation = "copy in"
+    sent.parameters = [libpq.text(b"".join(sent.copied or ())), libpq.text(error)]
+    passage = sent.opened()
+    if passage is None:
+        return (yield from original(pgconn, error))
+    try:
+        with passage.crossing():
+            result = yield from original(pgconn, error)
+    except BaseException as failure:
+        databases.failed(passage, failure)
+        raise
+    _told(sent, passage, [result], pgconn)
+    return result
+
+
+# connections
+
+
+def _asked(conninfo: Any, kwargs: dict[str, Any]) -> Query:
+    from psycopg.conninfo import conninfo_to_dict
+
+    known = set(_names())
+    given = conninfo_to_dict(conninfo, **{name: value for name, value in kwargs.items() if name in known})
+    host = given.get("host") or given.get("hostaddr") or os.environ.get("PGHOST")
+    port = given.get("port") or os.environ.get("PGPORT")
+    namespace = given.get("dbname") or os.environ.get("PGDATABASE") or given.get("user")
+    return Query(
+        system=libpq.SYSTEM,
+        operation=CONNECT,
+        server=databases.server_of(host, port),
+        namespace=str(namespace or ""),
+    )
+
+
+def _names() -> list[str]:
+    from psycopg import pq
+
+    return [each.keyword.decode() for each in pq.Conninfo.get_defaults()]
+
+
+def _connecting(conninfo: Any, kwargs: dict[str, Any]) -> tuple[Query, Passage] | None:
+    if not door.is_kept():
+        return None
+    try:
+        query = _asked(conninfo, kwargs)
+    except Exception:  # psycopg will say so itself
+        return None
+    passage = databases.opened(query)
+    return None if passage is None else (query, passage)
+
+
+def _connected(passage: Passage, query: Query, connection: Any) -> Any:
+    try:
+        vars(connection)[_SERVER] = query.server, query.namespace
+        databases.told(passage, libpq.connection_told(connection.pgconn))
+    except Exception:
+        forgive("psycopg.connected")
+    return connection
+
+
+def _connect(original: Any) -> Any:
+    function = original.__func__
+
+    @wraps(function)
+    def connect(cls: Any, conninfo: Any = "", **kwargs: Any) -> Any:
+        opened = _connecting(conninfo, kwargs)
+        if opened is None:
+            return function(cls, conninfo, **kwargs)
+        query, passage = opened
+        if passage.answer is not None:
+            stand_in = StandIn(databases.answer(passage), query.server, query.namespace)
+            before = _answering.get()
+            _answering.set(stand_in)
+            try:
+                return function(cls, conninfo, **kwargs)
+            finally:
+                _answering.set(before)
+        try:
+            with passage.crossing():
+                connection = function(cls, conninfo, **kwargs)
+        except BaseException as error:
+            databases.failed(passage, error)
+            raise
+        return _connected(passage, query, connection)
+
+    return classmethod(connect)
+
+
+def _connect_async(original: Any) -> Any:
+    function = original.__func__
+
+    @wraps(function)
+    async def connect(cls: Any, conninfo: Any = "", **kwargs: Any) -> Any:
+        opened = _connecting(conninfo, kwargs)
+        if opened is None:
+            return await function(cls, conninfo, **kwargs)
+        query, passage = opened
+        if passage.answer is not None:
+            stand_in = StandIn(await databases.answer_async(passage), query.server, query.namespace)
+            before = _answering.get()
+            _answering.set(stand_in)
+            try:
+                return await function(cls, conninfo, **kwargs)
+            finally:
+                _answering.set(before)
+        try:
+            with passage.crossing():
+                connection = await function(cls, conninfo, **kwargs)
+        except BaseException as error:
+            databases.failed(passage, error)
+            raise
+        return _connected(passage, query, connection)
+
+    return classmethod(connect)
+
+
+def _connect_gen(original: Any) -> Any:
+    function = original.__func__
+
+    @wraps(function)
+    def _connect_gen(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        stand_in = _answering.get()
+        if stand_in is not None:
+            return cls(stand_in)
+        return (yield from function(cls, *args, **kwargs))
+
+    return classmethod(_connect_gen)
+
+
+def _attempts(original: Any) -> Any:
+    @wraps(original)
+    def conninfo_attempts(params: Any) -> Any:
+        return original(params) if _answering.get() is None else [dict(params)]
+
+    return conninfo_attempts
+
+
+def _attempts_async(original: Any) -> Any:
+    @wraps(original)
+    async def conninfo_attempts_async(params: Any) -> Any:
+        return (await original(params)) if _answering.get() is None else [dict(params)]
+
+    return conninfo_attempts_async
+
+
+_READY = 3
+"""`psycopg.waiting.Ready.RW`."""
+
+
+def _wait(original: Any) -> Any:
+    @wraps(original)
+    def wait(self: Any, gen: Any, *args: Any, **kwargs: Any) -> Any:
+        pgconn = self.pgconn
+        if type(pgconn) is not StandIn:
+            return original(self, gen, *args, **kwargs)
+        try:
+            asks = next(gen)
+            while True:
+                try:
+                    if int(asks) & 1:
+                        pgconn.release()
+                except BaseException as error:  # psycopg's own way out of its generators
+                    asks = gen.throw(error)
+                else:
+                    asks = gen.send(_ready(asks))
+        except StopIteration as end:
+            return end.value
+
+    return wait
+
+
+def _wait_async(original: Any) -> Any:
+    @wraps(original)
+    async def wait(self: Any, gen: Any, *args: Any, **kwargs: Any) -> Any:
+        pgconn = self.pgconn
+        if type(pgconn) is not StandIn:
+            return await original(self, gen, *args, **kwargs)
+        try:
+            asks = next(gen)
+            while True:
+                try:
+                    if int(asks) & 1:
+                        await pgconn.release_async()
+                except BaseException as error:  # as above
+                    asks = gen.throw(error)
+                else:
+                    asks = gen.send(_ready(asks))
+        except StopIteration as end:
+            return end.value
+
+    return wait
+
+
+def _ready(asks: Any) -> Any:
+    from psycopg.waiting import Ready
+
+    return Ready(int(asks))
+
+
+def _notifies(original: Any) -> Any:
+    @wraps(original)
+    def notifies(pgconn: Any) -> Any:
+        import sys
+
+        from reenact.boundary.touches import NATIVE
+
+        sys.audit(NATIVE, "psycopg (notifications)", "", False)
+        return original(pgconn)
+
+    return notifies
+
+
+class _Escaping:
+    """Escapes as libpq does where strings conform to the standard, without a connection."""
+
+    def __init__(self, conn: Any = None) -> None:
+        self.conn = conn
+
+    def escape_string(self, data: Any) -> bytes:
+        return bytes(data).replace(b"'", b"''")
+
+    def escape_literal(self, data: Any) -> bytes:
+        held = bytes(data)
+        if b"\\" in held:
+            return b" E'" + held.replace(b"\\", b"\\\\").replace(b"'", b"''") + b"'"
+        return b"'" + self.escape_string(held) + b"'"
+
+    def escape_identifier(self, data: Any) -> bytes:
+        return b'"' + bytes(data).replace(b'"', b'""') + b'"'
+
+    def escape_bytea(self, data: Any) -> bytes:
+        return b"\\x" + bytes(data).hex().encode()
+
+    def unescape_bytea(self, data: Any) -> bytes:
+        held = bytes(data)
+        return bytes.fromhex(held[2:].decode()) if held.startswith(b"\\x") else held
+
+
+def _install(patches: PatchSet) -> None:
+    def without_c(module: Any) -> None:
+        if door.is_strict():
+            patches.replace(module, "_psycopg", lambda _: None)
+
+    def escaping(module: Any) -> None:
+        if door.is_strict():
+            patches.replace(module, "Escaping", lambda _: _Escaping)
+
+    patches.when_imported("psycopg._cmodule", without_c)
+    patches.when_imported("psycopg.pq", escaping)
+    patches.when_imported("psycopg", lambda module: _cut(patches, module))
+
+
+def _cut(patches: PatchSet, psycopg: Any) -> None:
+    from psycopg import (
+        _connection_base,
+        _copy,
+        _copy_async,
+        _copy_base,
+        _cursor_base,
+        _pipeline_base,
+        _server_cursor_base,
+        client_cursor,
+        connection,
+        connection_async,
+        generators,
+    )
+
+    base = _connection_base.BaseConnection
+    patches.replace(_cursor_base.BaseCursor, "_execute_send", _executed)
+    patches.replace(client_cursor.ClientCursorMixin, "_execute_send", _client_side)
+    patches.replace(_cursor_base.BaseCursor, "_send_query_prepared", _prepared)
+    patches.replace(_cursor_base.BaseCursor, "_send_prepare", _passed(lambda cursor: cursor._conn))
+    patches.replace(base, "_exec_command", _commanded)
+    if getattr(_connection_base, "_HAS_SEND_CLOSE", False):
+        patches.replace(base, "_deallocate", _passed(lambda held: held))
+    patches.replace(_pipeline_base.BasePipeline, "_enqueue_sync", _passed(_connection_of))
+    patches.replace(_pipeline_base.BasePipeline, "_process_results", _processed)
+    patches.replace(_server_cursor_base.ServerCursorMixin, "_describe_gen", _described)
+    for module in (generators, _cursor_base, _server_cursor_base):
+        patches.replace(module, "execute", _execute)
+    patches.replace(_cursor_base, "send", _send)
+    patches.replace(_cursor_base, "fetch", _fetch)
+    patches.replace(_copy_base, "copy_from", _copy_from)
+    for module in (_copy, _copy_async):
+        patches.replace(module, "copy_to", _copy_to)
+        patches.replace(module, "copy_end", _copy_end)
+    patches.replace(base, "_connect_gen", _connect_gen)
+    for module, kind, name, connect, attempts, wait in (
+        (connection, "Connection", "conninfo_attempts", _connect, _attempts, _wait),
+        (connection_async, "AsyncConnection", "conninfo_attempts_async", _connect_async, _attempts_async, _wait_async),
+    ):
+        patches.replace(module, name, attempts)
+        patches.replace(module, "notifies", _notifies)
+        patches.replace(getattr(module, kind), "connect", connect)
+        patches.replace(getattr(module, kind), "wait", wait)
+    patches.replace(psycopg, "connect", lambda _: connection.Connection.connect)
+
+
+def _connection_of(pipeline: Any) -> Any:
+    return pipeline._conn
+
+
+INTEGRATION = Integration(
+    name="psycopg_connections",
+    libraries=("psycopg",),
+    install=_install,
+    hooks=("psycopg._cmodule", "psycopg.pq", "psycopg"),
+)

@@ -1,0 +1,110 @@
+"""A question to a database or a cache: what was asked, how its span is named, and which of its attributes are OTel's.
+
+The request of such a call is one JSON object: `system`, `operation`, `text` and `parameters`. What came of it is one
+too: of SQL `results`, each with `columns`, `rows`, `status` and `rowcount`; of others what their client gives. Values
+are spelled as typed JSON, or as the text that the server sent (`docs/databases.md`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from reenact.values.call import DATABASE, Call, CallKind, FunctionCall
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text
+
+CONNECT: Final = "connect"
+"""The operation of a call that only makes a connection."""
+UNOPENED: Final = "reenact.database.unopened"
+"""The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
+LOST: Final = "reenact.database.lost"
+"""The attribute that says what of an answer could not be kept."""
+
+_TARGET: Final = re.compile(
+    r"\b(?:from|into|update|join|table(?:\s+if\s+(?:not\s+)?exists)?|copy)\s+(?:only\s+)?([\w.\"$]+)", re.IGNORECASE
+)
+_COMMENT: Final = re.compile(r"\s*(?:--[^\n]*\n|/\*.*?\*/)?\s*", re.DOTALL)
+_WORD: Final = re.compile(r"\w+")
+_LONGEST_LOOK: Final = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What a client asks. `parameters` are JSON already; `server` is `host:port` or a path, as far as it is known."""
+
+    system: str
+    """OpenTelemetry's `db.system.name`, such as `postgresql`."""
+    operation: str
+    """What the client does: `connect`, `query`, `command`, `fetch`."""
+    text: str = ""
+    parameters: Json = None
+    namespace: str = ""
+    server: str = ""
+    kind: CallKind = CallKind.UNKNOWN
+
+    def call(self) -> Call:
+        """Make the call of it."""
+        word, target = summary(self.text) if self.text else (self.operation, "")
+        asked: dict[str, Json] = {"system": self.system, "operation": self.operation}
+        if self.text:
+            asked["text"] = self.text
+        if self.parameters is not None:
+            asked["parameters"] = self.parameters
+        if self.operation == CONNECT:
+            asked |= {"server": self.server, "namespace": self.namespace}
+        attributes: dict[str, Json] = {"db.system.name": self.system, "db.operation.name": word}
+        if self.text:
+            attributes["db.query.text"] = self.text
+        if target:
+            attributes["db.collection.name"] = target
+        if self.namespace:
+            attributes["db.namespace"] = self.namespace
+        if self.server:
+            attributes |= address(self.server)
+        name = f"{word} {target or self.namespace or self.system}".strip()
+        request = FunctionCall(function=DATABASE, arguments=asked)
+        return Call(kind=self.kind, name=name, request=request, attributes=attributes)
+
+
+@lru_cache(maxsize=1024)
+def summary(text: str) -> tuple[str, str]:
+    """Give the first word of a statement, in capitals, and the first table, index or key that it names."""
+    head = text[:_LONGEST_LOOK]
+    start = _COMMENT.match(head)
+    word = _WORD.match(head, start.end() if start else 0)
+    found = _TARGET.search(head)
+    return (word[0].upper() if word else "QUERY"), (found[1].replace('"', "") if found else "")
+
+
+@lru_cache(maxsize=256)
+def address(server: str) -> Mapping[str, Json]:
+    """Spell where a server is."""
+    host, sign, port = server.rpartition(":")
+    if sign and port.isdigit():
+        return {"server.address": host, "server.port": int(port)}
+    return {"server.address": server}
+
+
+def is_handshake(call: Call) -> bool:
+    """Tell a call that only makes a connection: pools make as many as they like, whenever they like."""
+    return call.is_query and as_object(_asked(call)).get("operation") == CONNECT
+
+
+def _asked(call: Call) -> Json:
+    return call.request.arguments if isinstance(call.request, FunctionCall) else None
+
+
+def facts(answer: Json) -> dict[str, Json]:
+    """Give what OpenTelemetry says of an answer of SQL: how many rows came, or with which state it failed."""
+    told: dict[str, Json] = {}
+    results = [as_object(each) for each in as_list(as_object(answer).get("results"))]
+    if any("rows" in each for each in results):
+        told["db.response.returned_rows"] = sum(len(as_list(each.get("rows"))) for each in results)
+    failed = next((as_object(each["error"]) for each in results if "error" in each), None)
+    if failed is not None:
+        told["db.response.status_code"] = told["error.type"] = as_text(failed.get("sqlstate"))
+    return told
