@@ -12,8 +12,8 @@ the audit event of native clients, that the world outside was asked: a tool that
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reenact.boundary import door, place
 from reenact.boundary.forgiving import forgive
@@ -25,6 +25,8 @@ from reenact.values.query import UNOPENED, Query, facts
 
 if TYPE_CHECKING:
     from reenact.contracts.doorman import Passage
+
+T = TypeVar("T")
 
 
 def opened(query: Query, *, over_stand_in: bool = False, seen: bool = True) -> Passage | None:
@@ -73,6 +75,59 @@ def failed(passage: Passage, error: BaseException) -> None:
         passage.raised(error)
     except Exception:
         forgive("databases.failed")
+
+
+async def witnessed(
+    query: Query, run: Callable[[], Awaitable[T]], spell: Callable[[T], Json], *, seen: bool = True
+) -> T:
+    """Ask for real, and tell what came back, spelled by `spell`."""
+    passage = opened(query, seen=seen)
+    if passage is None:
+        return await run()
+    try:
+        with passage.crossing():
+            result = await run()
+    except BaseException as error:
+        failed(passage, error)
+        raise
+    _told(passage, result, spell)
+    return result
+
+
+def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, seen: bool = True) -> T:
+    """Do the same of a client that blocks."""
+    passage = opened(query, seen=seen)
+    if passage is None:
+        return run()
+    try:
+        with passage.crossing():
+            result = run()
+    except BaseException as error:
+        failed(passage, error)
+        raise
+    _told(passage, result, spell)
+    return result
+
+
+def _told(passage: Passage, result: T, spell: Callable[[T], Json]) -> None:
+    try:
+        spelled = spell(result)
+    except Exception:
+        forgive("databases.spell")
+        return
+    told(passage, spelled)
+
+
+def asked(query: Query) -> Json:
+    """Ask over a stand-in, and give what was recorded. Raises what was raised."""
+    passage = opened(query, over_stand_in=True)
+    return None if passage is None else answer(passage)
+
+
+async def asked_async(query: Query) -> Json:
+    """Do the same without blocking the loop."""
+    passage = opened(query, over_stand_in=True)
+    return None if passage is None else await answer_async(passage)
 
 
 def answer(passage: Passage) -> Json:

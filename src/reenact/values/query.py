@@ -19,6 +19,8 @@ from reenact.values.lenient import as_list, as_object, as_text
 
 CONNECT: Final = "connect"
 """The operation of a call that only makes a connection."""
+PREPARE: Final = "prepare"
+"""The operation of a call that only prepares a statement, as a client does once for each connection."""
 UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
 LOST: Final = "reenact.database.lost"
@@ -29,6 +31,8 @@ _TARGET: Final = re.compile(
 )
 _COMMENT: Final = re.compile(r"\s*(?:--[^\n]*\n|/\*.*?\*/)?\s*", re.DOTALL)
 _WORD: Final = re.compile(r"\w+")
+_ADDRESSED: Final = re.compile(r"\bc_[0-9a-f]{8,16}_([0-9a-f]+)\b")
+_COUNTED: Final = re.compile(r"__asyncpg_([a-z]+)_[0-9a-f]+__")
 _LONGEST_LOOK: Final = 2000
 
 
@@ -48,17 +52,18 @@ class Query:
 
     def call(self) -> Call:
         """Make the call of it."""
-        word, target = summary(self.text) if self.text else (self.operation, "")
+        text = settled(self.text)
+        word, target = summary(text) if text else (self.operation, "")
         asked: dict[str, Json] = {"system": self.system, "operation": self.operation}
-        if self.text:
-            asked["text"] = self.text
+        if text:
+            asked["text"] = text
         if self.parameters is not None:
             asked["parameters"] = self.parameters
         if self.operation == CONNECT:
             asked |= {"server": self.server, "namespace": self.namespace}
         attributes: dict[str, Json] = {"db.system.name": self.system, "db.operation.name": word}
-        if self.text:
-            attributes["db.query.text"] = self.text
+        if text:
+            attributes["db.query.text"] = text
         if target:
             attributes["db.collection.name"] = target
         if self.namespace:
@@ -68,6 +73,13 @@ class Query:
         name = f"{word} {target or self.namespace or self.system}".strip()
         request = FunctionCall(function=DATABASE, arguments=asked)
         return Call(kind=self.kind, name=name, request=request, attributes=attributes)
+
+
+def settled(text: str) -> str:
+    """Give a statement less what its client draws for names: of cursors of SQLAlchemy's, of savepoints of asyncpg's."""
+    if "c_" in text:
+        text = _ADDRESSED.sub(r"c_{address}_\1", text)
+    return _COUNTED.sub(r"__asyncpg_\1_{number}__", text) if "__asyncpg_" in text else text
 
 
 @lru_cache(maxsize=1024)
@@ -90,8 +102,8 @@ def address(server: str) -> Mapping[str, Json]:
 
 
 def is_handshake(call: Call) -> bool:
-    """Tell a call that only makes a connection: pools make as many as they like, whenever they like."""
-    return call.is_query and as_object(_asked(call)).get("operation") == CONNECT
+    """Tell a call that only makes a connection ready: pools make as many as they like, whenever they like."""
+    return call.is_query and as_object(_asked(call)).get("operation") in {CONNECT, PREPARE}
 
 
 def _asked(call: Call) -> Json:

@@ -1,0 +1,539 @@
+"""asyncpg, under any loop: cut at its protocol object, on which its connections, pools, cursors and transactions stand.
+
+The protocol is in Cython and speaks to the server; all above it is Python. In a replay a stand-in with the methods that
+asyncpg calls stands in its place, and rows are records again. Values are spelled as asyncpg decoded them, codecs of the
+program's own included. That a statement was prepared, and which types were looked up for it, is no question.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, Final
+
+from reenact.boundary import databases, door, place
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.place import Place
+from reenact.boundary.touches import NATIVE
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import typed
+from reenact.values.json import Json
+from reenact.values.lenient import as_count, as_list, as_object, as_text
+from reenact.values.query import CONNECT, PREPARE, Query
+
+_SYSTEM: Final = "postgresql"
+_TAG: Final = "$asyncpg"
+_SERVERS: Final[dict[int, tuple[str, str]]] = {}
+"""Of protocols: where they connected to. An entry goes with its protocol."""
+_SETTINGS: Final = (
+    *("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser", "DateStyle"),
+    *("session_authorization", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings"),
+    *("default_transaction_read_only", "in_hot_standby", "search_path", "padb_revision", "crdb_version"),
+)
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+
+
+# values
+
+
+def spelled(value: Any) -> Json:
+    """Spell a value that asyncpg decoded or is to encode; its own classes by name."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return typed.encode(value) if kind is str or kind is float else value
+    if kind is list:
+        return [spelled(each) for each in value]
+    from asyncpg import Record
+
+    if isinstance(value, Record):
+        return {_TAG: "Record", "names": [str(name) for name in value.keys()], "of": [*map(spelled, value.values())]}  # noqa: SIM118 - a record is no mapping
+    if kind.__module__.startswith("asyncpg."):
+        return _own(value, kind.__name__)
+    if kind.__module__ == "ipaddress":
+        return {_TAG: kind.__name__, "of": str(value)}
+    if kind is tuple:
+        return {_TAG: "tuple", "of": [spelled(each) for each in value]}
+    return typed.encode(value)
+
+
+def _own(value: Any, name: str) -> Json:
+    if name == "UUID":
+        return {_TAG: name, "of": str(value)}
+    if name == "Range":
+        bounds: list[Json] = [spelled(value.lower), spelled(value.upper)]
+        return {_TAG: name, "of": [*bounds, value.lower_inc, value.upper_inc, value.isempty]}
+    if name == "BitString":
+        return {_TAG: name, "of": value.as_string()}
+    return typed.encode(value)
+
+
+def unspelled(value: Json) -> Any:
+    """Make the value again."""
+    if isinstance(value, list):
+        return [unspelled(each) for each in value]
+    if not isinstance(value, dict) or _TAG not in value:
+        return typed.decode(value) if isinstance(value, dict) else value
+    of: Any = value.get("of")
+    match value[_TAG]:
+        case "Record":
+            return record([as_text(name) for name in as_list(value.get("names"))], of)
+        case "tuple":
+            return tuple(unspelled(each) for each in as_list(of))
+        case "UUID":
+            from asyncpg.pgproto.pgproto import UUID
+
+            return UUID(of)
+        case "Range":
+            from asyncpg import Range
+
+            lower, upper, lower_inc, upper_inc, empty = of
+            given = {"lower_inc": lower_inc, "upper_inc": upper_inc, "empty": empty}
+            return Range(unspelled(lower), unspelled(upper), **given)
+        case "BitString":
+            from asyncpg import BitString
+
+            return BitString(of)
+        case name:
+            import ipaddress
+
+            try:
+                return getattr(ipaddress, as_text(name))(of)
+            except ValueError:  # redaction has put a token in its place
+                return of
+
+
+def record(names: list[str], values: Json) -> Any:
+    """Make a record."""
+    from asyncpg.protocol import protocol
+
+    mapping = {name: at for at, name in enumerate(names)}
+    return protocol._create_record(mapping or None, tuple(unspelled(each) for each in as_list(values)))  # noqa: SLF001 - the one way to one
+
+
+def _rows(records: Iterable[Any]) -> dict[str, Json]:
+    found = list(records)
+    names: list[Json] = [str(name) for name in found[0].keys()] if found else []  # noqa: SIM118 - as above
+    return {"columns": names, "rows": [[spelled(value) for value in each.values()] for each in found]}
+
+
+def _records(told: Mapping[str, Json]) -> list[Any]:
+    names = [as_text(name) for name in as_list(told.get("columns"))]
+    return [record(names, row) for row in as_list(told.get("rows"))]
+
+
+# recording
+
+
+def _query(protocol: Any, operation: str, text: str, parameters: Json = None) -> Query:
+    server, namespace = _SERVERS.get(id(protocol)) or ("", "")
+    return Query(
+        system=_SYSTEM, operation=operation, text=text, parameters=parameters, server=server, namespace=namespace
+    )
+
+
+def _answered(protocol: Any, result: Mapping[str, Json]) -> Json:
+    told: dict[str, Json] = {"results": [dict(result)]}
+    if protocol.is_in_transaction():
+        told["transaction"] = True
+    return told
+
+
+def _args(args: Iterable[Any], limit: int = 0) -> Json:
+    told: list[Json] = [spelled(each) for each in args]
+    if limit:
+        return {"arguments": told, "limit": limit}
+    return told or None
+
+
+def _asks(read: Callable[..., tuple[str, str, Json]], tell: Callable[[Any], dict[str, Json]]) -> Callable[[Any], Any]:
+    """Make a cut of a method: `read` gives operation, text and parameters, `tell` spells what came back."""
+
+    def make(original: Any) -> Any:
+        @wraps(original)
+        async def asking(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not door.is_kept() or _is_inside():
+                return await original(self, *args, **kwargs)
+            try:
+                query = _query(self, *read(*args, **kwargs))
+            except Exception:  # our failure is never the agent's
+                forgive("asyncpg.read")
+                return await original(self, *args, **kwargs)
+            return await databases.witnessed(
+                query,
+                lambda: original(self, *args, **kwargs),
+                lambda result: _answered(self, tell(result)),
+                seen=id(self) in _SERVERS,
+            )
+
+        return asking
+
+    return make
+
+
+def _is_inside() -> bool:
+    """Tell whether asyncpg asks for itself, within a call of ours or while it looks up types."""
+    here = place.current()
+    return here is not None and here.recorded is _INSIDE
+
+
+_INSIDE: Final = object()
+
+
+def _status(result: Any) -> dict[str, Json]:
+    return {"status": result} if isinstance(result, str) else {}
+
+
+def _extra(result: Any) -> dict[str, Json]:
+    """Spell rows, which come with the status and whether these were all where that was asked for."""
+    if isinstance(result, tuple):
+        rows, status, done = result
+        return {**_rows(rows), "status": typed.encode(status), "done": done}
+    return _rows(result) if isinstance(result, list) else {}
+
+
+def _many(original: Any) -> Any:
+    @wraps(original)
+    async def bind_execute_many(self: Any, state: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+        if not door.is_kept():
+            return await original(self, state, args, *rest, **kwargs)
+        given = [*args]
+        query = _query(self, "executemany", state.query, [_args(each) for each in given])
+        return await databases.witnessed(
+            query,
+            lambda: original(self, state, given, *rest, **kwargs),
+            lambda result: _answered(self, _extra(result)),
+            seen=id(self) in _SERVERS,
+        )
+
+    return bind_execute_many
+
+
+def _prepared(original: Any) -> Any:
+    @wraps(original)
+    async def prepare(self: Any, stmt_name: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
+        if not door.is_kept() or _is_inside():
+            return await original(self, stmt_name, query, *args, **kwargs)
+        return await databases.witnessed(
+            _query(self, PREPARE, query),
+            lambda: original(self, stmt_name, query, *args, **kwargs),
+            lambda _: _answered(self, {"status": "prepared"}),
+            seen=id(self) in _SERVERS,
+        )
+
+    return prepare
+
+
+def _copied_out(original: Any) -> Any:
+    @wraps(original)
+    async def copy_out(self: Any, copy_stmt: Any, sink: Any, timeout: Any) -> Any:
+        if not door.is_kept():
+            return await original(self, copy_stmt, sink, timeout)
+        pieces: list[Json] = []
+
+        async def hearing(data: Any) -> None:
+            pieces.append(typed.encode(bytes(data)))
+            await sink(data)
+
+        return await databases.witnessed(
+            _query(self, "copy out", copy_stmt),
+            lambda: original(self, copy_stmt, hearing, timeout),
+            lambda status: _answered(self, {"status": typed.encode(status), "data": pieces}),
+            seen=id(self) in _SERVERS,
+        )
+
+    return copy_out
+
+
+async def _copied(reader: Any, data: Any, records: Any) -> tuple[Any, Any, Any, Json]:
+    """Read what is copied in, so that it can be told before it is sent."""
+    if records is not None:
+        rows = [row async for row in records] if hasattr(records, "__aiter__") else [*records]
+        return None, None, rows, [[spelled(value) for value in row] for row in rows]
+    if reader is not None:
+        data = b"".join([piece async for piece in reader])
+    return None, data, None, typed.encode(None if data is None else bytes(data))
+
+
+def _copied_in(original: Any) -> Any:
+    @wraps(original)
+    async def copy_in(self: Any, copy_stmt: Any, reader: Any, data: Any, records: Any, *rest: Any) -> Any:
+        if not door.is_kept():
+            return await original(self, copy_stmt, reader, data, records, *rest)
+        reader, data, records, told = await _copied(reader, data, records)
+        return await databases.witnessed(
+            _query(self, "copy in", copy_stmt, told),
+            lambda: original(self, copy_stmt, reader, data, records, *rest),
+            lambda status: _answered(self, {"status": typed.encode(status)}),
+            seen=id(self) in _SERVERS,
+        )
+
+    return copy_in
+
+
+def _introspected(original: Any) -> Any:
+    @wraps(original)
+    async def _introspect_types(self: Any, *args: Any, **kwargs: Any) -> Any:
+        here = place.current() or Place(0, 0)
+        before = place.move(Place(here.trace_id, here.span_id, _INSIDE, here.root, whole=True))
+        try:
+            return await original(self, *args, **kwargs)
+        finally:
+            place.move(before)
+
+    return _introspect_types
+
+
+def _listened(original: Any) -> Any:
+    @wraps(original)
+    async def add_listener(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if door.is_kept():
+            sys.audit(NATIVE, "asyncpg (notifications)", "", False)
+        return await original(self, *args, **kwargs)
+
+    return add_listener
+
+
+# connecting
+
+
+def _connected(original: Any) -> Any:
+    @wraps(original)
+    async def _connect_addr(*, addr: Any, loop: Any, params: Any, config: Any, **kwargs: Any) -> Any:
+        async def run() -> Any:
+            return await original(addr=addr, loop=loop, params=params, config=config, **kwargs)
+
+        if not door.is_kept():
+            return await run()
+        server = addr if isinstance(addr, str) else databases.server_of(*addr[:2])
+        namespace = str(params.database or params.user or "")
+        query = Query(system=_SYSTEM, operation=CONNECT, server=server, namespace=namespace)
+        passage = databases.opened(query)
+        if passage is None:
+            return await run()
+        if passage.answer is not None:
+            told = await databases.answer_async(passage)
+            stand_in = StandIn(told, server, namespace, kwargs["record_class"])
+            return kwargs["connection_class"](stand_in, stand_in, loop, addr, config, params)
+        try:
+            with passage.crossing():
+                connection = await run()
+        except BaseException as error:
+            databases.failed(passage, error)
+            raise
+        _remember(connection._protocol, server, namespace)  # noqa: SLF001 - its server is asked over it
+        databases.told(passage, _about(connection._protocol))  # noqa: SLF001 - as above
+        return connection
+
+    return _connect_addr
+
+
+def _remember(protocol: Any, server: str, namespace: str) -> None:
+    import weakref
+
+    key = id(protocol)
+    _SERVERS[key] = server, namespace
+    weakref.finalize(protocol, _SERVERS.pop, key, None).atexit = False
+
+
+def _about(protocol: Any) -> Json:
+    settings = protocol.get_settings()
+    found = {name: getattr(settings, name, None) for name in _SETTINGS}
+    return {
+        "pid": protocol.get_server_pid(),
+        "ssl": bool(protocol.is_ssl),
+        "settings": {name: str(value) for name, value in found.items() if value is not None},
+    }
+
+
+# giving back
+
+
+class _Settings:
+    """What a server told of itself; codecs are no matter, since values are given decoded."""
+
+    def __init__(self, told: Mapping[str, Json]) -> None:
+        for name, value in told.items():
+            setattr(self, name, value)
+
+    def _nothing(self, *_: Any, **__: Any) -> None:
+        """Take a codec, and need none."""
+
+    add_python_codec = clear_type_cache = register_data_types = remove_python_codec = _nothing
+    set_builtin_type_codec = _nothing
+
+
+class _Statement:
+    """A prepared statement."""
+
+    closed, prepared, refs = False, True, 0
+
+    def __init__(self, name: str, query: str, record_class: Any, ignore_custom_codec: bool) -> None:  # noqa: FBT001 - asyncpg's own
+        self.name, self.query, self.record_class = name, query, record_class
+        self.ignore_custom_codec = ignore_custom_codec
+
+    def _get_parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def _get_attributes(self) -> tuple[Any, ...]:
+        return ()
+
+    def _init_types(self) -> set[int]:
+        return set()
+
+    def _init_codecs(self) -> None: ...
+
+    def attach(self) -> None:
+        self.refs += 1
+
+    def detach(self) -> None:
+        self.refs -= 1
+
+    def mark_closed(self) -> None:
+        self.closed = True
+
+    def mark_unprepared(self) -> None:
+        self.prepared = False
+
+
+class StandIn:
+    """Stands for the protocol of a connection, and for its transport."""
+
+    backend_secret = None
+
+    def __init__(self, told: Json, server: str, namespace: str, record_class: Any) -> None:
+        about = as_object(told)
+        self._server, self._namespace, self._record_class = server, namespace, record_class
+        self._settings = _Settings(as_object(about.get("settings")))
+        self.backend_pid = as_count(about.get("pid")) or 0
+        self.is_ssl = about.get("ssl") is True
+        self._open, self._in_transaction = True, False
+        self.queries_count = 0
+
+    async def _ask(self, operation: str, text: str, parameters: Json = None) -> dict[str, Json]:
+        self.queries_count += 1
+        query = Query(
+            system=_SYSTEM,
+            operation=operation,
+            text=text,
+            parameters=parameters,
+            server=self._server,
+            namespace=self._namespace,
+        )
+        told = as_object(await databases.asked_async(query))
+        self._in_transaction = told.get("transaction") is True
+        return as_object(next(iter(as_list(told.get("results"))), None))
+
+    async def prepare(self, stmt_name: str, query: str, timeout: Any = None, **kwargs: Any) -> Any:  # noqa: ARG002, ASYNC109 - asyncpg's own
+        await self._ask(PREPARE, query)
+        kind = kwargs.get("record_class") or self._record_class
+        return _Statement(stmt_name, query, kind, kwargs.get("ignore_custom_codec", False))
+
+    async def query(self, query: str, timeout: Any = None) -> Any:  # noqa: ARG002, ASYNC109 - as above
+        return as_text((await self._ask("query", query)).get("status"))
+
+    async def bind_execute(self, state: Any, args: Any, portal_name: str, limit: int, return_extra: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG002
+        return _given(await self._ask("query", state.query, _args(args, limit)), return_extra)
+
+    async def bind_execute_many(self, state: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+        told = await self._ask("executemany", state.query, [_args(each) for each in args])
+        wanted = kwargs.get("return_rows", rest[2] if len(rest) > 2 else False)  # noqa: PLR2004 - behind portal and timeout
+        return _records(told) if "rows" in told or wanted else None
+
+    async def bind(self, state: Any, args: Any, *_: Any, **__: Any) -> Any:
+        await self._ask("bind", state.query, _args(args))
+
+    async def execute(self, state: Any, portal_name: str, limit: int, return_extra: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG002
+        return _given(await self._ask("fetch", state.query, [limit]), return_extra)
+
+    async def close_portal(self, *_: Any) -> None: ...
+
+    async def close_statement(self, *_: Any) -> None: ...
+
+    async def copy_out(self, copy_stmt: str, sink: Any, _timeout: Any) -> Any:
+        told = await self._ask("copy out", copy_stmt)
+        for piece in as_list(told.get("data")):
+            await sink(typed.decode(piece))
+        return typed.decode(told.get("status"))
+
+    async def copy_in(self, copy_stmt: str, reader: Any, data: Any, records: Any, *_: Any) -> Any:
+        *_, parameters = await _copied(reader, data, records)
+        return typed.decode((await self._ask("copy in", copy_stmt, parameters)).get("status"))
+
+    def set_connection(self, _connection: Any) -> None: ...
+
+    def get_server_pid(self) -> int:
+        return self.backend_pid
+
+    def get_settings(self) -> Any:
+        return self._settings
+
+    def get_record_class(self) -> Any:
+        return self._record_class
+
+    def is_in_transaction(self) -> bool:
+        return self._in_transaction
+
+    def is_connected(self) -> bool:
+        return self._open
+
+    def is_closed(self) -> bool:
+        return not self._open
+
+    def abort(self) -> None:
+        self._open = False
+
+    async def close(self, _timeout: Any = None) -> None:
+        self._open = False
+
+    def _get_timeout(self, timeout: Any) -> Any:
+        return timeout if isinstance(timeout, int | float) else None
+
+    def _is_cancelling(self) -> bool:
+        return False
+
+    async def _wait_for_cancellation(self, timeout: Any = None) -> Any:  # noqa: ASYNC109 - as above
+        return timeout
+
+    def is_closing(self) -> bool:
+        return not self._open
+
+    def get_extra_info(self, _name: str, default: Any = None) -> Any:
+        return default
+
+
+def _given(told: Mapping[str, Json], with_extra: Any) -> Any:
+    records = _records(told)
+    return (records, typed.decode(told.get("status")), told.get("done") is True) if with_extra else records
+
+
+def _install(patches: PatchSet) -> None:
+    def cut(_module: Any) -> None:
+        from asyncpg import connect_utils, connection
+        from asyncpg.protocol import protocol
+
+        kind = protocol.Protocol
+        cuts: dict[str, Callable[[Any], Any]] = {
+            "query": _asks(lambda query, *_: ("query", query, None), _status),
+            "bind_execute": _asks(
+                lambda state, args, portal_name, limit, *_, **__: ("query", state.query, _args(args, limit)), _extra  # noqa: ARG005 - by name
+            ),
+            "bind": _asks(lambda state, args, *_, **__: ("bind", state.query, _args(args)), lambda _: {}),
+            "execute": _asks(lambda state, portal_name, limit, *_, **__: ("fetch", state.query, [limit]), _extra),
+            "bind_execute_many": _many,
+            "prepare": _prepared,
+            "copy_out": _copied_out,
+            "copy_in": _copied_in,
+        }
+        for name, make in cuts.items():
+            patches.replace(kind, name, make)
+        patches.replace(connection.Connection, "_introspect_types", _introspected)
+        patches.replace(connection.Connection, "add_listener", _listened)
+        patches.replace(connect_utils, "_connect_addr", _connected)
+
+    patches.when_imported("asyncpg", cut)
+
+
+INTEGRATION = Integration(
+    name="asyncpg_connections", libraries=("asyncpg",), install=_install, hooks=("asyncpg",)
+)
