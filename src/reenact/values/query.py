@@ -21,6 +21,8 @@ CONNECT: Final = "connect"
 """The operation of a call that only makes a connection."""
 PREPARE: Final = "prepare"
 """The operation of a call that only prepares a statement, as a client does once for each connection."""
+PING: Final = "ping"
+"""The operation of a call that asks whether a connection is alive: clients do by the time that has passed."""
 UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
 LOST: Final = "reenact.database.lost"
@@ -103,7 +105,7 @@ def address(server: str) -> Mapping[str, Json]:
 
 def is_handshake(call: Call) -> bool:
     """Tell a call that only makes a connection ready: pools make as many as they like, whenever they like."""
-    return call.is_query and as_object(_asked(call)).get("operation") in {CONNECT, PREPARE}
+    return call.is_query and as_object(_asked(call)).get("operation") in {CONNECT, PREPARE, PING}
 
 
 def _asked(call: Call) -> Json:
