@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from reenact.boundary import door, place
 from reenact.boundary.forgiving import forgive
@@ -158,6 +158,11 @@ def given(passage: Passage) -> Json:
         case other:
             kind = type(other).__name__.lower()
             raise passage.miss(f"the recording holds no answer to this question ({kind})")
+
+
+def held(thing: Any) -> dict[str, Any]:
+    """Give the attributes of a client's object, among which ours stand."""
+    return cast("dict[str, Any]", vars(thing))
 
 
 def server_of(host: Any, port: Any) -> str:

@@ -110,9 +110,7 @@ def parameters(params: Sequence[Any] | None, types: Sequence[int] | None, format
 def column(result: Any, at: int) -> Json:
     """Describe a column."""
     told: dict[str, Json] = {"name": text(result.fname(at)), "type": result.ftype(at)}
-    for name, value in (("size", result.fsize(at)), ("mod", result.fmod(at))):
-        if value != -1:
-            told[name] = value
+    told |= {name: value for name, value in (("size", result.fsize(at)), ("mod", result.fmod(at))) if value != -1}
     if result.ftable(at):
         told["table"] = [result.ftable(at), result.ftablecol(at)]
     if result.fformat(at):
@@ -218,7 +216,7 @@ class Result:
         """Give the message without its severity, as psycopg does."""
         from psycopg.pq import misc
 
-        return str(misc._clean_error_message(self.error_message, encoding))  # noqa: SLF001 - psycopg's own wording
+        return misc.strip_severity(self.error_message.decode(encoding, "replace")) or "no error details available"
 
     def error_field(self, code: int) -> bytes | None:
         """Give a field of the error."""
@@ -371,7 +369,7 @@ class StandIn:
         """Ask a statement with parameters."""
         self._ask("query", command, parameters(param_values or None, param_types, param_formats))
 
-    def send_prepare(self, name: Any, command: Any, param_types: Any = None) -> None:  # noqa: ARG002 - as above
+    def send_prepare(self, name: Any, command: Any, param_types: Any = None) -> None:
         """Remember a statement: which ones a connection has prepared is no question."""
         self._prepared[bytes(name)] = bytes(command), param_types
         self._answers.append([Result({"status": "COMMAND_OK"})])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.boundary import databases, door, place
 from reenact.boundary.forgiving import forgive
@@ -39,7 +39,7 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 def spelled(value: Any) -> Json:
     """Spell a value that asyncpg decoded or is to encode; its own classes by name."""
-    kind = type(value)
+    kind = cast("Any", type)(value)
     if kind in _PLAIN:
         return typed.encode(value) if kind is str or kind is float else value
     if kind is list:
@@ -74,41 +74,39 @@ def unspelled(value: Json) -> Any:
         return [unspelled(each) for each in value]
     if not isinstance(value, dict) or _TAG not in value:
         return typed.decode(value) if isinstance(value, dict) else value
-    of: Any = value.get("of")
-    match value[_TAG]:
-        case "Record":
-            return record([as_text(name) for name in as_list(value.get("names"))], of)
-        case "tuple":
-            return tuple(unspelled(each) for each in as_list(of))
-        case "UUID":
-            from asyncpg.pgproto.pgproto import UUID
+    return _made(as_text(value[_TAG]), value, value.get("of"))
 
-            return UUID(of)
-        case "Range":
-            from asyncpg import Range
 
-            lower, upper, lower_inc, upper_inc, empty = of
-            given = {"lower_inc": lower_inc, "upper_inc": upper_inc, "empty": empty}
-            return Range(unspelled(lower), unspelled(upper), **given)
-        case "BitString":
-            from asyncpg import BitString
+def _made(name: str, value: dict[str, Json], of: Any) -> Any:
+    """Make a value of asyncpg's own, or of `ipaddress`; a token of redaction's is given as it is."""
+    if name == "Record":
+        return record([as_text(each) for each in as_list(value.get("names"))], of)
+    if name == "tuple":
+        return tuple(unspelled(each) for each in as_list(of))
+    if name == "Range":
+        from asyncpg import Range
 
-            return BitString(of)
-        case name:
-            import ipaddress
+        lower, upper, lower_inc, upper_inc, empty = of
+        return Range(unspelled(lower), unspelled(upper), lower_inc=lower_inc, upper_inc=upper_inc, empty=empty)
+    import ipaddress
 
-            try:
-                return getattr(ipaddress, as_text(name))(of)
-            except ValueError:  # redaction has put a token in its place
-                return of
+    from asyncpg import BitString
+    from asyncpg.pgproto.pgproto import UUID
+
+    kind: Any = {"UUID": UUID, "BitString": BitString}.get(name) or getattr(ipaddress, name)
+    try:
+        return kind(of)
+    except ValueError:
+        return of
 
 
 def record(names: list[str], values: Json) -> Any:
     """Make a record."""
     from asyncpg.protocol import protocol
 
+    make: Any = getattr(protocol, "_create_record")  # noqa: B009 - which its types do not tell of
     mapping = {name: at for at, name in enumerate(names)}
-    return protocol._create_record(mapping or None, tuple(unspelled(each) for each in as_list(values)))  # noqa: SLF001 - the one way to one
+    return make(mapping or None, tuple(unspelled(each) for each in as_list(values)))
 
 
 def _rows(records: Iterable[Any]) -> dict[str, Json]:
@@ -180,6 +178,26 @@ def _is_inside() -> bool:
 _INSIDE: Final = object()
 
 
+def _of_query(query: Any, *_: Any) -> tuple[str, str, Json]:
+    return "query", query, None
+
+
+def _of_execution(state: Any, args: Any, *rest: Any, **named: Any) -> tuple[str, str, Json]:
+    return "query", state.query, _args(args, named["limit"] if "limit" in named else rest[1])  # behind the portal
+
+
+def _of_binding(state: Any, args: Any, *_: Any, **__: Any) -> tuple[str, str, Json]:
+    return "bind", state.query, _args(args)
+
+
+def _of_fetch(state: Any, _portal: Any, limit: int, *_: Any, **__: Any) -> tuple[str, str, Json]:
+    return "fetch", state.query, [limit]
+
+
+def _nothing(_: Any) -> dict[str, Json]:
+    return {}
+
+
 def _status(result: Any) -> dict[str, Json]:
     return {"status": result} if isinstance(result, str) else {}
 
@@ -187,9 +205,9 @@ def _status(result: Any) -> dict[str, Json]:
 def _extra(result: Any) -> dict[str, Json]:
     """Spell rows, which come with the status and whether these were all where that was asked for."""
     if isinstance(result, tuple):
-        rows, status, done = result
+        rows, status, done = cast("tuple[Any, Any, bool]", result)
         return {**_rows(rows), "status": typed.encode(status), "done": done}
-    return _rows(result) if isinstance(result, list) else {}
+    return _rows(cast("list[Any]", result)) if isinstance(result, list) else {}
 
 
 def _many(original: Any) -> Any:
@@ -226,9 +244,9 @@ def _prepared(original: Any) -> Any:
 
 def _copied_out(original: Any) -> Any:
     @wraps(original)
-    async def copy_out(self: Any, copy_stmt: Any, sink: Any, timeout: Any) -> Any:
+    async def copy_out(self: Any, copy_stmt: Any, sink: Any, *rest: Any) -> Any:
         if not door.is_kept():
-            return await original(self, copy_stmt, sink, timeout)
+            return await original(self, copy_stmt, sink, *rest)
         pieces: list[Json] = []
 
         async def hearing(data: Any) -> None:
@@ -237,7 +255,7 @@ def _copied_out(original: Any) -> Any:
 
         return await databases.witnessed(
             _query(self, "copy out", copy_stmt),
-            lambda: original(self, copy_stmt, hearing, timeout),
+            lambda: original(self, copy_stmt, hearing, *rest),
             lambda status: _answered(self, {"status": typed.encode(status), "data": pieces}),
             seen=id(self) in _SERVERS,
         )
@@ -313,7 +331,7 @@ def _connected(original: Any) -> Any:
             return await run()
         if passage.answer is not None:
             told = await databases.answer_async(passage)
-            stand_in = StandIn(told, server, namespace, kwargs["record_class"])
+            stand_in = _StandIn(told, server, namespace, kwargs["record_class"])
             return kwargs["connection_class"](stand_in, stand_in, loop, addr, config, params)
         try:
             with passage.crossing():
@@ -396,7 +414,7 @@ class _Statement:
         self.prepared = False
 
 
-class StandIn:
+class _StandIn:
     """Stands for the protocol of a connection, and for its transport."""
 
     backend_secret = None
@@ -432,12 +450,14 @@ class StandIn:
     async def query(self, query: str, timeout: Any = None) -> Any:  # noqa: ARG002, ASYNC109 - as above
         return as_text((await self._ask("query", query)).get("status"))
 
-    async def bind_execute(self, state: Any, args: Any, portal_name: str, limit: int, return_extra: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG002
-        return _given(await self._ask("query", state.query, _args(args, limit)), return_extra)
+    async def bind_execute(self, state: Any, args: Any, *rest: Any, **named: Any) -> Any:
+        asked = _of_execution(state, args, *rest, **named)
+        with_extra = named["return_extra"] if "return_extra" in named else rest[2]  # behind the portal and the limit
+        return _given(await self._ask(*asked), with_extra)
 
     async def bind_execute_many(self, state: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
         told = await self._ask("executemany", state.query, [_args(each) for each in args])
-        wanted = kwargs.get("return_rows", rest[2] if len(rest) > 2 else False)  # noqa: PLR2004 - behind portal and timeout
+        wanted = kwargs.get("return_rows", rest[2] if len(rest) > 2 else False)
         return _records(told) if "rows" in told or wanted else None
 
     async def bind(self, state: Any, args: Any, *_: Any, **__: Any) -> Any:
@@ -457,7 +477,7 @@ class StandIn:
         return typed.decode(told.get("status"))
 
     async def copy_in(self, copy_stmt: str, reader: Any, data: Any, records: Any, *_: Any) -> Any:
-        *_, parameters = await _copied(reader, data, records)
+        parameters = (await _copied(reader, data, records))[-1]
         return typed.decode((await self._ask("copy in", copy_stmt, parameters)).get("status"))
 
     def set_connection(self, _connection: Any) -> None: ...
@@ -514,12 +534,10 @@ def _install(patches: PatchSet) -> None:
 
         kind = protocol.Protocol
         cuts: dict[str, Callable[[Any], Any]] = {
-            "query": _asks(lambda query, *_: ("query", query, None), _status),
-            "bind_execute": _asks(
-                lambda state, args, portal_name, limit, *_, **__: ("query", state.query, _args(args, limit)), _extra  # noqa: ARG005 - by name
-            ),
-            "bind": _asks(lambda state, args, *_, **__: ("bind", state.query, _args(args)), lambda _: {}),
-            "execute": _asks(lambda state, portal_name, limit, *_, **__: ("fetch", state.query, [limit]), _extra),
+            "query": _asks(_of_query, _status),
+            "bind_execute": _asks(_of_execution, _extra),
+            "bind": _asks(_of_binding, _nothing),
+            "execute": _asks(_of_fetch, _extra),
             "bind_execute_many": _many,
             "prepare": _prepared,
             "copy_out": _copied_out,
@@ -534,6 +552,4 @@ def _install(patches: PatchSet) -> None:
     patches.when_imported("asyncpg", cut)
 
 
-INTEGRATION = Integration(
-    name="asyncpg_connections", libraries=("asyncpg",), install=_install, hooks=("asyncpg",)
-)
+INTEGRATION = Integration(name="asyncpg_connections", libraries=("asyncpg",), install=_install, hooks=("asyncpg",))

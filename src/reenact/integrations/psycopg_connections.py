@@ -1,4 +1,4 @@
-"""psycopg 3, sync and async: what is sent to libpq and what it gives, and in a replay a stand-in for libpq's connection.
+"""psycopg 3, sync and async: what is sent to libpq and what it gives; in a replay a stand-in for libpq's connection.
 
 Theory of operation. All of psycopg sends through a few methods of cursors and connections and reads by a few
 generators. The first are heard of to know what was asked, round the second the call is made; so ordinary, prepared,
@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from reenact.boundary import databases, door, libpq
 from reenact.boundary.forgiving import forgive
@@ -28,6 +28,7 @@ from reenact.values.query import CONNECT, Query
 if TYPE_CHECKING:
     from reenact.contracts.doorman import Passage
 
+_Generators: TypeAlias = Callable[..., Generator[Any, Any, Any]]
 _SERVER, _QUEUE = "_reenact_server", "_reenact_sent"
 _answering: ContextVar[StandIn | None] = ContextVar("reenact_psycopg_answer", default=None)
 
@@ -46,7 +47,7 @@ class _Sent:
 
     def opened(self) -> Passage | None:
         """Let it in."""
-        server = vars(self.connection).get(_SERVER)
+        server = databases.held(self.connection).get(_SERVER)
         query = Query(
             system=libpq.SYSTEM,
             operation=self.operation,
@@ -81,8 +82,8 @@ def _note(connection: Any, operation: str, text: Any, parameters: Json = None) -
 
 
 def _queue(connection: Any) -> deque[_Sent | None]:
-    held: deque[_Sent | None] = vars(connection._pipeline).setdefault(_QUEUE, deque())  # noqa: SLF001 - as above
-    return held
+    waiting: deque[_Sent | None] = databases.held(connection._pipeline).setdefault(_QUEUE, deque())  # noqa: SLF001 - as above
+    return waiting
 
 
 def _told(sent: _Sent, passage: Passage, results: Sequence[Any], pgconn: Any) -> None:
@@ -149,23 +150,25 @@ def _passed(holder: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return make
 
 
-def _commanded(original: Any) -> Any:
+def _commanded(original: _Generators) -> Any:
     @wraps(original)
     def _exec_command(self: Any, command: Any, *args: Any, **kwargs: Any) -> Any:
         text = command
         if hasattr(command, "as_bytes"):
             text = command.as_bytes(self)
         _note(self, "query", text)
-        return (yield from original(self, command, *args, **kwargs))
+        result: Any = yield from original(self, command, *args, **kwargs)
+        return result
 
     return _exec_command
 
 
-def _described(original: Any) -> Any:
+def _described(original: _Generators) -> Any:
     @wraps(original)
     def _describe_gen(self: Any) -> Any:
         _note(self._conn, "describe", self._name)
-        return (yield from original(self))
+        result: Any = yield from original(self)
+        return result
 
     return _describe_gen
 
@@ -182,13 +185,14 @@ def _execute(original: Any) -> Any:
     return execute
 
 
-def _executing(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+def _executing(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
     passage = sent.opened()
     if passage is None:
-        return (yield from original(pgconn))
+        result: Any = yield from original(pgconn)
+        return result
     try:
         with passage.crossing():
-            results = yield from original(pgconn)
+            results: Any = yield from original(pgconn)
     except BaseException as error:
         databases.failed(passage, error)
         raise
@@ -201,8 +205,8 @@ def _executing(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, A
 def _processed(original: Any) -> Any:
     @wraps(original)
     def _process_results(self: Any, queued: Any, results: Any) -> Any:
-        queue = vars(self).get(_QUEUE)
-        sent = queue.popleft() if queue else None
+        queue = databases.held(self).get(_QUEUE)
+        sent: _Sent | None = queue.popleft() if queue else None
         passage = sent.opened() if sent is not None else None
         if sent is not None and passage is not None:
             _told(sent, passage, results, self.pgconn)
@@ -233,10 +237,12 @@ def _fetch(original: Any) -> Any:
     return fetch
 
 
-def _fetching(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+def _fetching(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
     """Read a piece of an answer that is read row by row."""
     passage = sent.passage
-    assert passage is not None
+    if passage is None:
+        result: Any = yield from original(pgconn)
+        return result
     try:
         with passage.crossing():
             result = yield from original(pgconn)
@@ -280,21 +286,21 @@ def _copy_from(original: Any) -> Any:
     return copy_from
 
 
-def _copying_out(original: Any, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+def _copying_out(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
     if sent.passage is None:
         sent.operation = "copy out"
         sent.passage = sent.opened()
     passage = sent.passage
     try:
-        data = yield from original(pgconn)
+        data: Any = yield from original(pgconn)
     except BaseException as error:
         _copies.pop(id(pgconn), None)
         if passage is not None:
             databases.failed(passage, error)
         raise
     if sent.copied is not None and isinstance(data, bytes | bytearray | memoryview):
-        sent.copied.append(bytes(data))
-        return data
+        sent.copied.append(bytes(cast("bytes", data)))
+        return cast("Any", data)
     _copies.pop(id(pgconn), None)
     if passage is not None:
         told = libpq.answer_told([data], pgconn, sent.text)
@@ -323,12 +329,13 @@ def _copy_end(original: Any) -> Any:
     return copy_end
 
 
-def _copying_in(original: Any, pgconn: Any, error: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+def _copying_in(original: _Generators, pgconn: Any, error: Any, sent: _Sent) -> Generator[Any, Any, Any]:
     sent.operation = "copy in"
     sent.parameters = [libpq.text(b"".join(sent.copied or ())), libpq.text(error)]
     passage = sent.opened()
     if passage is None:
-        return (yield from original(pgconn, error))
+        result = yield from original(pgconn, error)
+        return result
     try:
         with passage.crossing():
             result = yield from original(pgconn, error)
@@ -377,7 +384,7 @@ def _connecting(conninfo: Any, kwargs: dict[str, Any]) -> tuple[Query, Passage] 
 
 def _connected(passage: Passage, query: Query, connection: Any) -> Any:
     try:
-        vars(connection)[_SERVER] = query.server, query.namespace
+        databases.held(connection)[_SERVER] = query.server, query.namespace
         databases.told(passage, libpq.connection_told(connection.pgconn))
     except Exception:
         forgive("psycopg.connected")
@@ -441,14 +448,15 @@ def _connect_async(original: Any) -> Any:
 
 
 def _connect_gen(original: Any) -> Any:
-    function = original.__func__
+    function: _Generators = original.__func__
 
     @wraps(function)
     def _connect_gen(cls: Any, *args: Any, **kwargs: Any) -> Any:
         stand_in = _answering.get()
         if stand_in is not None:
             return cls(stand_in)
-        return (yield from function(cls, *args, **kwargs))
+        result: Any = yield from function(cls, *args, **kwargs)
+        return result
 
     return classmethod(_connect_gen)
 
@@ -578,7 +586,7 @@ def _install(patches: PatchSet) -> None:
 
 def _cut(patches: PatchSet, psycopg: Any) -> None:
     from psycopg import (
-        _connection_base,
+        _connection_base,  # pyright: ignore[reportPrivateUsage] - what it executes by is imported there
         _copy,
         _copy_async,
         _copy_base,
@@ -595,7 +603,7 @@ def _cut(patches: PatchSet, psycopg: Any) -> None:
     patches.replace(_cursor_base.BaseCursor, "_execute_send", _executed)
     patches.replace(client_cursor.ClientCursorMixin, "_execute_send", _client_side)
     patches.replace(_cursor_base.BaseCursor, "_send_query_prepared", _prepared)
-    patches.replace(_cursor_base.BaseCursor, "_send_prepare", _passed(lambda cursor: cursor._conn))
+    patches.replace(_cursor_base.BaseCursor, "_send_prepare", _passed(_connection_of))
     patches.replace(base, "_exec_command", _commanded)
     if getattr(_connection_base, "_HAS_SEND_CLOSE", False):
         patches.replace(base, "_deallocate", _passed(lambda held: held))
@@ -622,8 +630,9 @@ def _cut(patches: PatchSet, psycopg: Any) -> None:
     patches.replace(psycopg, "connect", lambda _: connection.Connection.connect)
 
 
-def _connection_of(pipeline: Any) -> Any:
-    return pipeline._conn
+def _connection_of(thing: Any) -> Any:
+    """Give the connection of a cursor or a pipeline."""
+    return thing._conn  # noqa: SLF001 - so do they
 
 
 INTEGRATION = Integration(

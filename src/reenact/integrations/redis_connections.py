@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import wraps
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.boundary import databases, door
 from reenact.boundary.forgiving import forgive
@@ -36,7 +36,7 @@ _TWO_WORDS: Final = frozenset({"CLIENT", "CLUSTER", "CONFIG", "SCRIPT", "FUNCTIO
 
 def spelled(value: Any, *, as_bytes: bool) -> Json:
     """Spell a reply. A plain text stands for bytes where `as_bytes`, else for a text."""
-    kind = type(value)
+    kind = cast("Any", type)(value)
     if value is None or kind is int or kind is bool:
         return typed.encode(value)
     if kind is bytes or kind is str:
@@ -73,19 +73,16 @@ def unspelled(value: Json, *, as_bytes: bool) -> Any:
         return typed.decode(value)
     of = value.get("of")
     match value[_TAG]:
-        case "bytes":
-            return as_text(of).encode()
-        case "text":
-            return typed.decode(of)
+        case "bytes" | "text" as name:
+            return as_text(of).encode() if name == "bytes" else typed.decode(of)
         case "map":
             return {
                 unspelled(key, as_bytes=as_bytes): unspelled(each, as_bytes=as_bytes)
                 for key, each in map(as_list, as_list(of))
             }
-        case "set":
-            return {unspelled(each, as_bytes=as_bytes) for each in as_list(of)}
-        case "tuple":
-            return tuple(unspelled(each, as_bytes=as_bytes) for each in as_list(of))
+        case "set" | "tuple" as name:
+            items = [unspelled(each, as_bytes=as_bytes) for each in as_list(of)]
+            return {*items} if name == "set" else tuple(items)
         case _:
             from redis import exceptions
 
@@ -94,7 +91,8 @@ def unspelled(value: Json, *, as_bytes: bool) -> Any:
 
 
 def _reply(value: Any) -> Json:
-    as_bytes = not isinstance(value, str) and not (isinstance(value, list) and any(type(each) is str for each in value))
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+    as_bytes = not any(type(each) is str for each in listed)
     return {"value": spelled(value, as_bytes=as_bytes), "bytes": as_bytes}
 
 
@@ -105,9 +103,7 @@ def _replied(told: Json) -> Any:
 
 def _argument(value: Any) -> Json:
     if isinstance(value, bytes | bytearray | memoryview):
-        return _text(bytes(value), plain=True)
-    if isinstance(value, str):
-        return typed.encode(value)
+        return _text(bytes(cast("bytes", value)), plain=True)
     return typed.encode(value)
 
 
@@ -115,7 +111,7 @@ def _argument(value: Any) -> Json:
 
 
 def _where(connection: Any) -> tuple[str, str]:
-    held = vars(connection)
+    held = databases.held(connection)
     path = held.get("path")
     server = str(path) if path else databases.server_of(getattr(connection, "host", ""), getattr(connection, "port", 0))
     return server, str(getattr(connection, "db", 0) or 0)
@@ -144,15 +140,15 @@ def _query(connection: Any, args: Iterable[Any]) -> Query:
 
 
 def _pending(connection: Any) -> deque[tuple[Any, ...]]:
-    held: deque[tuple[Any, ...]] = vars(connection).setdefault(_SENT, deque())
-    return held
+    waiting: deque[tuple[Any, ...]] = databases.held(connection).setdefault(_SENT, deque())
+    return waiting
 
 
 def _is_stand_in(connection: Any) -> bool:
-    return isinstance(vars(connection).get("_sock") or getattr(connection, "_writer", None), Nowhere)
+    return isinstance(databases.held(connection).get("_sock") or getattr(connection, "_writer", None), _Nowhere)
 
 
-class Nowhere:
+class _Nowhere:
     """Stands where a socket would, or a stream's ends: takes everything, gives nothing."""
 
     def __getattr__(self, name: str) -> Any:
@@ -211,7 +207,7 @@ def _sent_async(original: Any) -> Any:
 
 def _is_watched(connection: Any) -> bool:
     """Tell whether a command is to be told: it is no part of a connection's being made."""
-    return door.is_kept() and vars(connection).get(_SEEN) != "making"
+    return door.is_kept() and databases.held(connection).get(_SEEN) != "making"
 
 
 def _ready(connection: Any) -> None:
@@ -281,7 +277,7 @@ def _read(original: Any) -> Any:
             return original(self, *args, **kwargs)
         if _is_stand_in(self):
             return _raised(_replied(databases.asked(query)))
-        seen = vars(self).get(_SEEN) is not None
+        seen = databases.held(self).get(_SEEN) is not None
         return databases.witness(query, lambda: original(self, *args, **kwargs), _reply, seen=seen)
 
     return read_response
@@ -295,7 +291,7 @@ def _read_async(original: Any) -> Any:
             return await original(self, *args, **kwargs)
         if _is_stand_in(self):
             return _raised(_replied(await databases.asked_async(query)))
-        seen = vars(self).get(_SEEN) is not None
+        seen = databases.held(self).get(_SEEN) is not None
         return await databases.witnessed(query, lambda: original(self, *args, **kwargs), _reply, seen=seen)
 
     return read_response
@@ -327,11 +323,11 @@ def _can_read_async(original: Any) -> Any:
 
 
 def _is_open(connection: Any) -> bool:
-    return bool(vars(connection).get("_sock") or getattr(connection, "_writer", None))
+    return bool(databases.held(connection).get("_sock") or getattr(connection, "_writer", None))
 
 
 def _making(connection: Any) -> Query | None:
-    if not door.is_kept() or _is_open(connection) or vars(connection).get(_SEEN) == "making":
+    if not door.is_kept() or _is_open(connection) or databases.held(connection).get(_SEEN) == "making":
         return None
     server, namespace = _where(connection)
     return Query(system=_SYSTEM, operation=CONNECT, server=server, namespace=namespace)
@@ -352,18 +348,18 @@ def _connect(original: Any) -> Any:
             if passage is None or passage.answer is None:
                 return original(self, *args, **kwargs)
             databases.answer(passage)
-            self._sock = Nowhere()
+            self._sock = _Nowhere()
             for callback in _callbacks(self):
                 callback(self)
             return None
-        before = vars(self).get(_SEEN)
-        vars(self)[_SEEN] = "making"
+        before = databases.held(self).get(_SEEN)
+        databases.held(self)[_SEEN] = "making"
         try:
             result = databases.witness(query, lambda: original(self, *args, **kwargs), _about)
             before = "made"
             return result
         finally:
-            vars(self)[_SEEN] = before
+            databases.held(self)[_SEEN] = before
 
     return connect
 
@@ -379,20 +375,20 @@ def _connect_async(original: Any) -> Any:
             if passage is None or passage.answer is None:
                 return await original(self, *args, **kwargs)
             await databases.answer_async(passage)
-            self._reader = self._writer = Nowhere()
+            self._reader = self._writer = _Nowhere()
             for callback in _callbacks(self):
                 made = callback(self)
                 if hasattr(made, "__await__"):
                     await made
             return None
-        before = vars(self).get(_SEEN)
-        vars(self)[_SEEN] = "making"
+        before = databases.held(self).get(_SEEN)
+        databases.held(self)[_SEEN] = "making"
         try:
             result = await databases.witnessed(query, lambda: original(self, *args, **kwargs), _about)
             before = "made"
             return result
         finally:
-            vars(self)[_SEEN] = before
+            databases.held(self)[_SEEN] = before
 
     return connect
 

@@ -126,7 +126,7 @@ class Call:
 
     @property
     def word(self) -> str:
-        """What people are told it is: its kind; else `http` of a request to nothing that we know, `child`, `database`."""
+        """What people are told it is: its kind, or `http` of a request to nothing that we know, `child`, `database`."""
         if self.kind != "UNKNOWN":
             return self.kind.lower()
         if isinstance(self.request, HttpRequest):

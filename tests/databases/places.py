@@ -1,0 +1,106 @@
+"""A Postgres and a Redis of a test's own, and what they say was done to them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from escapes.servers import free_port, meets
+
+LIMIT_S = 30
+
+
+@dataclass
+class Places:
+    """Where the servers are, and how to stop them."""
+
+    environ: dict[str, str] = field(default_factory=dict[str, str])
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
+    log: Path | None = None
+    redis_port: int = 0
+
+    def done(self) -> dict[str, int]:
+        """Count what was done at the servers so far: sessions and statements, connections and commands."""
+        found: dict[str, int] = {}
+        if self.log is not None:
+            text = self.log.read_text(errors="replace")
+            found |= {"sessions": text.count("connection authorized"), "statements": text.count("statement:")}
+            found["executed"] = text.count("execute ")
+        if self.redis_port:
+            with socket.create_connection(("127.0.0.1", self.redis_port)) as met:
+                met.sendall(b"INFO stats\r\n")
+                time.sleep(0.05)
+                lines = met.recv(65536).decode().splitlines()
+            named = dict(line.split(":", 1) for line in lines if ":" in line)
+            found["commands"] = int(named["total_commands_processed"])
+            found["connections"] = int(named["total_connections_received"])
+        return found
+
+    def stop(self) -> None:
+        """End the servers."""
+        for server in self.running:
+            server.terminate()
+        for server in self.running:
+            server.wait(LIMIT_S)
+        self.running.clear()
+
+
+@contextmanager
+def servers(folder: Path) -> Generator[Places]:
+    """Start those that can be had."""
+    places = Places()
+    with ExitStack() as stack:
+        stack.callback(places.stop)
+        _postgres(folder / "pg", places)
+        _redis(folder / "redis", places)
+        yield places
+
+
+def _postgres(folder: Path, places: Places) -> None:
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    found = str(programs[-1]) if programs else shutil.which("initdb")
+    if found is None:
+        return
+    bin_ = Path(found).resolve().parent
+    folder.mkdir(mode=0o755)
+    root = os.getuid() == 0
+    shutil.chown(folder, "nobody") if root else None
+    drop = ["setpriv", "--reuid=nobody", "--clear-groups"] if root else []  # Postgres refuses to be root
+    port, data = free_port(), folder / "data"
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C"}
+    made = [*drop, str(bin_ / "initdb"), "-D", str(data), "-A", "trust", "-U", "u", "-N", "-E", "UTF8"]
+    subprocess.run(made, check=True, capture_output=True, env=environ, cwd=folder)
+    told = ["-c", "fsync=off", "-c", "log_connections=on", "-c", "log_statement=all"]
+    command = [*drop, str(bin_ / "postgres"), "-D", str(data), "-p", str(port), "-k", str(folder), *told]
+    places.log = folder.parent / "postgres.log"
+    with places.log.open("wb") as log:
+        places.running.append(subprocess.Popen(command, env=environ, stdout=log, stderr=log, cwd=folder))
+    assert meets(("127.0.0.1", port))
+    places.environ["PG_PORT"] = str(port)
+    ends = time.monotonic() + LIMIT_S
+    psql = ["psql", "-qAt", f"host=127.0.0.1 port={port} user=u dbname=postgres", "-c", "SELECT 1"]
+    while subprocess.run(psql, capture_output=True, check=False).returncode:
+        assert time.monotonic() < ends, "Postgres has started and answers nothing"
+        time.sleep(0.1)
+
+
+def _redis(folder: Path, places: Places) -> None:
+    beside = Path(sys.executable).with_name("redis-server")
+    found = str(beside) if beside.exists() else shutil.which("redis-server")
+    if found is None:
+        return
+    folder.mkdir()
+    port = free_port()
+    command = [found, "--port", str(port), "--save", "", "--dir", str(folder)]
+    places.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    assert meets(("127.0.0.1", port))
+    places.redis_port = port
+    places.environ["REDIS_PORT"] = str(port)
