@@ -11,12 +11,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from desk import Desk
 
 CLIENTS = {
-    "psycopg": "import psycopg; psycopg.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
-    "psycopg's class": "import psycopg; psycopg.Connection.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
-    "psycopg, asynchronous": (
-        "import asyncio, psycopg\n"
-        "asyncio.run(psycopg.AsyncConnection.connect(f'host=127.0.0.1 port={port} connect_timeout=2'))"
-    ),
     "psycopg2": "import psycopg2; psycopg2.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
     "grpc": "import grpc; grpc.insecure_channel(f'127.0.0.1:{port}').unary_unary('/a/b')(b'', timeout=2)",
     "grpc, streamed": (

@@ -27,6 +27,7 @@ from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
+from reenact.values.query import UNOPENED
 from reenact.values.redacted import MARK, count_in, given_by, given_to
 from reenact.values.run import (
     NOTHING_WRITTEN,
@@ -95,6 +96,8 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
         yield from _outcome_reasons(node)
         yield from _state_reasons(node)
     yield from foreign_reasons(node)
+    if node.call.is_query:
+        yield from _query_reasons(node)
     if damaged := node.span.attributes.get("reenact.damaged"):
         lost = f"{damaged}: the journal is damaged where it was written down"
         yield Reason(call=node.label, field="request", lost=lost, fix="look after the disk")
@@ -105,6 +108,13 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
     if any(_OPENINFERENCE_MARK in value for value in node.span.attributes.values() if isinstance(value, str)):
         fix = "unset OPENINFERENCE_HIDE_* and raise OPENINFERENCE_BASE64_IMAGE_MAX_LENGTH"
         yield Reason(call=node.label, field="content", lost="hidden by the emitter", fix=fix)
+
+
+def _query_reasons(node: Node) -> Iterator[Reason]:
+    """Name what keeps a query from being answered, or what of its answer is missing."""
+    if node.span.attributes.get(UNOPENED) is True:
+        lost = "the connection that it went over, which was made before recording began"
+        yield Reason(call=node.label, field="connection", lost=lost, fix="record from the program's start")
 
 
 def _outcome_reasons(node: Node) -> Iterator[Reason]:

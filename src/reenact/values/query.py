@@ -25,8 +25,6 @@ PING: Final = "ping"
 """The operation of a call that asks whether a connection is alive: clients do by the time that has passed."""
 UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
-LOST: Final = "reenact.database.lost"
-"""The attribute that says what of an answer could not be kept."""
 
 _TARGET: Final = re.compile(
     r"\b(?:from|into|update|join|table(?:\s+if\s+(?:not\s+)?exists)?|copy)\s+(?:only\s+)?([\w.\"$]+)", re.IGNORECASE
