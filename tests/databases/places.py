@@ -88,7 +88,8 @@ def _postgres(folder: Path, places: Places) -> None:
     ends = time.monotonic() + LIMIT_S
     psql = ["psql", "-qAt", f"host=127.0.0.1 port={port} user=u dbname=postgres", "-c", "SELECT 1"]
     while subprocess.run(psql, capture_output=True, check=False).returncode:
-        assert time.monotonic() < ends, "Postgres has started and answers nothing"
+        if time.monotonic() > ends:
+            raise TimeoutError("Postgres has started and answers nothing")
         time.sleep(0.1)
 
 

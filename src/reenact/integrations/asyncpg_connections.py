@@ -463,7 +463,7 @@ class _StandIn:
     async def bind(self, state: Any, args: Any, *_: Any, **__: Any) -> Any:
         await self._ask("bind", state.query, _args(args))
 
-    async def execute(self, state: Any, portal_name: str, limit: int, return_extra: Any, *_: Any, **__: Any) -> Any:  # noqa: ARG002
+    async def execute(self, state: Any, _portal: str, limit: int, return_extra: Any, *_: Any, **__: Any) -> Any:
         return _given(await self._ask("fetch", state.query, [limit]), return_extra)
 
     async def close_portal(self, *_: Any) -> None: ...
