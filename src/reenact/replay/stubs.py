@@ -272,9 +272,7 @@ class Stubs:
         found: dict[str, list[Expected]] = defaultdict(list)
         for stub in self.stubs.values():
             node = stub.node
-            if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node):
-                continue
-            if is_handshake(node.call):  # a pool makes connections when it likes
+            if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node) or _is_idle(node):
                 continue
             start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
             own = found[sequence_of(node)]
@@ -294,6 +292,11 @@ class Stubs:
                 last = max(own, key=lambda each: each.order)
                 own.append(Expected(last.order + 1, last.released_s, last.released_s))
         return found
+
+
+def _is_idle(node: Node) -> bool:
+    """Tell that a call sets no pace: a pool makes connections when it likes."""
+    return is_handshake(node.call)
 
 
 def as_asked(node: Node) -> Call:
