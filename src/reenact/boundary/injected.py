@@ -156,7 +156,8 @@ def state_of(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, 
             found[name] = value
             continue
         for attribute in _HOLD:
-            held: Any = vars(value).get(attribute) if hasattr(value, "__dict__") else getattr(value, attribute, None)
+            own: Any = getattr(value, "__dict__", None)
+            held: Any = getattr(value, attribute, None) if own is None else own.get(attribute)
             if held is not None:
                 found[f"{name}.{attribute}"] = held
     return found

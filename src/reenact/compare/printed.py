@@ -18,7 +18,7 @@ from reenact.compare.volatile import Side, Volatile, uuids_in
 from reenact.values.child import INHERITED
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
-from reenact.values.lenient import as_list, as_text
+from reenact.values.lenient import as_list
 from reenact.values.output import Output, Piece, Stream
 from reenact.values.run import STDIN, Run
 
@@ -336,6 +336,6 @@ def unheard(run: Run) -> tuple[str, ...]:
         given = node.span.attributes.get(INHERITED)
         streams = as_list(parsed_or_none(given)) if isinstance(given, str) else given
         if isinstance(streams, list | tuple) and streams:
-            named = " and ".join(sorted((as_text(each) for each in streams), reverse=True))
+            named = " and ".join(sorted((str(each) for each in streams), reverse=True))
             said[f"what {node.call.name} printed to {named} itself was not witnessed and is not compared"] = None
     return tuple(said)
