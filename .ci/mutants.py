@@ -51,20 +51,20 @@ MUTANTS = (
     Mutant("record/recorder.py", "elif status >= _FIRST_ERROR_STATUS:", "elif status > 599:", "record matrix"),
     Mutant(
         "record/recorder.py",
-        'attributes["reenact.order.end"] = self._recorder.next_order()',
-        'attributes["reenact.order.end"] = 0',
+        'attributes["reenact.order.end"] = ',
+        'attributes["reenact.order.end"] = 0 if True else ',
         "replay/test_replayer.py record",
     ),
     Mutant(
         "replay/stubs.py",
-        "self.taken.add(stub.node.id)\n                    return stub",
-        "return stub",
+        "self.taken.add(stub.node.id)",
+        "pass",
         "replay/test_stubs.py replay",
     ),
     Mutant(
         "replay/stubs.py",
-        "            and not isinstance(stub.node.outcome, Unfinished)\n        ]",
-        "        ]",
+        "            and not isinstance(stub.node.outcome, Unfinished)\n",
+        "",
         "replay compare journeys/test_divergences.py",
     ),
     Mutant(
@@ -242,7 +242,8 @@ def run(tree: Tree, chosen: set[int], *, everything: bool) -> int:
             continue
         said = tree.judge(mutant, everything=everything)
         missed += not said.startswith("caught")
-        print(f"{number:2} {mutant.file:24} {mutant.new.strip().splitlines()[0][:50]:50} {said}", flush=True)
+        what = (mutant.new.strip() or "(taken out)").splitlines()[0][:50]
+        print(f"{number:2} {mutant.file:24} {what:50} {said}", flush=True)
     print(f"{len(chosen or MUTANTS) - missed} caught, {missed} not")
     return missed
 
