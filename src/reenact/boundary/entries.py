@@ -1,4 +1,4 @@
-"""What names the code uses that an entry of the agent's can reach: the function that does a job, a message.
+"""What names the code reads that an entry of the agent's can reach: the function that does a job, a message.
 
 Reached is every function of the agent's whose name such code uses, and what collections that it names hold. Where a
 name is computed, or an object of a library's is named that may hold functions of the agent's, everything counts.
@@ -6,15 +6,16 @@ name is computed, or an object of a library's is named that may hold functions o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import FunctionType, MethodType
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.harmless import is_listed_class
 from reenact.boundary.lasting import MEMORY, PLAIN, Named, functions_behind
 from reenact.boundary.own_code import is_own_class, own_modules
+from reenact.boundary.reads import reads_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of
 
 _MANY: Final = 1_000
@@ -26,17 +27,29 @@ _ASKED: Final = frozenset(
 _ANYTHING: Final = frozenset({"globals", "eval", "exec", "__dict__", "vars", "attrgetter", "methodcaller"})
 
 
+class Reach(NamedTuple):
+    """The names that code behind an entry can meet."""
+
+    reads: frozenset[str]
+    uses: frozenset[str]
+    """Those that it writes to included."""
+
+
 class Entries:
     """What each entry reaches, found out once as long as no module is loaded."""
 
     def __init__(self) -> None:
-        self._known: dict[FunctionType, frozenset[str] | None] = {}
+        self._known: dict[FunctionType, Reach | None] = {}
+        self._beside: dict[FunctionType, Reach | None] = {}
+        self._functions: list[FunctionType] = []
         self._bound: dict[str, list[Any]] = {}
         """By name: what variables of the agent's modules and attributes of its classes stand for."""
 
     def know(self, named: Named) -> None:
         """Take in the agent's modules as they are now."""
         self._known.clear()
+        self._beside.clear()
+        self._functions = named.functions
         self._bound = {}
         for module in own_modules():
             for name, value in [*vars(module).items()]:
@@ -47,33 +60,66 @@ class Entries:
         for fn in named.functions:
             self._bound.setdefault(fn.__name__, []).append(fn)
 
-    def reached(self, entry: object) -> frozenset[str] | None:
-        """Give the names that code behind an entry uses; None where it may use any."""
+    def reached(self, entry: object, others: Callable[[], Iterable[object]] | None = None) -> Reach | None:
+        """Give the names that code behind an entry reads; None where it may read any.
+
+        With `others`, those that all code reads but the functions which do other units of the application.
+        """
         fn = entry.__func__ if isinstance(entry, MethodType) else entry
         if not isinstance(fn, FunctionType):
             return None
+        if others is not None:
+            if fn not in self._beside:
+                self._beside[fn] = self._all_but(fn, others())
+            return self._beside[fn]
         if fn not in self._known:
             self._known[fn] = self._walk(fn)
         return self._known[fn]
 
-    def _walk(self, entry: FunctionType) -> frozenset[str] | None:
-        names, seen, left = set[str](), set[FunctionType](), [*_functions(entry)]
+    def _all_but(self, entry: FunctionType, others: Iterable[object]) -> Reach | None:
+        """Give the names that all functions read but some others, unless these are named in turn."""
+        left_out = {fn for each in others for fn in _functions(each)} - {*_functions(entry)}
+        names, read, left = set[str](), {MEMORY}, [fn for fn in self._functions if fn not in left_out]
+        while left:
+            for fn in left:
+                if (used := _used(fn)) is None:
+                    return None
+                names |= used
+                read |= _read(fn, used)
+            left = [fn for fn in left_out if fn.__name__ in names]
+            left_out -= {*left}
+        return Reach(frozenset(read), frozenset({*names, MEMORY}))
+
+    def _walk(self, entry: FunctionType) -> Reach | None:
+        names, read, seen, left = set[str](), {MEMORY}, set[FunctionType](), [*_functions(entry)]
         while left:
             fn = left.pop()
             if fn in seen:
                 continue
             seen.add(fn)
-            facts = code_facts(fn.__code__)
-            used = facts.variables | facts.attributes | facts.stored | facts.set_attributes | {*fn.__code__.co_freevars}
-            if facts.computed or not used.isdisjoint(_ANYTHING):
+            if (used := _used(fn)) is None:
                 return None
             held = [*_held(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
             names |= used
+            read |= _read(fn, used)
             try:
                 left += [found for value in held for found in _code_in(value)]
             except (_Unknown, RecursionError, RuntimeError):  # or it changes meanwhile
                 return None
-        return frozenset(names | {MEMORY})
+        return Reach(frozenset(read), frozenset({*names, MEMORY}))
+
+
+def _used(fn: FunctionType) -> set[str] | None:
+    """Give the names that a function's own code uses; None where it computes any."""
+    facts = code_facts(fn.__code__)
+    used = facts.variables | facts.attributes | facts.stored | facts.set_attributes | {*fn.__code__.co_freevars}
+    return None if facts.computed or not used.isdisjoint(_ANYTHING) else {*used}
+
+
+def _read(fn: FunctionType, used: set[str]) -> set[str]:
+    """Give the names of those that it reads; all of them where nobody can tell."""
+    told = reads_of(fn.__code__)
+    return used if told is None else {*told}
 
 
 def _held(fn: FunctionType) -> Iterator[Any]:

@@ -8,7 +8,7 @@ restored by hand, as `place` is, since a streamed answer is made in steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -65,11 +65,11 @@ class _Stand:
 
             forgive("inbound.stand")
 
-    def end(self, number: int, entry: object) -> Mapping[str, Any]:
+    def end(self, number: int, entry: object, others: Callable[[], Iterable[object]] | None) -> Mapping[str, Any]:
         try:
             if self.by is None or not number:
                 return {}
-            return self.by.end(number, entry)
+            return self.by.end(number, entry, others)
         except Exception:
             from reenact.boundary.forgiving import forgive
 
@@ -130,7 +130,9 @@ class Inbound:
         "entry",
         "lane",
         "order",
+        "others",
         "printed",
+        "received",
         "stands_on",
         "undeclared",
         "written",
@@ -144,8 +146,12 @@ class Inbound:
             _again.set("")
         self.order = _number()
         """When it came in, in the sequence of its recorder."""
+        self.received = 0
+        """When the last of its body was there."""
         self.entry: object = None
         """The function that does it, where that is known."""
+        self.others: Callable[[], Iterable[object]] | None = None
+        """Gives the functions that do other units of its application, where any but those may run in it."""
         self.ended = False
         self.answers = False
         """Its answer is on its way; its end may be near."""
@@ -163,6 +169,10 @@ class Inbound:
         self.stands_on: Mapping[str, Any] = {}
         """What earlier units of the process left that it may have read; known at its end."""
         self._standing = _stand.begin()
+
+    def receive(self) -> None:
+        """Hear that a piece of its body reaches the application."""
+        self.received = _number()
 
     @property
     def name(self) -> str:
@@ -197,7 +207,7 @@ class Inbound:
             if self.ended:
                 return
             self.ended, self._answer = True, (answered, error)
-        self.stands_on = _stand.end(self._standing, self.entry)
+        self.stands_on = _stand.end(self._standing, self.entry, self.others)
         if self._end is not None:
             self._end(answered, error)
 

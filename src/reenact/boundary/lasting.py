@@ -182,7 +182,7 @@ def _of_cache(value: Any, named: frozenset[str]) -> Any:
 
 def _kept(cache: Any) -> Iterator[Any]:
     """Give what a cache keeps, where its parts tell it."""
-    attributes: Any = cache.__dict__
+    attributes = cast("dict[str, Any]", vars(cache))
     for table in gc.get_referents(cache):
         if type(table) is dict and table is not attributes:
             for each in itertools.islice([*cast("dict[Any, Any]", table).values()], _MOST_KEPT):

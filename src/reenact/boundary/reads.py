@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Final
 
 from reenact.boundary.own_code import own_modules
@@ -22,6 +23,26 @@ _LONGEST: Final = 2_000_000
 def is_read_back(name: str) -> bool:
     """Tell whether a function or method of the agent's modules reads a variable or attribute of this name."""
     return any(name in _reads(str(vars(module).get("__file__") or "")) for module in own_modules())
+
+
+def reads_of(code: CodeType) -> frozenset[str] | None:
+    """Name what a function reads, those inside it included; None where its source cannot be had."""
+    return _by_line(code.co_filename).get((code.co_name, code.co_firstlineno))
+
+
+@lru_cache(maxsize=4096)
+def _by_line(path: str) -> dict[tuple[str, int], frozenset[str]]:
+    """Give what each function of a file reads, by its name and the line that it begins on."""
+    found: dict[tuple[str, int], frozenset[str]] = {}
+    try:
+        source = Path(path).read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if len(source) <= _LONGEST else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                found[node.name, first] = frozenset(_read(node))
+    except Exception:  # there is none, or it is no Python of this version
+        alarms.pass_on()
+    return found
 
 
 class _All(frozenset[str]):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from reenact.boundary.entries import Entries
@@ -32,11 +33,13 @@ _MOST_MODULES: Final = 60
 class Stood:
     """A unit that changed something: its number, and the id of its run where it is one."""
 
-    __slots__ = ("found", "number", "run")
+    __slots__ = ("found", "number", "run", "uses")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.run = ""
+        self.uses: frozenset[str] | None = None
+        """The names that its code uses; None where that is not known, or not yet."""
         self.found: dict[str, Any] = {}
         """By name: what variables of its context and its thread held when it began."""
 
@@ -90,20 +93,30 @@ class Standing:
         if (own := self._open.get(number)) is not None:
             own.run = run
 
-    def end(self, number: int, entry: object = None) -> dict[str, Any]:
-        """End a unit, which the function `entry` did, if that is known; tell what it stands on, or nothing."""
+    def end(
+        self, number: int, entry: object = None, others: Callable[[], Iterable[object]] | None = None
+    ) -> dict[str, Any]:
+        """End a unit, which the function `entry` did, if that is known; tell what it stands on, or nothing.
+
+        With `others`, any code of the agent's may have run but those functions.
+        """
         with self._lock:
             own = self._open.get(number)
             self._look()
             stands = {**self._changed, **self._leaked(own)}
             self._open.pop(number, None)
-            reached = self._entries.reached(entry)
-            stands = {name: held for name, held in stands.items() if reached is None or _last(name) in reached}
-            between = [name for name in self._between if reached is None or _last(name) in reached]
-            units = {each.number: each for held in stands.values() for each in held if each.number != number}
-            names = [name for name, held in stands.items() if any(each.number != number for each in held)]
+            reached = self._entries.reached(entry, others)
+            if own is not None and reached is not None:
+                own.uses = reached.uses
+            read = [name for name in (*stands, *self._between) if reached is None or _last(name) in reached.reads]
+            held = {name: stands.get(name, ()) for name in read}
+            changed = {name: [one for one in each if _may_change(one, name, number)] for name, each in held.items()}
+            between = [name for name in self._between if name in changed]
+            units = {each.number: each for held in changed.values() for each in held}
+            names = [name for name, held in changed.items() if held]
+            left = {"leaves": sorted(self._left_by(own))} if own is not None and not self._is_large else {}
         if not units and not between:
-            return {}
+            return left
         listed = [units[each] for each in sorted(units)]
         return {
             "state": sorted({*names, *between}),
@@ -111,7 +124,13 @@ class Standing:
             "without_run": sum(not each.run for each in listed),
             "more": self._more,
             **({"between": sorted(between)} if between else {}),
+            **left,
         }
+
+    def _left_by(self, own: Stood) -> set[str]:
+        """Name the state that a unit may have changed."""
+        every = (*self._changed.items(), *self._left.items(), *self._made.items())
+        return {name for name, held in every if own in held and (own.uses is None or _last(name) in own.uses)}
 
     def _leaked(self, own: Stood | None) -> dict[str, list[Stood]]:
         """Give the variables of its context and thread in which a unit found what an earlier one left; note its own."""
@@ -186,6 +205,11 @@ class Standing:
             at = known.get((id(root.holder), root.key))
             shown.append(prints(root.get(), self._named) if at is None else self._prints[at])
         self._roots, self._prints = found, shown
+
+
+def _may_change(unit: Stood, name: str, number: int) -> bool:
+    """Tell whether another unit than the one of this number may have changed state of this name."""
+    return unit.number != number and (unit.uses is None or _last(name) in unit.uses)
 
 
 def _last(name: str) -> str:

@@ -16,7 +16,7 @@ from reenact.errors import CannotJudge, InputError, UsageError
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
 from reenact.pipeline.replaying import policy_note
-from reenact.pipeline.sources import find
+from reenact.pipeline.sources import Found, find
 from reenact.replay.policy import After, Children, Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
@@ -70,6 +70,7 @@ _SOURCES = click.Choice([source.value for source in Source])
     help="After the first divergence: stop; go on with the nearest recorded answers, which are no evidence; or ask "
     "models live.",
 )
+@click.option("--session", metavar="S", help="Play the runs of this session in order, as one result.")
 @click.option(
     "--history-max",
     type=click.IntRange(0),
@@ -122,6 +123,8 @@ def replay_command(
             from reenact.cli.suite import replay_all
 
             sys.exit(replay_all(everything, order, store, jobs=jobs, as_json=as_json, trust=how["trust"]))
+        if how["session"] is not None:
+            sys.exit(_replay_session(selector, how["session"], order, store, as_json=as_json, trust=how["trust"]))
         sys.exit(_replay(selector or "last", order, store, as_json=as_json, trust=how["trust"]))
     except (InputError, UsageError) as error:
         if not is_bisecting(Path.cwd()):
@@ -137,8 +140,29 @@ def _assertions(spelled: Sequence[str | Path]) -> tuple[Placed, ...]:
     return asserted(spelled)
 
 
+def _replay_session(
+    selector: str | None, name: str, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool
+) -> int:
+    """Play a session; where several processes took part, each after the other. Gives the worst exit code."""
+    from reenact.pipeline.session import session
+    from reenact.pipeline.suite import worst
+
+    if selector is not None or order.given or order.app:
+        raise UsageError("--session names what is played: give it no RUN, no COMMAND and no --app")
+    parts = session(name, store)
+    if len(parts) > 1 and as_json:
+        raise UsageError(
+            f"{len(parts)} processes took part in the session {name!r}, and --json shows one result",
+            hint="replay the last run of each",
+        )
+    return worst([_replay_found(part, order, store, as_json=as_json, trust=trust) for part in parts])
+
+
 def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool) -> int:
-    found = find(selector, store)
+    return _replay_found(find(selector, store), order, store, as_json=as_json, trust=trust)
+
+
+def _replay_found(found: Found, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool) -> int:
     if order.app and (order.given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     if sys.stderr.isatty():

@@ -8,11 +8,13 @@ recording; it can do so where each is kept, says how it was asked for, and is it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from reenact.values import unit
+from reenact.values.call import Streamed
 from reenact.values.history import MOST, History
 from reenact.values.lenient import as_count, as_list, as_text
-from reenact.values.run import CAME_IN, PROCESS_ROOT, Run
+from reenact.values.run import CAME_IN, PROCESS_ROOT, RECEIVED, Run
 
 NOTHING = History()
 _NAMED = 3
@@ -61,11 +63,14 @@ NONE = Kept(_nothing)
 """Where no other run is kept."""
 
 
-def history(run: Run, kept: Kept, around: Sequence[Run] = (), most: int = MOST) -> History:
-    """Follow what a unit stands on; `around` is the run of its process, `most` how many units are delivered."""
-    if not unit.stands_on(run):
+def history(run: Run, kept: Kept, around: Sequence[Run] = (), most: int = MOST, also: Sequence[str] = ()) -> History:
+    """Follow what a unit stands on, and what `also` is to be delivered before it, at `most` so many units.
+
+    `around` is the run of its process.
+    """
+    if not (unit.stands_on(run) or also):
         return NOTHING
-    found, missing = _followed(run, kept, most)
+    found, missing = _followed(run, kept, most, also)
     if len(found) > most:
         many = _count(run, len(found))
         said = f"{many} earlier units, and no more than {most} are delivered: --history-max delivers more"
@@ -81,23 +86,27 @@ def history(run: Run, kept: Kept, around: Sequence[Run] = (), most: int = MOST) 
     return History(units=units, lost=tuple(dict.fromkeys(lost)), overlap=overlap)
 
 
-def _followed(run: Run, kept: Kept, most: int) -> tuple[dict[str, Run], list[str]]:
+def _followed(run: Run, kept: Kept, most: int, also: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
     """Read the units on which a unit stands, and those on which they do, until there are more than `most`."""
     found: dict[str, Run] = {}
     missing: list[str] = []
-    left, seen, last = [*_named(run)], {run.id}, _ended(run)
+    left = [*((each, _state(run)) for each in _named(run)), *((each, None) for each in also)]
+    seen, last = {run.id}, _ended(run)
     while left and len(found) <= most:
-        wanted = left.pop(0)
+        wanted, state = left.pop(0)
         if wanted in seen:
             continue
-        seen.add(wanted)
         earlier = kept.run(wanted)
+        leaves = unit.leaves(earlier) if earlier is not None and state is not None else None
+        if leaves is not None and state is not None and state.isdisjoint(map(as_text, leaves)):
+            continue  # it was under way when another one changed that
+        seen.add(wanted)
         if earlier is None or not _belongs(earlier, run):
             missing.append(wanted)
             kept.missed.setdefault(wanted, set()).add(run.id)
         elif _came_in(earlier) < last:
             found[wanted] = earlier
-            left += _named(earlier)
+            left += [(each, _state(earlier)) for each in _named(earlier)]
     if not missing:
         return found, []
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
@@ -107,6 +116,10 @@ def _followed(run: Run, kept: Kept, most: int) -> tuple[dict[str, Run], list[str
 
 def _named(run: Run) -> list[str]:
     return [as_text(each) for each in as_list(unit.stands_on(run).get("units"))]
+
+
+def _state(run: Run) -> frozenset[str]:
+    return frozenset(as_text(each) for each in as_list(unit.stands_on(run).get("state")))
 
 
 def _belongs(earlier: Run, run: Run) -> bool:
@@ -149,6 +162,8 @@ def _undeliverable(units: Sequence[Run], run: Run, around: Sequence[Run], *, ove
         yield "units that came in by several doors, which are not delivered together"
     elif overlap and doors & {"celery"}:
         yield "units that were under way at the same time, and tasks are delivered one after the other"
+    if overlap:
+        yield from _unordered((*units, run))
     if not all(_order(each) for each in (*units, run)) and overlap:
         yield "units that were under way at the same time, and their recorder did not say when they came in"
     for each in (*units, run):
@@ -163,6 +178,47 @@ def _undeliverable(units: Sequence[Run], run: Run, around: Sequence[Run], *, ove
     )
     if calls:
         yield f"{calls} calls that its process made outside of all units, between them"
+
+
+def _unordered(runs: Sequence[Run]) -> Iterator[str]:
+    """Name two units of which one went on while the other one was at work, or waited for what nobody recorded."""
+    units = [_Line.of(each) for each in runs if _order(each) and each.root is not None and each.root.end_order]
+    for a in units:
+        for b in units:
+            if a is not b and any(a.began < at < a.ended and not a.waits(at) for at in b.events):
+                yield f"units {a.name} and {b.name}, which ran at the same time in an order that nobody recorded"
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One unit in the sequence of its process."""
+
+    name: str
+    began: int
+    ended: int
+    waiting: tuple[tuple[int, int], ...]
+    """From when to when it waited for what was recorded."""
+    events: tuple[int, ...]
+    """When it went on."""
+
+    @staticmethod
+    def of(run: Run) -> _Line:
+        began, ended = _order(run), run.root.end_order if run.root is not None else 0
+        calls = [node for node in run.nodes if node is not run.root and node.start_order and not node.call.is_structure]
+        told = run.root.span.attributes.get(RECEIVED) if run.root is not None else None
+        received = told if isinstance(told, int) else 0
+        waiting = [(node.start_order, node.end_order or ended) for node in calls]
+        waiting += [(began, received)] if received else []
+        events = [began, *([received] if received else [])]
+        for node in calls:
+            chunks = [chunk.order for chunk in node.outcome.chunks] if isinstance(node.outcome, Streamed) else []
+            events += [order for order in (node.head_order, *chunks, node.end_order) if order]
+        return _Line(run.id[:12], began, ended, tuple(waiting), tuple(events))
+
+    def waits(self, at: int) -> bool:
+        """Tell whether it waited at a moment."""
+        return any(start < at < end for start, end in self.waiting)
 
 
 def _door(run: Run) -> str:

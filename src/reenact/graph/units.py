@@ -30,7 +30,7 @@ def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
 def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:
     """Name what it stands on and a delivery does not have; where nobody looked for its history, all of it."""
     told = unit.stands_on(run)
-    if not told:
+    if not told and history is None:
         return
     fix = "keep what lasts from one unit to the next outside the process, behind a tool"
     if history is not None:
@@ -51,7 +51,7 @@ _NAMED = 3
 
 def unit_kit(run: Run, history: History | None = None) -> Iterator[KitItem]:
     """List what a delivery needs, piece by piece."""
-    if unit.stands_on(run):
+    if unit.stands_on(run) or (history is not None and history.units):
         units = history.units if history is not None else ()
         named = ", ".join(each.id[:12] for each in units[:_NAMED])
         more = f" and {len(units) - _NAMED} more" if len(units) > _NAMED else ""

@@ -68,6 +68,7 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
     async def receiving() -> MutableMapping[str, Any]:
         message = await receive()
         if message["type"] == "http.request":
+            exchange.unit.receive()
             exchange.body.add(message.get("body") or b"")
         elif message["type"] == "http.disconnect" and not complete:
             exchange.gone()
@@ -87,9 +88,25 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
         try:
             await app(scope, receiving, sending)
         except BaseException as error:
+            _note_entry(exchange, scope)
             exchange.end(error)
             raise
+        _note_entry(exchange, scope)
         exchange.end()
+
+
+def _note_entry(exchange: Exchange, scope: Scope) -> None:
+    """Say which function answered, as far as the framework tells, and which ones answer other requests."""
+    with suppress(Exception):  # a framework of another kind
+        if (endpoint := scope.get("endpoint")) is not None:
+            exchange.unit.entry = endpoint
+            exchange.unit.others = lambda: _endpoints(scope["app"].routes)
+
+
+def _endpoints(routes: Any) -> Iterator[Any]:
+    for route in routes:
+        yield getattr(route, "endpoint", None)
+        yield from _endpoints(getattr(route, "routes", None) or ())
 
 
 class Served:

@@ -13,6 +13,8 @@ from reenact.boundary.inbound import Inbound
 from reenact.boundary.origins import Origin
 
 INTERFACE = "function"
+DECLARED = "_reenact_unit"
+"""The attribute of a function that is declared a unit."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -54,7 +56,9 @@ def unit(fn: Any = None, *, name: str | None = None) -> Any:
 
 def _decorated(fn: Callable[..., Any], name: str | None) -> Any:
     known = _Unit(fn, name)
-    return wraps(fn)(_coroutine(fn, known) if inspect.iscoroutinefunction(fn) else _plain(fn, known))
+    made = wraps(fn)(_coroutine(fn, known) if inspect.iscoroutinefunction(fn) else _plain(fn, known))
+    setattr(made, DECLARED, True)
+    return made
 
 
 def _plain(fn: Callable[..., Any], known: _Unit) -> Callable[..., Any]:

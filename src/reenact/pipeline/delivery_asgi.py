@@ -39,7 +39,7 @@ async def _deliver(app: Any, request: WebRequest, answer: Answer, turns: Turns) 
         others = asyncio.all_tasks()
         try:
             with turns.does(run):
-                await _request(app, request, answer, run, state)
+                await _request(app, request, answer, run, state, turns)
         finally:
             await _settle(asyncio.all_tasks() - others, run)
             answer.delivered()
@@ -55,13 +55,12 @@ async def _earlier(app: Any, run: Run, state: dict[str, Any], turns: Turns) -> N
         return
     try:
         with turns.does(run):
-            await _request(app, request, Answer(), run, state)
-    except asyncio.CancelledError:
+            await _request(app, request, Answer(), run, state, turns)
+    except asyncio.CancelledError:  # the one that is asked for was over before it
         raise
     except BaseException:  # noqa: BLE001 - a server goes on; what left the recording is in the ledger
         alarms.pass_on()
-    finally:
-        await turns.end_async(run)
+    await turns.end_async(run)
 
 
 async def _settle(tasks: set[asyncio.Task[Any]], run: Run) -> None:
@@ -71,7 +70,9 @@ async def _settle(tasks: set[asyncio.Task[Any]], run: Run) -> None:
         await asyncio.wait(tasks, timeout=max(0.0, after) + _LATER_S)
 
 
-async def _request(app: Any, request: WebRequest, answer: Answer, run: Run, state: dict[str, Any]) -> None:
+async def _request(
+    app: Any, request: WebRequest, answer: Answer, run: Run, state: dict[str, Any], turns: Turns
+) -> None:
     over, asked = asyncio.Event(), False
     gone = calls_before(run, request)
 
@@ -79,6 +80,7 @@ async def _request(app: Any, request: WebRequest, answer: Answer, run: Run, stat
         nonlocal asked
         if not asked:
             asked = True
+            await turns.receive_async(run)
             return {"type": "http.request", "body": request.body or b"", "more_body": False}
         await over.wait()
         while request.left_after is not None and not gone():  # noqa: ASYNC110 - calls are answered on any thread

@@ -18,6 +18,7 @@ from typing import Any, cast
 from reenact.boundary import jobs
 from reenact.boundary.patching import Patches
 from reenact.errors import CannotJudge
+from reenact.integrations.units import DECLARED
 from reenact.pipeline.applications import Making
 from reenact.pipeline.turns import Turns
 from reenact.pipeline.turns_on_threads import one_by_one
@@ -37,7 +38,7 @@ def deliver(making: Making, turns: Turns) -> Any:
     making.search()
     entry = _found(making)
     asked_for = turns.asked_for
-    works = {run.id: _work(entry, run, _beside(run, making)) for run in turns.earlier}
+    works = {run.id: _work(entry, run, _beside(run, making), declared=True) for run in turns.earlier}
     works[asked_for.id] = _work(entry, asked_for, making)
     if any(map(inspect.iscoroutinefunction, (work.func for work in works.values()))):
         return asyncio.run(_in_one_loop(works, turns))
@@ -52,15 +53,18 @@ def deliver(making: Making, turns: Turns) -> Any:
         return works[asked_for.id]()
 
 
-def _work(entry: Any, run: Run, making: Making) -> partial[Any]:
-    """Make what does a recorded job again; it may give a coroutine."""
+def _work(entry: Any, run: Run, making: Making, *, declared: bool = False) -> partial[Any]:
+    """Make what does a recorded job again; it may give a coroutine. What a recording names has to be `declared`."""
     job = unit.job_of(run)
     if job is None:
         raise CannotJudge(f"run {run.id[:12]} is of no job")
     if job.interface == "celery":
         return partial(_traced, entry, _task(entry, job, making), job)
     args, kwargs = _arguments(job)
-    return partial(_found(making), *args, **kwargs)
+    found = _found(making)
+    if declared and not getattr(found, DECLARED, False):
+        raise CannotJudge(f"{making.name}, on which run {run.id[:12]} stands, is no @reenact.unit")
+    return partial(found, *args, **kwargs)
 
 
 def _beside(run: Run, making: Making) -> Making:
@@ -89,8 +93,7 @@ async def _in_one_loop(works: Mapping[str, partial[Any]], turns: Turns) -> Any:
             raise
         except BaseException:  # noqa: BLE001 - a worker goes on; what left the recording is in the ledger
             alarms.pass_on()
-        finally:
-            await turns.end_async(run)
+        await turns.end_async(run)
 
     beside = [asyncio.ensure_future(earlier(run)) for run in turns.earlier]
     for each in beside if not turns.overlap else ():

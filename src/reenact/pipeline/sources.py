@@ -39,18 +39,20 @@ class Found:
     """The user saw what the run would start, and said yes to it."""
     earlier: Kept = NONE
     """The earlier units of its process, where they are kept."""
+    also: tuple[str, ...] = ()
+    """Ids of further units of its process that are delivered before it: those of its session."""
     most: int = MOST
     """So many earlier units are delivered before a unit at most."""
-    _followed: dict[tuple[int, int, bool], History] = field(default_factory=dict[tuple[int, int, bool], History])
+    _followed: dict[object, History] = field(default_factory=dict[object, History])
 
     @property
     def history(self) -> History:
         """The earlier units on which a unit that came in stands."""
-        if not unit.stands_on(self.run):
+        if not (unit.stands_on(self.run) or self.also):
             return NOTHING
-        asked = id(self.earlier), self.most, self.run.own
+        asked = id(self.earlier), self.most, self.also, self.run.own
         if asked not in self._followed:
-            self._followed[asked] = history(self.run, self.earlier, self.siblings, self.most)
+            self._followed[asked] = history(self.run, self.earlier, self.siblings, self.most, self.also)
         return self._followed[asked]
 
     @property

@@ -64,6 +64,12 @@ class Turns:
             await gate.wait_async(order or None, lane)
         self._let_on(run)
 
+    async def receive_async(self, run: Run) -> None:
+        """Wait until the body of a request was there."""
+        if self._replayer is not None:
+            gate, _, lane = self._replayer.turn_of(run.id)
+            await gate.wait_async(self._replayer.stubs.received(run.id) or None, lane)
+
     async def end_async(self, run: Run) -> None:
         """Wait until a unit may be over."""
         if self._replayer is not None:

@@ -36,7 +36,18 @@ from reenact.record.written import Owner, Writes
 from reenact.values import typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
-from reenact.values.run import CAME_IN, ENDED_BY, OUTPUT, PROCESS_REST, STANDS_ON, STDIN, UNDECLARED, WRITTEN
+from reenact.values.run import (
+    CAME_IN,
+    ENDED_BY,
+    LEAVES,
+    OUTPUT,
+    PROCESS_REST,
+    RECEIVED,
+    STANDS_ON,
+    STDIN,
+    UNDECLARED,
+    WRITTEN,
+)
 
 _CONTEXT_KEYS = (
     "session.id",
@@ -197,8 +208,12 @@ class Runs:
     @shielded
     def _end_inbound(self, run: Run, answered: Answered, error: BaseException | None) -> None:
         facts = dict(answered())
-        if run.unit is not None and run.unit.stands_on:
-            facts[STANDS_ON] = compact(dict(run.unit.stands_on))
+        if run.unit is not None and run.unit.received:
+            facts[RECEIVED] = run.unit.received
+        if run.unit is not None and (told := dict(run.unit.stands_on)):
+            facts[LEAVES] = compact(told.pop("leaves", []))
+            if told:
+                facts[STANDS_ON] = compact(told)
         self.end(run, typed.encode_exception(error) if error is not None else None, facts)
 
     def process(self) -> Run:

@@ -34,7 +34,7 @@ from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
 from reenact.values.query import is_handshake
-from reenact.values.run import CAME_IN, Node, Run
+from reenact.values.run import CAME_IN, RECEIVED, Node, Run
 
 _CANDIDATES = 200
 
@@ -194,13 +194,21 @@ class Stubs:
             begin, end = self.turn(each.id)
             if each.root is not None and begin and end:
                 at, over = each.root.span.start_ns / 1e9, each.root.span.end_ns / 1e9
-                yield sequence_of(each.root), [Expected(begin, at, at), Expected(end, over, over)]
+                turns = [Expected(begin, at, at), Expected(end, over, over)]
+                received = self.received(each.id)
+                yield sequence_of(each.root), [*turns, *([Expected(received, at, at)] if received else [])]
 
     def turn(self, unit: str) -> tuple[int, int]:
         """Give when a unit began and ended, in the sequence of its process; zeros where its recorder did not say."""
         root = self.units[unit].root
         begin = root.span.attributes.get(CAME_IN) if root is not None else None
         return (begin, root.end_order) if isinstance(begin, int) and root is not None else (0, 0)
+
+    def received(self, unit: str) -> int:
+        """Give when the body of a request was there; 0 where it is not told, or there is nothing to wait for."""
+        root = self.units[unit].root
+        told = root.span.attributes.get(RECEIVED) if root is not None else None
+        return told if isinstance(told, int) else 0
 
     def unconsumed(self) -> list[Stub]:
         """Give the recorded calls that nobody asked for. Structure and unfinished calls are not owed."""

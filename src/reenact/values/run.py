@@ -34,8 +34,13 @@ PROCESS_REST = "reenact.process.rest"
 CAME_IN = "reenact.inbound.order"
 """When a unit came in, in the sequence that numbers what reached agent code in its process."""
 
+RECEIVED = "reenact.inbound.received"
+"""When the body of a request was there, in the same sequence."""
+
 STANDS_ON = "reenact.stands_on"
 """JSON: what earlier units of the process left in memory that a unit may have read, and which units those were."""
+LEAVES = "reenact.leaves"
+"""JSON: names of what a unit may have left in memory that code of its process reads back."""
 UNDECLARED = "reenact.undeclared"
 """The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
 

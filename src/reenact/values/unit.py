@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.run import ANSWERED_WITH, STANDS_ON, Run
+from reenact.values.run import ANSWERED_WITH, LEAVES, STANDS_ON, Run
 
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
@@ -86,6 +86,12 @@ def app(run: Run) -> dict[str, Json]:
 def stands_on(run: Run) -> dict[str, Json]:
     """Give what the unit may have read of earlier ones: `state`, `units` (ids), `without_run`, `more`."""
     return _object(run, STANDS_ON) or {}
+
+
+def leaves(run: Run) -> list[Json] | None:
+    """Give the names of what the unit may have changed in memory; None where its recorder did not say."""
+    said = _text(run, LEAVES)
+    return as_list(parsed_or_none(said)) if said else None
 
 
 def around(run: Run) -> str | None:

@@ -1,0 +1,44 @@
+"""The runs of a session, to be played in the order in which they came.
+
+The units of one process are delivered one after the other in one process, as they were: the last one is asked for, the
+others stand before it. What a script did is played by its last run, with which its others go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reenact.errors import InputError
+from reenact.pipeline.catalog import NO_FORK
+from reenact.pipeline.leftovers import leftovers
+from reenact.pipeline.sources import Found, find
+from reenact.stores.directory import DirectoryStore
+from reenact.values import unit
+from reenact.values.history import MOST
+
+
+def session(name: str, store: DirectoryStore) -> list[Found]:
+    """Find what plays a session: one for each process that took part, the earliest first. Raises `InputError`."""
+    leftovers(store)
+    entries = store.find([("session = ?", name), *NO_FORK], replays=False)
+    if not entries:
+        raise InputError(str(store.folder), f"holds no run of the session {name!r}", hint="`reenact ls` lists sessions")
+    groups: dict[object, list[Found]] = {}
+    for entry in reversed(entries):
+        found = find(entry.id, store)
+        groups.setdefault(_process(found), []).append(found)
+    return [_played(group) for group in groups.values()]
+
+
+def _process(found: Found) -> object:
+    run = found.run
+    held = run.root.span.resource.attributes if run.root is not None else {}
+    return run.recording, held.get("reenact.process.id") if unit.inbound(run) is not None else None
+
+
+def _played(group: list[Found]) -> Found:
+    last = group[-1]
+    if unit.inbound(last.run) is None:
+        return last
+    also = tuple(each.run.id for each in group[:-1])
+    return replace(last, also=also, most=MOST + len(also))
