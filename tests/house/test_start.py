@@ -13,8 +13,8 @@ from desk import Desk
 from golden_cases import GOLDEN
 
 MOST_OF_THE_PACKAGE = 20
-MOST_OF_A_READER = 93
-MOST_OF_A_STRANGER_S = 109
+MOST_OF_A_READER = 96
+MOST_OF_A_STRANGER_S = 111
 SENDING_AND_REPLAYING = ("reenact.replay", "reenact.export", "reenact.record", "reenact.redact", "grpc")
 NEEDED = {"click", "orjson"}
 """What a command that prints to a pipe needs of others."""

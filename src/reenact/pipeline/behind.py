@@ -38,6 +38,8 @@ def judged(
     result: ReplayResult, earlier: Sequence[Run], runs: Sequence[Run], ledgers: Mapping[str, Sequence[Entry]]
 ) -> ReplayResult:
     """Hold each earlier unit against its recording; the first that left it is what the whole replay came to."""
+    if not earlier:
+        return result
     again = {done_again(run): run for run in runs}
     told: list[dict[str, Json]] = []
     first: tuple[str, ReplayResult] | None = None

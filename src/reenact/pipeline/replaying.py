@@ -196,8 +196,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     found = replace(found, run=_recorded_here(found.run))
     world, code, runs, entries = _run_again(found, argv, cwd, policy, store, scratch, start, tells=tells)
     own = counterpart(runs, found)
-    entries, ledgers = behind.apart(entries)
-    earlier = found.history.units
+    everything, (entries, ledgers) = entries, behind.apart(entries)
     outcome = Outcome(
         wrote=_wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None,
         printed=_printed(found, own, runs),
@@ -215,8 +214,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             outcome=outcome,
             beside=runs,
         )
-        result = _with_copy(result, world, runs, [*entries, *(each for told in ledgers.values() for each in told)])
-        return behind.judged(result, earlier, runs, ledgers) if earlier else result
+        return behind.judged(_with_copy(result, world, runs, everything), found.history.units, runs, ledgers)
 
     given = _comparable(outcome, found, policy, entries, compares=compares)
     commits = found.run.surroundings.get("commit"), commit(cwd)

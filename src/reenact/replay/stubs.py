@@ -189,7 +189,9 @@ class Stubs:
         return any(attributes.get("reenact.process.root") is True for attributes in below)
 
     def _turns(self) -> Iterator[tuple[str, list[Expected]]]:
-        """Give when units began and ended, by sequence."""
+        """Give when pool jobs ended, and when units began and ended, by sequence."""
+        for place, (order, at) in self.lane_ends.items():
+            yield self.lane_ends.sequences[place], [Expected(order, at, at)]
         for each in self.units.values():
             begin, end = self.turn(each.id)
             if each.root is not None and begin and end:
@@ -291,8 +293,6 @@ class Stubs:
                 own += [Expected(order, at, at) for order, at in pieces]
             if not _was_left(node):
                 own.append(Expected(node.end_order, start, end))
-        for place, (order, at) in self.lane_ends.items():
-            found[self.lane_ends.sequences[place]].append(Expected(order, at, at))
         for each, turns in self._turns():
             found[each] += turns
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
