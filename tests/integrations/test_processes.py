@@ -18,14 +18,14 @@ from reenact.errors import SideEffectRefused
 from reenact.integrations.processes import program
 from reenact.values.lane import sequence
 
+pytestmark = pytest.mark.sample(2)
+
 TOOLS = '''
 import asyncio, multiprocessing, os, random, subprocess, sys, time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from multiprocessing.pool import ThreadPool
 
 import reenact
-
-pytestmark = pytest.mark.sample(2)
 
 @reenact.tool
 def throw(what: str) -> str:

@@ -12,11 +12,11 @@ import pytest
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
 
+pytestmark = pytest.mark.sample(2)
+
 PARENT = """
 import os, signal, subprocess, sys, time
 import reenact
-
-pytestmark = pytest.mark.sample(2)
 
 @reenact.tool
 def note(text: str) -> str:

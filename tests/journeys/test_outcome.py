@@ -15,11 +15,11 @@ import pytest
 
 from desk import Desk
 
+pytestmark = pytest.mark.sample(4)
+
 AGENT = """
 import logging, os, sys, time
 import reenact
-
-pytestmark = pytest.mark.sample(4)
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(thread)d %(levelname)s %(message)s")
 begun = time.perf_counter()

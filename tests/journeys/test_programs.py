@@ -13,12 +13,12 @@ import pytest
 
 from desk import Desk
 
+pytestmark = pytest.mark.sample(4)
+
 BEGIN = """
 import asyncio, os, selectors, signal, subprocess, sys, tempfile, time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 import reenact
-
-pytestmark = pytest.mark.sample(4)
 
 @reenact.tool
 def note() -> int:

@@ -12,11 +12,11 @@ import pytest
 
 from desk import Desk
 
+pytestmark = pytest.mark.sample(2)
+
 DESK = """
 import base64, json, os, re
 import reenact
-
-pytestmark = pytest.mark.sample(2)
 
 CUSTOMER = {
     "id": 7, "email": "ann@vip-club.com", "phone": "+14155550143", "card": "4539 1488 0343 6467", "tier": "gold",

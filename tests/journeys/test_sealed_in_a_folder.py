@@ -13,13 +13,13 @@ import pytest
 from desk import Desk
 from reenact.values.effects import COPIED_IN, EFFECTS, Seal
 
+pytestmark = pytest.mark.sample(2)
+
 PROGRAM = """
 import ctypes, os, subprocess, sys, traceback
 from pathlib import Path
 import reenact
 import beside
-
-pytestmark = pytest.mark.sample(2)
 
 libc = ctypes.CDLL(None, use_errno=True)
 

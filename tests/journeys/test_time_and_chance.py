@@ -16,6 +16,8 @@ from clock_shift import built
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
 
+pytestmark = pytest.mark.sample(3)
+
 MONTH_S = 30 * 86_400
 Count = Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
 
@@ -32,8 +34,6 @@ from zoneinfo import ZoneInfo
 import numpy
 from openai import OpenAI
 from pydantic import BaseModel, Field
-
-pytestmark = pytest.mark.sample(3)
 
 client = OpenAI()
 STARTED = Moment.now()

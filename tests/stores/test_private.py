@@ -21,11 +21,11 @@ from reenact.redact import in_force, keys, policy
 from reenact.stores.directory import DirectoryStore
 from reenact.values import private
 
+pytestmark = pytest.mark.sample(4)
+
 STRANGER = 54_321
 AGENT = """
 import reenact, sys
-
-pytestmark = pytest.mark.sample(4)
 @reenact.tool
 def double(n): return n * 2
 print(double(4), "x" * 3_000_000 == double("x" * 1_500_000))

@@ -20,12 +20,12 @@ from reenact.errors import InputError
 from reenact.values import user_key
 from trust.hostile import plain
 
+pytestmark = pytest.mark.sample(2)
+
 SECRET = "a-secret-of-this-container-0123456789"
 CHILDREN = """
 import json, os, subprocess, sys
 import reenact
-
-pytestmark = pytest.mark.sample(2)
 
 @reenact.tool
 def add(a, b):
