@@ -20,6 +20,7 @@ from reenact.compare.live import LiveTold, told_of_live
 from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
 from reenact.compare.returned import returned_differences
+from reenact.compare.scopes import scopes_missed
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
@@ -145,6 +146,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         printed=given.printed,
         strictness=outcome.strictness,
         redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
+        outside=scopes_missed(recorded, siblings, replay, found) if exit_code is None else [],
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
 
@@ -320,11 +322,12 @@ def _unasked(
     again = [as_text(entry.get("id")) for entry in _all(ledger, "ran_again")]
     touched = {of.run_of[node_id] for node_id in (*answered, *again) if node_id in of.run_of}
     touched |= {of.run_of[miss.node.id] for miss in misses if miss.node}
-    first = next(iter(of.run_of.values()), "")
     uncompared = [entry for entry in _all(ledger, "live") if entry.get("compare") is not True]
     live = {as_text(entry.get("kind")) in _MODELS for entry in uncompared}
     live -= {of.nodes[node_id].kind in _MODELS for node_id in answered}
-    owed = [node for node in of.answerable(None if whole else touched | {first}) if (node.kind in _MODELS) not in live]
+    owed = [
+        node for node in of.answerable(None if whole else touched | {of.selected}) if (node.kind in _MODELS) not in live
+    ]
     settled = {
         *answered,
         *again,

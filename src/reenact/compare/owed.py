@@ -17,6 +17,8 @@ class Recorded:
     """The calls of one or more recorded runs, in one causal order."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
+        self.selected = runs[0].id
+        """The run that is replayed."""
         everything = [(node, run) for run in runs for node in run.nodes]
         if len(runs) > 1:  # one process numbers its calls over all its runs; times stand in where it did not
             everything.sort(key=lambda each: (each[0].start_order, each[0].span.start_ns, each[0].number))

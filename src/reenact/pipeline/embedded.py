@@ -181,7 +181,7 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
     ledger.note("guard", world=guard.world(policy))
     recorded, branch = found.altered.run(found.run), found.altered.branch_in(scratch.path)
     place = own_store(DirectoryStore(store)).folder
-    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, place, branch=branch)
+    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, place, branch=branch, block=True)
     try:
         yield outcome
     except (Miss, SideEffectRefused):
@@ -214,4 +214,4 @@ def accuse(outcome: Outcome, judgement: FixJudgement | None = None) -> None:
         return
     result = outcome.result
     if result is not None and result.result != "same":
-        raise Diverged(first_line(result), hint="`reenact doctor` says what a recording holds")
+        raise Diverged(first_line(result), hint=result.of_scopes or "`reenact doctor` says what a recording holds")

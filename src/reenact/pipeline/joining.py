@@ -52,18 +52,25 @@ class InProcess:
         *,
         sealed: bool = False,
         history: Sequence[str] = (),
+        block: bool = False,
     ) -> None:
         """Take charge; `sealed` says that whatever this process writes goes to a copy.
 
-        `history` are the ids of units that are delivered before the selected one.
+        `history` are the ids of units that are delivered before the selected one. A `block` of code plays the selected
+        run alone, and no program from its beginning.
         """
         self.ledger, self._branch = ledger, branch
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
-        self.stubs = Stubs(runs, sealed=guard.is_sealed(), units=(*history, selected.id) if history else ())
+        self.stubs = Stubs(
+            runs,
+            sealed=guard.is_sealed(),
+            units=(*history, selected.id) if history else (),
+            first=selected.id if block else "",
+        )
         if history:
             ledger.unit = _earlier({*history})
-        self._draws = Draws(runs, selected, ledger, lambda: self._process)
+        self._draws = Draws(runs, selected, ledger, lambda: self._process, block=block)
         self._stack = ExitStack()
         alone = unit.inbound(selected) is not None
         of: dict[str, Any] = {"reenact.replay.of": selected.id}

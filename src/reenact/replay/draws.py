@@ -168,8 +168,12 @@ class Scope:
 class Draws:
     """Gives recorded draws back (`boundary.tape.Answers`)."""
 
-    def __init__(self, runs: Iterable[Run], selected: Run, ledger: Ledger, process: Callable[[], str]) -> None:
+    def __init__(
+        self, runs: Iterable[Run], selected: Run, ledger: Ledger, process: Callable[[], str], *, block: bool = False
+    ) -> None:
+        """Give back what `runs` drew. A `block` of code begins with what the selected unit drew."""
         self._ledger = ledger
+        self._block = block
         self.process = process
         """Says which recorded process this one is again."""
         self._of: dict[str, Scope] = {}
@@ -268,6 +272,8 @@ class Draws:
         process = self.process()
         if reel.again and reel.path == LANE and not reel.unit:
             scope = self._by_run.get(reel.again)
+        elif self._block and (units := self._from_the_selected(reel)):
+            scope = units[max(reel.unit, 1) - 1] if reel.unit <= len(units) else None
         elif reel.unit:
             units = self._units.get((process, reel.path), [])
             scope = units[reel.unit - 1] if reel.unit <= len(units) else None
@@ -279,6 +285,12 @@ class Draws:
             scope = self._own.get(process)
         reel.recorded = self, scope
         return scope
+
+    def _from_the_selected(self, reel: Reel) -> list[Scope]:
+        """List the units of work on a lane from the one on that is replayed: a block begins with it."""
+        units = self._units.get((self.process(), reel.path if reel.unit else "main"), [])
+        at = next((at for at, each in enumerate(units) if each is self._delivered), len(units))
+        return units[at:] if reel.unit or reel.path == "main" else []
 
     def _next_unit(self) -> Scope | None:
         """Give the unit that is delivered again; where the whole program runs again, one after the other."""

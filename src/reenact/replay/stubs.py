@@ -61,10 +61,13 @@ def _places(key: Hashable, parent: str | None, lane: str, process: str) -> tuple
 class Stubs:
     """The recorded calls of one or more runs, each to be taken once. Not thread-safe: its owner holds a lock."""
 
-    def __init__(self, runs: Iterable[Run], *, sealed: bool = False, units: Collection[str] = ()) -> None:
+    def __init__(
+        self, runs: Iterable[Run], *, sealed: bool = False, units: Collection[str] = (), first: str = ""
+    ) -> None:
         """Take the calls of `runs`. Only where the world is sealed do calls of found tools run again.
 
-        `units` are runs of units that are delivered one with another: each is answered from its own recording.
+        `units` are runs of units that are delivered one with another: each is answered from its own recording. Of
+        calls that differ in nothing those of the run `first` come first.
         """
         self.runs = runs = tuple(runs)
         self.units = {run.id: run for run in runs if run.id in units}
@@ -92,7 +95,7 @@ class Stubs:
         self.kept = KeptCalls(self.stubs.values())
         """Calls that other emitters wrote down."""
         self._found: dict[Hashable, deque[Stub]] = defaultdict(deque)
-        for stub in self.stubs.values():
+        for stub in sorted(self.stubs.values(), key=lambda stub: bool(first) and stub.node.trace_id != first):
             node = stub.node
             if self.kept.holds(node):
                 continue

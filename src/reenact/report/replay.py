@@ -51,6 +51,8 @@ def replayed(
         more = f" and {len(result.earlier) - 3} more" if len(result.earlier) > 3 else ""
         lines.append(f"  behind the earlier units on which it stands: {named}{more}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
+    if result.outside:
+        lines.append(f"  {result.of_scopes}")
     if result.other_code and result.result != "unjudged":
         lines.append(f"  {result.of_other_code}")
     lines += [f"  {line}" for line in _redaction(result)]

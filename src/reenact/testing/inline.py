@@ -57,7 +57,8 @@ class Answered:
         self._let_through = let_through(hosts)
         self._let_through.__enter__()
         try:
-            self._within = InProcess((found.run, *found.siblings), found.run, self._ledger, policy, store.folder)
+            runs = (found.run, *found.siblings)
+            self._within = InProcess(runs, found.run, self._ledger, policy, store.folder, block=True)
         except BaseException:
             self._let_through.__exit__(None, None, None)
             raise

@@ -75,6 +75,8 @@ def divergence_lines(result: ReplayResult) -> Iterator[str]:
             yield f"  now       {_side(first, 'b', absent)}"
     if result.misses and (place := as_text(result.misses[0].get("where"))):
         yield f"  asked at  {_place(place)}"
+    if result.outside:
+        yield f"  outside   {result.of_scopes}"
     for each in _further(result):
         yield f"  also      {each}"
     for entry in result.refused[:_MOST]:

@@ -150,6 +150,8 @@ class ReplayResult:
     far: there the recording ends, and nothing after it can be judged."""
     killed: list[dict[str, Json]] = field(default_factory=list[dict[str, Json]])
     """Child processes that a signal ended in the middle of a call, as recorded: `call`, `id`, `signal`."""
+    outside: list[str] = field(default_factory=list[str])
+    """Of a block of code that diverged: the scopes that it did not enter, in which the call was recorded."""
     redaction: dict[str, Json] | None = None
     """What the program was given that redaction had replaced: `given`, each with `call`, `field`, `classes`; where it
     diverged, whether that is the `cause` (`likely` or `possible`), `why`, and `keep`, the rules of a policy, in TOML,
@@ -158,6 +160,16 @@ class ReplayResult:
     """Where it is `failed` or `unjudged`: why."""
     exit_code: int | None = None
     recorded_exit: int | None = None
+
+    @property
+    def of_scopes(self) -> str:
+        """Say which scopes a block did not enter; empty where that is none."""
+        what = str(self.divergences[0].get("call")) if self.divergences else "it"
+        return (
+            f"{what} was recorded inside of {', '.join(self.outside)}, outside of which this ran"
+            if self.outside
+            else ""
+        )
 
     @property
     def of_other_code(self) -> str:
