@@ -20,7 +20,7 @@ from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
 from reenact.contracts.redactor import Redactor
-from reenact.record import draws, printed, touches, unwritten
+from reenact.record import draws, loop_turns, printed, touches, unwritten
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
@@ -43,6 +43,7 @@ from reenact.values.call import (
 )
 from reenact.values.found import FOUND, PRINTED, TOUCHED
 from reenact.values.json import Json, compact
+from reenact.values.run import TOGETHER
 
 _FIRST_ERROR_STATUS = 400
 _NOWHERE: AbstractContextManager[None] = nullcontext()
@@ -208,6 +209,8 @@ class SpanPassage:
         """End the span, and give the status that it got."""
         span = self.span
         attributes["reenact.order.end"] = self._number or self._recorder.next_order()
+        if loop_turns.is_same():
+            attributes[TOGETHER] = True
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
         said = printed.end(span.span_id) if printed.is_open() else None

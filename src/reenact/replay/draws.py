@@ -119,7 +119,7 @@ class Scope:
                         segment.setdefault(key, deque()).extend(values)
                     case [str() as key, list() as values, "library"]:
                         kept = self._of_libraries[where, self._count[where], key]
-                        kept.update({one[0]: one[1] for one in values if isinstance(one, list) and len(one) == 2})  # type: ignore[misc]
+                        kept.update(_numbered(values))
                     case _:
                         continue
 
@@ -368,6 +368,12 @@ class Draws:
         if not site.of_library and (lane, site.key) not in self._told and len(self._told) < _NOTES:
             self._told.add((lane, site.key))
             self._ledger.note("volatile", site=site.key, lane=lane, reason=f"{why}: {site.key}")
+
+
+def _numbered(values: Iterable[Json]) -> dict[int, Json]:
+    """Read draws that are told with their numbers; what tells of lost ones has none."""
+    pairs = [each for each in values if isinstance(each, list) and len(each) == 2]
+    return {number: value for number, value in pairs if isinstance(number, int)}
 
 
 def taped(run: Run) -> dict[str, Json] | None:

@@ -58,6 +58,8 @@ class Expected:
     order: int
     asked_s: float
     released_s: float
+    together: bool = False
+    """It happened in the same turn of an event loop as the one before: neither task saw what the other did."""
 
 
 class _Work(Enum):
@@ -78,6 +80,10 @@ class Gate:
         self._gone: set[int] = set()
         self._running: set[int] = set()
         """Ends of calls that run again, and may take their time."""
+        self._reached: tuple[float, float] | None = None
+        """When the last answer reached its task: when recorded, and by the clock of this replay."""
+        self._grouped: dict[int, float] = {}
+        """Releases that wait until those of their turn of the loop are asked for: since when."""
         self._held_back: dict[int, float] = {}
         """Granted releases that let timers of their loop go first: until when nobody is granted anything."""
         self._waiting: dict[int, _Waiter] = {}
@@ -126,7 +132,7 @@ class Gate:
                 finally:
                     self._leave(waiter)
             if took:
-                await let_timers_go_first(began + took)
+                await let_timers_go_first(min(began + took, loop.time() + self._still(order)))
         finally:
             self._let_on(order, lane)
 
@@ -145,9 +151,22 @@ class Gate:
         release = self._expected.get(order) if order is not None and order not in self._gone else None
         return max(0.0, release.released_s - release.asked_s) if release is not None else 0.0
 
+    def _still(self, order: int | None) -> float:
+        """Say how long it is until a release comes as far behind the last one as it did when recorded.
+
+        Timers that the last answer set go by this, however long the question took to come.
+        """
+        with self._lock:
+            before, release = self._reached, self._expected.get(order or 0)
+            if before is None or release is None:
+                return _LONGEST_WAIT_S
+            return before[1] + release.released_s - before[0] - time.monotonic()
+
     def _let_on(self, order: int | None, lane: str) -> None:
         """Hear that a granted release reaches its task only now: its lane is at work from here on."""
         with self._lock:
+            if (release := self._expected.get(order or 0)) is not None:
+                self._reached = release.released_s, time.monotonic()
             if self._held_back.pop(order or 0, None) is not None:
                 self._at_work[lane] = (_Work.GRANTED, time.monotonic())
                 self._advance()
@@ -252,6 +271,10 @@ class Gate:
 
     def _pending(self, order: int, lane: str) -> float:
         """Say for how many seconds more other lanes may be at work before this release; 0 where none is."""
+        if self._expected[order].together and self._next and self._queue[self._next - 1] in self._gone:
+            return 0.0
+        if self._lacks_company(order):
+            return _TICK_S
         if self._holds_back():
             return _TICK_S
         if not self._at_work:
@@ -265,6 +288,16 @@ class Gate:
             elif busy != lane:
                 longest = max(longest, since + self._allowance(work, release) - now)
         return longest
+
+    def _lacks_company(self, order: int) -> bool:
+        """Tell whether a release of the same turn is still to be asked for, and is worth waiting for."""
+        for at in range(self._next + 1, len(self._queue)):
+            follower = self._queue[at]
+            if not self._expected[follower].together:
+                return False
+            if follower not in self._waiting and follower not in self._gone:
+                return time.monotonic() - self._grouped.setdefault(order, time.monotonic()) < PATIENCE_S
+        return False
 
     def _allowance(self, work: _Work, release: Expected) -> float:
         match work:

@@ -34,7 +34,7 @@ from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
 from reenact.values.query import is_handshake
-from reenact.values.run import CAME_IN, RECEIVED, Node, Run
+from reenact.values.run import CAME_IN, RECEIVED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
 
@@ -295,7 +295,7 @@ class Stubs:
                 pieces = [(chunk.order, start + chunk.offset_us / 1e6) for chunk in node.outcome.chunks]
                 own += [Expected(order, at, at) for order, at in pieces]
             if not _was_left(node):
-                own.append(Expected(node.end_order, start, end))
+                own.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
         for each, turns in self._turns():
             found[each] += turns
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:

@@ -47,6 +47,8 @@ UNDECLARED = "reenact.undeclared"
 WRITTEN = "reenact.written"
 """The attribute of a root that tells, as JSON, what its program wrote; it is there where it wrote nothing as well."""
 
+TOGETHER = "reenact.order.together"
+"""The attribute of a call whose answer reached its task in the same turn of the event loop as the one before."""
 OUTPUT = "reenact.output"
 """The attribute of a root that tells, as JSON, what its program printed; it is there where that is nothing as well."""
 
