@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import time
@@ -72,6 +73,7 @@ TOKEN = base64.urlsafe_b64encode(json.dumps({"iss": "me", "iat": int(NOW)}).enco
         (DAY.date(), f"{DAY:%Y%m%d}T000000Z"),
         (time.gmtime(NOW), f"{DAY:%Y-%m-%d}"),
     ],
+    ids=itertools.count(),  # their values are others in each process of a run
 )
 def test_a_value_is_seen_however_it_is_spelled(value: Any, text: str) -> None:
     lane = lanes.current()

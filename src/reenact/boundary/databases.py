@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from reenact.boundary import door, place
 from reenact.boundary.forgiving import forgive
@@ -21,19 +21,46 @@ from reenact.boundary.touches import NATIVE
 from reenact.values import typed
 from reenact.values.call import Raised, Returned, Value
 from reenact.values.json import Json
-from reenact.values.query import UNOPENED, Query, facts
+from reenact.values.query import CONNECT, UNOPENED, Query, facts
 
 if TYPE_CHECKING:
-    from reenact.contracts.doorman import Passage
+    from reenact.contracts.doorman import Doorman, Passage
 
 T = TypeVar("T")
 
 
-def opened(query: Query, *, over_stand_in: bool = False, seen: bool = True) -> Passage | None:
+def _root() -> int:
+    here = place.current()
+    return here.root if here is not None else 0
+
+
+class Made:
+    """A connection that was seen being made: the question of that, what came of it, and the run that has it."""
+
+    __slots__ = ("about", "query", "root")
+
+    def __init__(self, query: Query, about: Json) -> None:
+        self.query, self.about, self.root = query, about, _root()
+
+
+NOT_SEEN: Final = Made(Query(system="", operation=CONNECT), None)
+"""Stands for a connection that nobody saw being made."""
+
+
+def _remind(doorman: Doorman, made: Made) -> None:
+    """Tell the run that a question belongs to of its connection, where another run has made that.
+
+    A unit of work that is replayed by itself has no other way to come by one.
+    """
+    made.root = _root()
+    told(doorman.open(made.query.call()), made.about)
+
+
+def opened(query: Query, *, over_stand_in: bool = False, made: Made | None = None) -> Passage | None:
     """Let a question in; None where it goes straight through.
 
-    One over a stand-in cannot: it goes to the doorman, or raises `RuntimeError` where the replay is over. `seen` says
-    that the connection was seen being made.
+    One over a stand-in cannot: it goes to the doorman, or raises `RuntimeError` where the replay is over. `made` is the
+    connection, where it was seen being made.
     """
     here = place.current()
     if not over_stand_in and here is not None and here.whole:
@@ -53,8 +80,10 @@ def opened(query: Query, *, over_stand_in: bool = False, seen: bool = True) -> P
     except Exception:  # our failure is never the agent's
         forgive("databases.opened")
         return None
+    if made is not None and made is not NOT_SEEN and made.root != _root() and not door.is_strict():
+        _remind(doorman, made)
     passage = doorman.open(call)
-    if not seen:
+    if made is NOT_SEEN:
         passage.annotate({UNOPENED: True})
     return passage
 
@@ -78,10 +107,10 @@ def failed(passage: Passage, error: BaseException) -> None:
 
 
 async def witnessed(
-    query: Query, run: Callable[[], Awaitable[T]], spell: Callable[[T], Json], *, seen: bool = True
+    query: Query, run: Callable[[], Awaitable[T]], spell: Callable[[T], Json], *, made: Made | None = None
 ) -> T:
     """Ask for real, and tell what came back, spelled by `spell`."""
-    passage = opened(query, seen=seen)
+    passage = opened(query, made=made)
     if passage is None:
         return await run()
     try:
@@ -94,9 +123,9 @@ async def witnessed(
     return result
 
 
-def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, seen: bool = True) -> T:
+def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, made: Made | None = None) -> T:
     """Do the same of a client that blocks."""
-    passage = opened(query, seen=seen)
+    passage = opened(query, made=made)
     if passage is None:
         return run()
     try:

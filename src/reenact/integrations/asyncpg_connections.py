@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary import databases, door, place
 from reenact.boundary.forgiving import forgive
@@ -20,12 +20,15 @@ from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import typed
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.query import CONNECT, PREPARE, Query
+from reenact.values.query import COLUMNS, CONNECT, PREPARE, Query
+
+if TYPE_CHECKING:
+    from reenact.contracts.doorman import Passage
 
 _SYSTEM: Final = "postgresql"
 _TAG: Final = "$asyncpg"
-_SERVERS: Final[dict[int, tuple[str, str]]] = {}
-"""Of protocols: where they connected to. An entry goes with its protocol."""
+_MADE: Final[dict[int, databases.Made]] = {}
+"""Of protocols: their connection. An entry goes with its protocol."""
 _SETTINGS: Final = (
     *("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser", "DateStyle"),
     *("session_authorization", "IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings"),
@@ -109,14 +112,17 @@ def record(names: list[str], values: Json) -> Any:
     return make(mapping or None, tuple(unspelled(each) for each in as_list(values)))
 
 
-def _rows(records: Iterable[Any]) -> dict[str, Json]:
+def _rows(records: Iterable[Any], state: Any) -> dict[str, Json]:
     found = list(records)
-    names: list[Json] = [str(name) for name in found[0].keys()] if found else []  # noqa: SIM118 - as above
-    return {"columns": names, "rows": [[spelled(value) for value in each.values()] for each in found]}
+    names: Json = [[str(name)] for name in found[0].keys()] if found else []  # noqa: SIM118 - as above
+    return {
+        "columns": names if state is None else _columns_of(state),
+        "rows": [[spelled(value) for value in each.values()] for each in found],
+    }
 
 
 def _records(told: Mapping[str, Json]) -> list[Any]:
-    names = [as_text(name) for name in as_list(told.get("columns"))]
+    names = [as_text(as_list(each)[0]) for each in as_list(told.get("columns"))]
     return [record(names, row) for row in as_list(told.get("rows"))]
 
 
@@ -124,10 +130,28 @@ def _records(told: Mapping[str, Json]) -> list[Any]:
 
 
 def _query(protocol: Any, operation: str, text: str, parameters: Json = None) -> Query:
-    server, namespace = _SERVERS.get(id(protocol)) or ("", "")
-    return Query(
-        system=_SYSTEM, operation=operation, text=text, parameters=parameters, server=server, namespace=namespace
-    )
+    of = protocol.made.query if isinstance(protocol, _StandIn) else _made_of(protocol).query
+    where = {"server": of.server, "namespace": of.namespace}
+    return Query(system=_SYSTEM, operation=operation, text=text, parameters=parameters, **where)
+
+
+def _made_of(protocol: Any) -> databases.Made:
+    return _MADE.get(id(protocol), databases.NOT_SEEN)
+
+
+_COLUMNS: Final[dict[int, tuple[Any, Json]]] = {}
+"""Of prepared statements: the statement, so that its number stays its own, and its columns."""
+_MOST: Final = 2000
+
+
+def _columns_of(state: Any) -> Json:
+    """Give the columns of a statement, which a client asks for once, and may need again in a replay of a part."""
+    known = _COLUMNS.get(id(state))
+    if known is None:
+        if len(_COLUMNS) > _MOST:
+            _COLUMNS.clear()
+        known = _COLUMNS[id(state)] = state, _descriptions(state._get_attributes())  # noqa: SLF001 - of the client's own
+    return known[1]
 
 
 def _answered(protocol: Any, result: Mapping[str, Json]) -> Json:
@@ -144,7 +168,7 @@ def _args(args: Iterable[Any], limit: int = 0) -> Json:
     return told or None
 
 
-def _asks(read: Callable[..., tuple[str, str, Json]], tell: Callable[[Any], dict[str, Json]]) -> Callable[[Any], Any]:
+def _asks(read: Callable[..., tuple[str, str, Json]], tell: Callable[..., dict[str, Json]]) -> Callable[[Any], Any]:
     """Make a cut of a method: `read` gives operation, text and parameters, `tell` spells what came back."""
 
     def make(original: Any) -> Any:
@@ -160,8 +184,8 @@ def _asks(read: Callable[..., tuple[str, str, Json]], tell: Callable[[Any], dict
             return await databases.witnessed(
                 query,
                 lambda: original(self, *args, **kwargs),
-                lambda result: _answered(self, tell(result)),
-                seen=id(self) in _SERVERS,
+                lambda result: _answered(self, tell(result, *args)),
+                made=_made_of(self),
             )
 
         return asking
@@ -194,20 +218,20 @@ def _of_fetch(state: Any, _portal: Any, limit: int, *_: Any, **__: Any) -> tuple
     return "fetch", state.query, [limit]
 
 
-def _nothing(_: Any) -> dict[str, Json]:
+def _nothing(*_: Any) -> dict[str, Json]:
     return {}
 
 
-def _status(result: Any) -> dict[str, Json]:
+def _status(result: Any, *_: Any) -> dict[str, Json]:
     return {"status": result} if isinstance(result, str) else {}
 
 
-def _extra(result: Any) -> dict[str, Json]:
+def _extra(result: Any, state: Any = None, *_: Any) -> dict[str, Json]:
     """Spell rows, which come with the status and whether these were all where that was asked for."""
     if isinstance(result, tuple):
         rows, status, done = cast("tuple[Any, Any, bool]", result)
-        return {**_rows(rows), "status": typed.encode(status), "done": done}
-    return _rows(cast("list[Any]", result)) if isinstance(result, list) else {}
+        return {**_rows(rows, state), "status": typed.encode(status), "done": done}
+    return _rows(cast("list[Any]", result), state) if isinstance(result, list) else {}
 
 
 def _many(original: Any) -> Any:
@@ -221,7 +245,7 @@ def _many(original: Any) -> Any:
             query,
             lambda: original(self, state, given, *rest, **kwargs),
             lambda result: _answered(self, _extra(result)),
-            seen=id(self) in _SERVERS,
+            made=_made_of(self),
         )
 
     return bind_execute_many
@@ -236,7 +260,7 @@ def _prepared(original: Any) -> Any:
             _query(self, PREPARE, query),
             lambda: original(self, stmt_name, query, *args, **kwargs),
             lambda _: _answered(self, {"status": "prepared"}),
-            seen=id(self) in _SERVERS,
+            made=_made_of(self),
         )
 
     return prepare
@@ -257,7 +281,7 @@ def _copied_out(original: Any) -> Any:
             _query(self, "copy out", copy_stmt),
             lambda: original(self, copy_stmt, hearing, *rest),
             lambda status: _answered(self, {"status": typed.encode(status), "data": pieces}),
-            seen=id(self) in _SERVERS,
+            made=_made_of(self),
         )
 
     return copy_out
@@ -283,10 +307,44 @@ def _copied_in(original: Any) -> Any:
             _query(self, "copy in", copy_stmt, told),
             lambda: original(self, copy_stmt, reader, data, records, *rest),
             lambda status: _answered(self, {"status": typed.encode(status)}),
-            seen=id(self) in _SERVERS,
+            made=_made_of(self),
         )
 
     return copy_in
+
+
+def _of_statement(original: Any) -> Any:
+    """Make a cut of what gives the columns of a statement, or its parameters: SQLAlchemy makes its rows by them."""
+    name = str(original.__name__)
+
+    @wraps(original)
+    def getting(self: Any) -> Any:
+        protocol = self._connection._protocol  # noqa: SLF001 - the server is known by it
+        if not door.is_kept():
+            return original(self)
+        query = _query(protocol, COLUMNS, self._query, name)
+        if isinstance(protocol, _StandIn):
+            told = databases.asked(query)
+            if isinstance(told, dict):  # the answer to the statement itself
+                told = as_object(next(iter(as_list(told.get("results"))), None)).get("columns")
+            return tuple(map(_description, as_list(told)))
+        return databases.witness(query, lambda: original(self), _descriptions, made=_made_of(protocol))
+
+    return getting
+
+
+def _descriptions(found: Any) -> Json:
+    """Spell attributes or types: name, number, type, kind and schema; a type has no name of its own."""
+    named = [(each.name, each.type) if hasattr(each, "type") else (None, each) for each in found]
+    return [[name, kind.oid, kind.name, kind.kind, kind.schema] for name, kind in named]
+
+
+def _description(told: Json) -> Any:
+    from asyncpg.types import Attribute, Type
+
+    of: Any = told
+    kind = Type(*of[1:])
+    return kind if of[0] is None else Attribute(of[0], kind)
 
 
 def _introspected(original: Any) -> Any:
@@ -331,7 +389,7 @@ def _connected(original: Any) -> Any:
             return await run()
         if passage.answer is not None:
             told = await databases.answer_async(passage)
-            stand_in = _StandIn(told, server, namespace, kwargs["record_class"])
+            stand_in = _StandIn(databases.Made(query, told), kwargs["record_class"])
             return kwargs["connection_class"](stand_in, stand_in, loop, addr, config, params)
         try:
             with passage.crossing():
@@ -339,19 +397,22 @@ def _connected(original: Any) -> Any:
         except BaseException as error:
             databases.failed(passage, error)
             raise
-        _remember(connection._protocol, server, namespace)  # noqa: SLF001 - its server is asked over it
-        databases.told(passage, _about(connection._protocol))  # noqa: SLF001 - as above
+        _remember(connection._protocol, passage, query)  # noqa: SLF001 - its server is asked over it
         return connection
 
     return _connect_addr
 
 
-def _remember(protocol: Any, server: str, namespace: str) -> None:
+def _remember(protocol: Any, passage: Passage, query: Query) -> None:
     import weakref
 
-    key = id(protocol)
-    _SERVERS[key] = server, namespace
-    weakref.finalize(protocol, _SERVERS.pop, key, None).atexit = False
+    try:
+        about, key = _about(protocol), id(protocol)
+        _MADE[key] = databases.Made(query, about)
+        weakref.finalize(protocol, _MADE.pop, key, None).atexit = False
+        databases.told(passage, about)
+    except Exception:
+        forgive("asyncpg.connected")
 
 
 def _about(protocol: Any) -> Json:
@@ -419,9 +480,9 @@ class _StandIn:
 
     backend_secret = None
 
-    def __init__(self, told: Json, server: str, namespace: str, record_class: Any) -> None:
-        about = as_object(told)
-        self._server, self._namespace, self._record_class = server, namespace, record_class
+    def __init__(self, made: databases.Made, record_class: Any) -> None:
+        about = as_object(made.about)
+        self.made, self._record_class = made, record_class
         self._settings = _Settings(as_object(about.get("settings")))
         self.backend_pid = as_count(about.get("pid")) or 0
         self.is_ssl = about.get("ssl") is True
@@ -430,15 +491,7 @@ class _StandIn:
 
     async def _ask(self, operation: str, text: str, parameters: Json = None) -> dict[str, Json]:
         self.queries_count += 1
-        query = Query(
-            system=_SYSTEM,
-            operation=operation,
-            text=text,
-            parameters=parameters,
-            server=self._server,
-            namespace=self._namespace,
-        )
-        told = as_object(await databases.asked_async(query))
+        told = as_object(await databases.asked_async(_query(self, operation, text, parameters)))
         self._in_transaction = told.get("transaction") is True
         return as_object(next(iter(as_list(told.get("results"))), None))
 
@@ -529,7 +582,7 @@ def _given(told: Mapping[str, Json], with_extra: Any) -> Any:
 
 def _install(patches: PatchSet) -> None:
     def cut(_module: Any) -> None:
-        from asyncpg import connect_utils, connection
+        from asyncpg import connect_utils, connection, prepared_stmt
         from asyncpg.protocol import protocol
 
         kind = protocol.Protocol
@@ -545,6 +598,8 @@ def _install(patches: PatchSet) -> None:
         }
         for name, make in cuts.items():
             patches.replace(kind, name, make)
+        for name in ("get_attributes", "get_parameters"):
+            patches.replace(prepared_stmt.PreparedStatement, name, _of_statement)
         patches.replace(connection.Connection, "_introspect_types", _introspected)
         patches.replace(connection.Connection, "add_listener", _listened)
         patches.replace(connect_utils, "_connect_addr", _connected)

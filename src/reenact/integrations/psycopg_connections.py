@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reenact.contracts.doorman import Passage
 
 _Generators: TypeAlias = Callable[..., Generator[Any, Any, Any]]
-_SERVER, _QUEUE = "_reenact_server", "_reenact_sent"
+_MADE, _QUEUE = "_reenact_made", "_reenact_sent"
 _answering: ContextVar[StandIn | None] = ContextVar("reenact_psycopg_answer", default=None)
 
 
@@ -47,16 +47,16 @@ class _Sent:
 
     def opened(self) -> Passage | None:
         """Let it in."""
-        server = databases.held(self.connection).get(_SERVER)
+        made: databases.Made = databases.held(self.connection).get(_MADE, databases.NOT_SEEN)
         query = Query(
             system=libpq.SYSTEM,
             operation=self.operation,
             text=self.text,
             parameters=self.parameters,
-            server=server[0] if server else "",
-            namespace=server[1] if server else "",
+            server=made.query.server,
+            namespace=made.query.namespace,
         )
-        return databases.opened(query, seen=server is not None)
+        return databases.opened(query, made=made)
 
 
 _sent: Final[dict[int, _Sent]] = {}
@@ -384,8 +384,9 @@ def _connecting(conninfo: Any, kwargs: dict[str, Any]) -> tuple[Query, Passage] 
 
 def _connected(passage: Passage, query: Query, connection: Any) -> Any:
     try:
-        databases.held(connection)[_SERVER] = query.server, query.namespace
-        databases.told(passage, libpq.connection_told(connection.pgconn))
+        about = libpq.connection_told(connection.pgconn)
+        databases.held(connection)[_MADE] = databases.Made(query, about)
+        databases.told(passage, about)
     except Exception:
         forgive("psycopg.connected")
     return connection

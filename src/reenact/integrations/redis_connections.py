@@ -277,8 +277,7 @@ def _read(original: Any) -> Any:
             return original(self, *args, **kwargs)
         if _is_stand_in(self):
             return _raised(_replied(databases.asked(query)))
-        seen = databases.held(self).get(_SEEN) is not None
-        return databases.witness(query, lambda: original(self, *args, **kwargs), _reply, seen=seen)
+        return databases.witness(query, lambda: original(self, *args, **kwargs), _reply, made=_made(self))
 
     return read_response
 
@@ -291,10 +290,14 @@ def _read_async(original: Any) -> Any:
             return await original(self, *args, **kwargs)
         if _is_stand_in(self):
             return _raised(_replied(await databases.asked_async(query)))
-        seen = databases.held(self).get(_SEEN) is not None
-        return await databases.witnessed(query, lambda: original(self, *args, **kwargs), _reply, seen=seen)
+        return await databases.witnessed(query, lambda: original(self, *args, **kwargs), _reply, made=_made(self))
 
     return read_response
+
+
+def _made(connection: Any) -> databases.Made:
+    made: Any = databases.held(connection).get(_SEEN)
+    return made if isinstance(made, databases.Made) else databases.NOT_SEEN
 
 
 def _raised(reply: Any) -> Any:
@@ -356,7 +359,7 @@ def _connect(original: Any) -> Any:
         databases.held(self)[_SEEN] = "making"
         try:
             result = databases.witness(query, lambda: original(self, *args, **kwargs), _about)
-            before = "made"
+            before = databases.Made(query, _about(None))
             return result
         finally:
             databases.held(self)[_SEEN] = before
@@ -385,7 +388,7 @@ def _connect_async(original: Any) -> Any:
         databases.held(self)[_SEEN] = "making"
         try:
             result = await databases.witnessed(query, lambda: original(self, *args, **kwargs), _about)
-            before = "made"
+            before = databases.Made(query, _about(None))
             return result
         finally:
             databases.held(self)[_SEEN] = before

@@ -371,12 +371,14 @@ class Replayer:
                 stub = self.stubs.take(asked, above, lane, self._process, unit)
                 if stub is None and not call.is_structure:
                     stub = self._kept(call, asked, above) or self._renamed(call, asked, above, lane)
-                    stub = stub or self.stubs.shaken(call, asked)
         if stub is not None and self.crossed is not None:
             self.crossed(lane, stub.node)
         if call.is_structure:
             return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
         if stub is None:
+            shaken = self.stubs.shaken(call, asked)
+            if shaken is not None:
+                return ReplayPassage(self, call, self._recorder.open(call), None, shaken.node.outcome, lane)
             return self._unanswered(call, asked, source, lane, parent)
         return self._answered(call, asked, stub, lane)
 

@@ -33,7 +33,7 @@ from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
-from reenact.values.query import is_handshake
+from reenact.values.query import is_handshake, statement
 from reenact.values.run import CAME_IN, RECEIVED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
@@ -126,8 +126,16 @@ class Stubs:
 
     def shaken(self, call: Call, asked: Question) -> Stub | None:
         """Give the stub of a connection again: a pool may make more of them than when it was recorded."""
-        waiting = [stub for stub in self.stubs.values() if stub.question.key == asked.key] if is_handshake(call) else []
-        return waiting[-1] if waiting else None
+        if not is_handshake(call):
+            return None
+        waiting = [stub for stub in self.stubs.values() if stub.question.key == asked.key]
+        return waiting[-1] if waiting else self._same_statement(call)
+
+    def _same_statement(self, call: Call) -> Stub | None:
+        """Give the answered call of the statement that a client prepares: a connection of before may have had it."""
+        text = statement(call)
+        alike = (stub for stub in self.stubs.values() if text and statement(stub.node.call) == text)
+        return next((stub for stub in alike if isinstance(stub.node.outcome, Returned)), None)
 
     def _first(self, index: Hashable, *, apart: bool = False) -> Stub | None:
         """Take the first free stub of an index; `apart` from those of units."""

@@ -23,6 +23,9 @@ PREPARE: Final = "prepare"
 """The operation of a call that only prepares a statement, as a client does once for each connection."""
 PING: Final = "ping"
 """The operation of a call that asks whether a connection is alive: clients do by the time that has passed."""
+COLUMNS: Final = "columns"
+"""The operation of a call that asks a prepared statement for its columns or parameters."""
+_READY: Final = frozenset({CONNECT, PREPARE, PING, COLUMNS})
 UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
 
@@ -103,7 +106,12 @@ def address(server: str) -> Mapping[str, Json]:
 
 def is_handshake(call: Call) -> bool:
     """Tell a call that only makes a connection ready: pools make as many as they like, whenever they like."""
-    return call.is_query and as_object(_asked(call)).get("operation") in {CONNECT, PREPARE, PING}
+    return call.is_query and as_object(_asked(call)).get("operation") in _READY
+
+
+def statement(call: Call) -> str:
+    """Give the statement that a call asks, or only prepares; empty where it asks none."""
+    return as_text(as_object(_asked(call)).get("text")) if call.is_query else ""
 
 
 def _asked(call: Call) -> Json:
