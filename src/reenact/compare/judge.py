@@ -111,15 +111,14 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
 ) -> ReplayResult:
     """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
 
-    An exit code of None means that nothing is known of how the program ended, as of a block of code; then untouched
-    siblings are owed nothing. What came back live, in `replay` or runs `beside` it, is compared with its recording.
+    An exit code of None means that nothing is known of how the program ended, as of a block of code; untouched siblings
+    are owed nothing then. What came back live, in `replay` or runs `beside` it, is compared with its recording.
     """
     ledger = _up_to_the_delivery(ledger)
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
     if said.why:
         return said
-    ledger, stopped = _until_prevented(recorded, ledger)
-    of = Recorded((recorded, *siblings))
+    (ledger, stopped), of = _until_prevented(recorded, ledger), Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [] if stopped else [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
     answered = _answered(of, ledger, misses)
@@ -132,10 +131,10 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         found = (given := _given_out(recorded, outcome, ends, renamings)).divergences
     nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
-    result, why = _result(found, misses, said, live.unknown, stopped, nothing=nothing)
+    word, why = _result(found, misses, said, live.unknown, stopped, nothing=nothing)
     return replace(
         said,
-        result=result,
+        result=word,
         why=why,
         answered=dict(Counter(of.nodes[each].call.word for each in answered if each not in of.frames)),
         unconsumed=[_shown(node) for node in unasked.passed],

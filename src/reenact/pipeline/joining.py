@@ -72,10 +72,19 @@ class InProcess:
             ledger.unit = _earlier({*history})
         self._draws = Draws(runs, selected, ledger, lambda: self._process, block=block)
         self._stack = ExitStack()
-        alone = unit.inbound(selected) is not None
+        setup = self._setup(selected, policy, store, history, writes=sealed and policy.writes.copies)
+        self.recording: Recording = recording.start(setup)
+        self._stack.callback(recording.stop, self.recording)
+        self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways, sealed=sealed))
+
+    def _setup(
+        self, selected: Run, policy: Policy, store: Path | None, history: Sequence[str], *, writes: bool
+    ) -> Setup:
+        """Say how the replay records itself."""
+        branch, alone = self._branch, unit.inbound(selected) is not None
         of: dict[str, Any] = {"reenact.replay.of": selected.id}
         root = of if branch is None else dict(branch.root)
-        setup = Setup(
+        return Setup(
             store=store,
             user=selected.user if alone else None,  # a header named them, by a setting that may not stand here
             session=selected.session if alone else None,
@@ -91,12 +100,9 @@ class InProcess:
             answers=self._draws,
             taped=self._draws.is_taped,
             generators=self._draws.generators,
-            writes=sealed and policy.writes.copies,
-            wrote=lambda paths: ledger.note("wrote", paths=[*paths], temporary=side_effects.made()),
+            writes=writes,
+            wrote=lambda paths: self.ledger.note("wrote", paths=[*paths], temporary=side_effects.made()),
         )
-        self.recording: Recording = recording.start(setup)
-        self._stack.callback(recording.stop, self.recording)
-        self._stack.enter_context(guard.shut(ledger, policy.writes, policy.hosts, policy.ways, sealed=sealed))
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
