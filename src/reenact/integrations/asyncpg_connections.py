@@ -131,8 +131,14 @@ def _records(told: Mapping[str, Json]) -> list[Any]:
 
 def _query(protocol: Any, operation: str, text: str, parameters: Json = None) -> Query:
     of = protocol.made.query if isinstance(protocol, _StandIn) else _made_of(protocol).query
-    where = {"server": of.server, "namespace": of.namespace}
-    return Query(system=_SYSTEM, operation=operation, text=text, parameters=parameters, **where)
+    return Query(
+        system=_SYSTEM,
+        operation=operation,
+        text=text,
+        parameters=parameters,
+        server=of.server,
+        namespace=of.namespace,
+    )
 
 
 def _made_of(protocol: Any) -> databases.Made:

@@ -32,8 +32,9 @@ def session(name: str, store: DirectoryStore) -> list[Found]:
 
 def _process(found: Found) -> object:
     run = found.run
-    held = run.root.span.resource.attributes if run.root is not None else {}
-    return run.recording, held.get("reenact.process.id") if unit.inbound(run) is not None else None
+    if run.root is None or unit.inbound(run) is None:
+        return run.recording, None
+    return run.recording, run.root.span.resource.attributes.get("reenact.process.id")
 
 
 def _played(group: list[Found]) -> Found:
