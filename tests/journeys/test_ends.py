@@ -1,0 +1,61 @@
+"""How a program ends is told as what it is: by `os._exit`, by a signal, by an exception of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from desk import Desk
+
+AGENT = """
+import os, signal, sys
+import reenact
+
+@reenact.tool
+def fetch(item): return item
+
+print(fetch("tea"), flush=True)
+if sys.argv[1] == "unit":
+    with reenact.run("cart"):
+        fetch("milk")
+        os._exit(3)
+if sys.argv[1].isdigit():
+    os._exit(int(sys.argv[1]))
+signal.signal(signal.SIGINT, signal.default_int_handler if sys.argv[1] == "ctrl-c" else signal.SIG_DFL)
+signal.raise_signal(signal.SIGINT)
+"""
+
+
+@pytest.fixture
+def agent(desk: Desk) -> Desk:
+    desk.write("agent.py", AGENT)
+    return desk
+
+
+def test_an_end_without_ceremony_is_an_end(agent: Desk) -> None:
+    done = agent.reenact("run", "--", "python", "agent.py", "3", cold=True)
+    assert (done.returncode, done.stdout) == (3, "tea\n"), done.stderr
+    assert "replayable: exact" in done.stderr
+    same = agent.reenact("replay", "last")
+    assert same.returncode == 0, same.stderr
+    assert "not compared" not in same.stderr
+    other = json.loads(agent.reenact("replay", "last", "--json", "--", "python", "agent.py", "4").stdout)
+    first = other["divergences"][0]
+    assert (other["result"], first["field"], first["a"], first["b"]) == ("diverged", "exit code", 3, 4)
+    assert agent.reenact("check", "last", "--assert", "ends with exit code 3").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said"),
+    [
+        ("ctrl-c", 130, "replayable: exact"),
+        ("signal", 130, "run: end: the process was ended by SIGINT; what it did last may be missing"),
+        ("unit", 3, "run: end: the process ended itself with exit code 3, past Python's own end"),
+    ],
+)
+def test_another_end_is_told_as_what_it_is(agent: Desk, how: str, code: int, said: str) -> None:
+    done = agent.reenact("run", "--", "python", "agent.py", how, cold=True)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    if how == "ctrl-c":
+        assert agent.reenact("check", "last", "--assert", "ends with KeyboardInterrupt").returncode == 0
