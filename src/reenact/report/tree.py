@@ -12,7 +12,7 @@ from reenact.report.documents import outcome_document, request_document
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
-from reenact.values.ending import in_short
+from reenact.values.ending import in_short, seen_by_parents
 from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
 from reenact.values.found import REACHES, TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
@@ -35,8 +35,9 @@ def tree(
     """
     drawn = [fitted(one_line(_heading(run, verdict, status)), width)]
     drawn += [fitted(one_line(line), width) for line in (*_forked(run), *_written(run))]
+    ends = seen_by_parents(run.nodes)
     for node, first, rest in _branches(run):
-        drawn.append(_line(node, first, width, full=full))
+        drawn.append(_line(node, first, width, ends.get(node.lane), full=full))
         if full:
             drawn += safe.lines(f"{rest}  {line}" for line in _whole(node))
     drawn += [fitted(line, width) for line in safe.lines(_printed(run))]
@@ -113,13 +114,13 @@ def _hung(nodes: list[Node], before: str) -> list[tuple[Node, str, str]]:
     return drawn[::-1]
 
 
-def _line(node: Node, before: str, width: int | None, *, full: bool) -> str:
+def _line(node: Node, before: str, width: int | None, ended: int | None, *, full: bool) -> str:
     facts = [one_line(node.label)]
     if node.kind in {CallKind.LLM, CallKind.EMBEDDING}:
         facts += [f"({name})" for name in [one_line(said.model(node))] if name]
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
     facts += [text for text in (one_line(said.tokens(node)),) if text and not node.call.is_structure]
-    facts += [f"[{one_line(marker)}]" for marker in _markers(node)]
+    facts += [f"[{one_line(marker)}]" for marker in _markers(node, ended)]
     head = before + "  ".join(facts)
     if full or (node.call.is_structure and not isinstance(node.outcome, Raised)):
         return fitted(head, width)
@@ -130,7 +131,7 @@ def _line(node: Node, before: str, width: int | None, *, full: bool) -> str:
     return fitted(f"{head}  {question} → {fitted(outcome, max(room // 2, room - len(question)))}", width)
 
 
-def _markers(node: Node) -> Iterator[str]:
+def _markers(node: Node, ended: int | None) -> Iterator[str]:
     attributes = node.span.attributes
     outcome = node.outcome
     if isinstance(outcome, Raised) or getattr(outcome, "exception", None) or node.span.status == STATUS_ERROR:
@@ -142,7 +143,7 @@ def _markers(node: Node) -> Iterator[str]:
     if stopped := attributes.get(STOPPED):
         yield f"stopped by {stopped}"
     elif attributes.get(PROCESS_ROOT) and attributes.get("reenact.incomplete"):
-        yield in_short(attributes)
+        yield in_short(attributes, ended)
     yield from _acts(node)
     if by := attributes.get("reenact.replay.answered_by"):
         yield f"from recording {str(by)[:8]}"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lenient import as_list, as_object
+from reenact.values.run import Node
 
 _CODE = "process.exit.code"
 
@@ -23,9 +27,24 @@ def cut_off_by(attributes: Mapping[str, object]) -> str:
     return f"the process ended itself with exit code {code}, past Python's own end"
 
 
-def in_short(attributes: Mapping[str, object]) -> str:
-    """Say the same in a word or two."""
-    code = attributes.get(_CODE)
+def seen_by_parents(nodes: Iterable[Node]) -> dict[str, int]:
+    """Give the exit codes of child processes that did not end well, by their lanes, as their parents saw them."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        told = node.span.attributes.get("reenact.children")
+        ends = as_object(parsed_or_none(told)) if isinstance(told, str) else {}
+        found |= {lane: code for lane, end in ends.items() if (code := _code(as_list(end)[:1])) is not None}
+    return found
+
+
+def _code(end: list[Json]) -> int | None:
+    """Give the exit code of what a parent wrote down: a list that begins with it."""
+    return end[0] if end and isinstance(end[0], int) and not isinstance(end[0], bool) else None
+
+
+def in_short(attributes: Mapping[str, object], seen: int | None = None) -> str:
+    """Say the same in a word or two. `seen` is the exit code that a parent of a child process saw."""
+    code = attributes.get(_CODE, seen)
     if isinstance(code, int) and code >= 0:
         return f"ended itself, exit code {code}"
     if isinstance(code, int) and -code != signal.SIGKILL:
