@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from reenact.values import alarms
-from reenact.values.effects import NATIVE_CODE
+from reenact.values.run import NATIVE_CODE
 
 Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native"]
 

@@ -20,7 +20,6 @@ from reenact.compare.live import LiveTold, told_of_live
 from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
 from reenact.compare.returned import returned_differences
-from reenact.compare.scopes import scopes_missed
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
@@ -145,7 +144,6 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         printed=given.printed,
         strictness=outcome.strictness,
         redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
-        outside=scopes_missed(recorded, siblings, replay, found) if exit_code is None else [],
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
 

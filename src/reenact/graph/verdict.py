@@ -19,8 +19,6 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.effects import NATIVE_CODE
-from reenact.values.ending import cut_off_by
 from reenact.values.found import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
@@ -30,6 +28,7 @@ from reenact.values.protection import protection
 from reenact.values.query import UNOPENED
 from reenact.values.redacted import MARK, count_in, given_by, given_to
 from reenact.values.run import (
+    NATIVE_CODE,
     NOTHING_WRITTEN,
     PROCESS_REST,
     SIDE_EFFECT,
@@ -237,8 +236,10 @@ def _end_reasons(root: Node) -> Iterator[Reason]:
     elif stopped := attributes.get(STOPPED):
         lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
-    elif cut_off := cut_off_by(attributes):
-        lost = f"{cut_off}; what it did last may be missing"
+    elif attributes.get("reenact.incomplete"):
+        from reenact.values.ending import cut_off_by  # few recordings are cut off
+
+        lost = f"{cut_off_by(attributes)}; what it did last may be missing"
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
 
 

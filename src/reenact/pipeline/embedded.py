@@ -13,6 +13,7 @@ from pathlib import Path
 
 from reenact.assess.fix import judge_fix
 from reenact.compare.judge import ReplayResult, judge_replay
+from reenact.compare.scopes import scopes_missed
 from reenact.errors import Diverged, InputError, Miss, SideEffectRefused
 from reenact.export.backends import backends_from_environment
 from reenact.export.limits import EXIT_S, limits_from
@@ -196,7 +197,8 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
         own = outcome.run = counterpart(runs, found)
         entries = read_ledger(kept)
         result = judge_replay(recorded, found.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
-        outcome.result = replace(result, levels_refused=IN_PROCESS)
+        outside = scopes_missed(recorded, found.siblings, own, result.divergences)
+        outcome.result = replace(result, levels_refused=IN_PROCESS, outside=outside)
         ledger.close()
         scratch.close()
 

@@ -62,14 +62,7 @@ class InProcess:
         self.ledger, self._branch = ledger, branch
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
-        self.stubs = Stubs(
-            runs,
-            sealed=guard.is_sealed(),
-            units=(*history, selected.id) if history else (),
-            first=selected.id if block else "",
-        )
-        if history:
-            ledger.unit = _earlier({*history})
+        self.stubs = self._stubs(runs, selected.id, history, block=block)
         self._draws = Draws(runs, selected, ledger, lambda: self._process, block=block)
         self._stack = ExitStack()
         setup = self._setup(selected, policy, store, history, writes=sealed and policy.writes.copies)
@@ -103,6 +96,12 @@ class InProcess:
             writes=writes,
             wrote=lambda paths: self.ledger.note("wrote", paths=[*paths], temporary=side_effects.made()),
         )
+
+    def _stubs(self, runs: Sequence[Run], selected: str, history: Sequence[str], *, block: bool) -> Stubs:
+        if history:
+            self.ledger.unit = _earlier({*history})
+        units = (*history, selected) if history else ()
+        return Stubs(runs, sealed=guard.is_sealed(), units=units, first=selected if block else "")
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:

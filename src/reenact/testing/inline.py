@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reenact.compare.judge import judge_replay
+from reenact.compare.scopes import scopes_missed
 from reenact.errors import ReplayStopped
 from reenact.graph.build import build
 from reenact.pipeline import recording
@@ -84,7 +85,8 @@ class Answered:
         shutil.rmtree(self._folder, ignore_errors=True)
         found = self._found
         result = judge_replay(found.run, found.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
-        return Told(result=replace(result, levels_refused=IN_PROCESS), runs=runs)
+        outside = scopes_missed(found.run, found.siblings, own, result.divergences)
+        return Told(result=replace(result, levels_refused=IN_PROCESS, outside=outside), runs=runs)
 
 
 class Recorded:

@@ -28,8 +28,6 @@ def seals(files: Seal, network: Seal, others: Seal) -> dict[str, str]:
     return {kind: {"files": files, "network": network}.get(kind, others).value for kind in EFFECTS}
 
 
-NATIVE_CODE: Final = "native code: "
-"""How an act begins that is the agent's own call of a native function: nobody sees what that does."""
 IN_PROCESS: Final = dict.fromkeys(("namespaces", "landlock"), "a process that has begun cannot be sealed")
 """Why a replay in a process of its user's is not sealed, by what might have sealed it."""
 COPIED_IN: Final = "files copied in"

@@ -44,6 +44,9 @@ LEAVES = "reenact.leaves"
 UNDECLARED = "reenact.undeclared"
 """The attribute of a root that lists, as JSON, what its program did past every boundary: `what at file:line`."""
 
+NATIVE_CODE = "native code: "
+"""How an act of that list begins that is the agent's own call of a native function: nobody sees what that does."""
+
 WRITTEN = "reenact.written"
 """The attribute of a root that tells, as JSON, what its program wrote; it is there where it wrote nothing as well."""
 
