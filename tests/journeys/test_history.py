@@ -129,6 +129,7 @@ def test_what_is_not_delivered_is_said_beforehand(desk: Desk, worked: list[dict[
         kept.unlink()
     assert f"stands on unit {first[:12]}, which is not kept" in reasons(desk, third)
     assert "partial" in desk.reenact("show", third).stdout
+    assert {each["id"]: each["verdict"] for each in runs(desk)}[third] == "partial"
 
 
 def test_an_earlier_unit_that_leaves_its_recording_is_told_as_that(desk: Desk, worked: list[dict[str, Any]]) -> None:
@@ -146,6 +147,21 @@ def test_a_change_behind_an_earlier_unit_s_last_call_is_told(desk: Desk, worked:
     told = replayed(desk, worked[2]["id"])
     assert told["result"] == "diverged"
     assert told["divergences"][0]["unit"] == worked[1]["id"]
+
+
+@pytest.mark.slow
+def test_a_session_is_played_in_order_as_one_result(desk: Desk) -> None:
+    source = WORKER.replace(
+        "    SAID.append(text)\n", "    SAID.append(text)\n    with reenact.run('said', session=text): pass\n"
+    )
+    desk.write("worker.py", source.replace('("a", "b", "c")', '("a", "b", "a")'))
+    assert desk.reenact("run", "--", "python", "worker.py").returncode == 0
+    listed = runs(desk)
+    assert [each["session"] for each in listed] == ["a", "b", "a", None]
+    told = json.loads(desk.reenact("replay", "--session", "a", "--json").stdout)
+    assert told["result"] == "same"
+    assert [each["run"] for each in told["earlier"]] == [each["id"] for each in listed[:2]]
+    assert desk.reenact("replay", "--session", "nobody").returncode == 3
 
 
 @pytest.mark.slow

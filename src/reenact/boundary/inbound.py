@@ -65,6 +65,16 @@ class _Stand:
 
             forgive("inbound.stand")
 
+    def reply(self, number: int) -> None:
+        """Hear that a unit hands its answer over."""
+        try:
+            if self.by is not None and number:
+                self.by.reply(number)
+        except Exception:
+            from reenact.boundary.forgiving import forgive
+
+            forgive("inbound.stand")
+
     def end(self, number: int, entry: object, others: Callable[[], Iterable[object]] | None) -> Mapping[str, Any]:
         try:
             if self.by is None or not number:
@@ -133,6 +143,7 @@ class Inbound:
         "others",
         "printed",
         "received",
+        "replied",
         "stands_on",
         "undeclared",
         "written",
@@ -148,6 +159,8 @@ class Inbound:
         """When it came in, in the sequence of its recorder."""
         self.received = 0
         """When the last of its body was there."""
+        self.replied = 0
+        """When the last of its answer was handed over."""
         self.entry: object = None
         """The function that does it, where that is known."""
         self.others: Callable[[], Iterable[object]] | None = None
@@ -169,6 +182,11 @@ class Inbound:
         self.stands_on: Mapping[str, Any] = {}
         """What earlier units of the process left that it may have read; known at its end."""
         self._standing = _stand.begin()
+
+    def reply(self) -> None:
+        """Hear that the last of its answer is about to be handed over, as far as is known: its client may go on."""
+        self.replied = _number()
+        _stand.reply(self._standing)
 
     def receive(self) -> None:
         """Hear that a piece of its body reaches the application."""

@@ -33,11 +33,13 @@ _MOST_MODULES: Final = 60
 class Stood:
     """A unit that changed something: its number, and the id of its run where it is one."""
 
-    __slots__ = ("found", "number", "run", "uses")
+    __slots__ = ("found", "goes_on", "number", "replied", "run", "uses")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.run = ""
+        self.replied = self.goes_on = False
+        """It handed its answer over; and something changed after that, before its end."""
         self.uses: frozenset[str] | None = None
         """The names that its code uses; None where that is not known, or not yet."""
         self.found: dict[str, Any] = {}
@@ -93,6 +95,13 @@ class Standing:
         if (own := self._open.get(number)) is not None:
             own.run = run
 
+    def reply(self, number: int) -> None:
+        """Hear that a unit hands its answer over."""
+        with self._lock:
+            self._look()
+            if (own := self._open.get(number)) is not None:
+                own.replied = True
+
     def end(
         self, number: int, entry: object = None, others: Callable[[], Iterable[object]] | None = None
     ) -> dict[str, Any]:
@@ -114,7 +123,7 @@ class Standing:
             between = [name for name in self._between if name in changed]
             units = {each.number: each for held in changed.values() for each in held}
             names = [name for name, held in changed.items() if held]
-            left = {"leaves": sorted(self._left_by(own))} if own is not None and not self._is_large else {}
+            left = self._told_of(own) if own is not None and not self._is_large else {}
         if not units and not between:
             return left
         listed = [units[each] for each in sorted(units)]
@@ -126,6 +135,9 @@ class Standing:
             **({"between": sorted(between)} if between else {}),
             **left,
         }
+
+    def _told_of(self, own: Stood) -> dict[str, Any]:
+        return {"leaves": sorted(self._left_by(own)), "goes_on": own.goes_on}
 
     def _left_by(self, own: Stood) -> set[str]:
         """Name the state that a unit may have changed."""
@@ -172,6 +184,9 @@ class Standing:
         if at_need:
             self._made[name] = units
             return
+        if all(each.replied for each in units):  # else it is the doing of one that is at work
+            for each in units:
+                each.goes_on = True
         if not units:
             self._between[name] = None
             return

@@ -104,6 +104,10 @@ def _kept(headers: list[tuple[str, str]]) -> tuple[dict[str, Json], list[Json]]:
     return {name: [*values] for name, values in kept.items()}, out
 
 
+def nobody() -> None:
+    """Stand for the function that answers a request to which no route leads."""
+
+
 class Bytes:
     """A body that passes by in pieces; too large a one is let go."""
 

@@ -14,7 +14,7 @@ from reenact.values import unit
 from reenact.values.call import Streamed
 from reenact.values.history import MOST, History
 from reenact.values.lenient import as_count, as_list, as_text
-from reenact.values.run import CAME_IN, PROCESS_ROOT, RECEIVED, Run
+from reenact.values.run import CAME_IN, PROCESS_ROOT, RECEIVED, REPLIED, Run
 
 NOTHING = History()
 _NAMED = 3
@@ -210,6 +210,9 @@ class _Line:
         received = told if isinstance(told, int) else 0
         waiting = [(node.start_order, node.end_order or ended) for node in calls]
         waiting += [(began, received)] if received else []
+        replied = run.root.span.attributes.get(REPLIED) if run.root is not None else None
+        if isinstance(replied, int) and all(node.start_order < replied for node in calls):
+            waiting.append((replied, ended))
         events = [began, *([received] if received else [])]
         for node in calls:
             chunks = [chunk.order for chunk in node.outcome.chunks] if isinstance(node.outcome, Streamed) else []

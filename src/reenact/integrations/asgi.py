@@ -13,7 +13,7 @@ from functools import partial, wraps
 from typing import Any, TypeAlias, cast
 
 from reenact.boundary import children, door, inbound, origins
-from reenact.boundary.web import Exchange
+from reenact.boundary.web import Exchange, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 
@@ -81,6 +81,8 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
             exchange.begun(message["status"], partial(_headers, message))
         elif kind == "http.response.body" and exchange.left_at is None:
             exchange.answer.add(message.get("body") or b"")
+            if not (complete or message.get("more_body", False)):
+                exchange.unit.reply()
             complete = complete or not message.get("more_body", False)
         await send(message)
 
@@ -98,9 +100,9 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
 def _note_entry(exchange: Exchange, scope: Scope) -> None:
     """Say which function answered, as far as the framework tells, and which ones answer other requests."""
     with suppress(Exception):  # a framework of another kind
-        if (endpoint := scope.get("endpoint")) is not None:
-            exchange.unit.entry = endpoint
-            exchange.unit.others = lambda: _endpoints(scope["app"].routes)
+        routes = scope["app"].routes
+        exchange.unit.entry = scope.get("endpoint") or nobody
+        exchange.unit.others = lambda: _endpoints(routes)
 
 
 def _endpoints(routes: Any) -> Iterator[Any]:

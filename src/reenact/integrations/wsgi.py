@@ -13,13 +13,15 @@ from functools import partial, wraps
 from typing import Any, TypeAlias, cast
 
 from reenact.boundary import children, door, inbound, origins
-from reenact.boundary.web import Exchange
+from reenact.boundary.web import Exchange, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
 
 Environ: TypeAlias = dict[str, Any]
 App: TypeAlias = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
+_PIECES = 8
+"""Pieces of an answer after each of which its client may go on."""
 _READ = frozenset({"read", "read1", "readall", "readline", "readlines"})
 _UNMARKED = {"CONTENT_TYPE": "content-type", "CONTENT_LENGTH": "content-length"}
 
@@ -94,6 +96,7 @@ class _Answer:
         self._pieces, self._exchange = pieces, exchange
         self._steps: Iterator[bytes] | None = None
         self._over = False
+        self._given = 0
 
     def __iter__(self) -> _Answer:
         return self
@@ -111,6 +114,11 @@ class _Answer:
             self._exchange.end(error)
             raise
         self._exchange.answer.add(piece)
+        self._given += 1
+        if self._given <= _PIECES:  # of a longer one nobody knows which is the last
+            self._exchange.unit.reply()
+        else:
+            self._exchange.unit.replied = 0
         return piece
 
     def close(self) -> None:
@@ -159,8 +167,10 @@ def serve(app: App, environ: Environ, start_response: Callable[..., Any], served
         with inbound.inside(exchange.unit):
             pieces = app(environ, starting)
     except BaseException as error:
+        _note_entry(exchange, environ, served or app)
         exchange.end(error)
         raise
+    _note_entry(exchange, environ, served or app)
     wrapper = environ.get("wsgi.file_wrapper")
     if isinstance(pieces, list | tuple):
         for piece in cast("list[bytes]", pieces):
@@ -169,6 +179,14 @@ def serve(app: App, environ: Environ, start_response: Callable[..., Any], served
         return _Answer(pieces, exchange)
     exchange.end()
     return pieces
+
+
+def _note_entry(exchange: Exchange, environ: Environ, app: Any) -> None:
+    """Say which function answered, as far as Flask tells, and which ones answer other requests."""
+    with suppress(Exception):  # a framework of another kind
+        views = app.view_functions
+        exchange.unit.entry = views.get(environ["werkzeug.request"].endpoint, nobody)
+        exchange.unit.others = views.values
 
 
 class Served:

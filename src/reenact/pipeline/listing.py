@@ -47,7 +47,15 @@ def listed(
 
         mended(store, error, say)
         found = _found(store, filters, limit, skip)
-    return [{**_told(entry), "source": str(store.folder)} for entry in found]
+    return [{**_with_history(_told(entry), store), "source": str(store.folder)} for entry in found]
+
+
+def _with_history(told: dict[str, Json], store: DirectoryStore) -> dict[str, Json]:
+    """Give what is told of a run, less than exact where a unit on which it stands is kept no more."""
+    earlier = told.get("earlier")
+    if told.get("verdict") != "exact" or not isinstance(earlier, list):
+        return told
+    return told if all(store.recorded(str(each)) for each in earlier) else {**told, "verdict": "partial"}
 
 
 def _elsewhere(source: str, filters: Filters, limit: int, skip: int) -> list[dict[str, Json]]:

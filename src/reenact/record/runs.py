@@ -43,6 +43,7 @@ from reenact.values.run import (
     OUTPUT,
     PROCESS_REST,
     RECEIVED,
+    REPLIED,
     STANDS_ON,
     STDIN,
     UNDECLARED,
@@ -212,6 +213,8 @@ class Runs:
             facts[RECEIVED] = run.unit.received
         if run.unit is not None and (told := dict(run.unit.stands_on)):
             facts[LEAVES] = compact(told.pop("leaves", []))
+            if told.pop("goes_on", None) is False and run.unit.replied:
+                facts[REPLIED] = run.unit.replied
             if told:
                 facts[STANDS_ON] = compact(told)
         self.end(run, typed.encode_exception(error) if error is not None else None, facts)

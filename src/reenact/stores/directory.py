@@ -450,6 +450,10 @@ class DirectoryStore:
         with _opened(path) as database:
             yield database if _version(database) == VERSION else None
 
+    def recorded(self, trace_id: str) -> bool:
+        """Tell whether a trace that was recorded here is kept."""
+        return any(self._path(trace_id, folder).exists() for folder in self._folders)
+
     def trace_ids(self) -> list[str]:
         """List every trace, in no order."""
         found = {path.stem for path in self._traces("??/*.jsonl") if _TRACE_ID.fullmatch(path.stem)}

@@ -37,6 +37,9 @@ CAME_IN = "reenact.inbound.order"
 RECEIVED = "reenact.inbound.received"
 """When the body of a request was there, in the same sequence."""
 
+REPLIED = "reenact.inbound.replied"
+"""When the last of an answer was handed over, likewise; it is there where nothing in memory changed after that."""
+
 STANDS_ON = "reenact.stands_on"
 """JSON: what earlier units of the process left in memory that a unit may have read, and which units those were."""
 LEAVES = "reenact.leaves"
