@@ -66,6 +66,11 @@ def request_to_attributes(request: Request) -> dict[str, Attribute]:
     return attributes
 
 
+def arguments_to_attributes(request: FunctionCall) -> dict[str, Attribute]:
+    """Spell the one part of a question to a database that differs from call to call."""
+    return {"input.value": _canonical_text(request.arguments)}
+
+
 def request_body_to_attributes(body: Body) -> dict[str, Attribute]:
     """Spell the one part of a request over HTTP that differs from call to call."""
     attributes: dict[str, Attribute] = {}

@@ -64,17 +64,9 @@ class Query:
             asked["parameters"] = self.parameters
         if self.operation == CONNECT:
             asked |= {"server": self.server, "namespace": self.namespace}
-        attributes: dict[str, Json] = {"db.system.name": self.system, "db.operation.name": word}
-        if text:
-            attributes["db.query.text"] = text
-        if target:
-            attributes["db.collection.name"] = target
-        if self.namespace:
-            attributes["db.namespace"] = self.namespace
-        if self.server:
-            attributes |= address(self.server)
         name = f"{word} {target or self.namespace or self.system}".strip()
         request = FunctionCall(function=DATABASE, arguments=asked)
+        attributes = _attributes(self.system, text or self.operation, text, self.namespace, self.server)
         return Call(kind=self.kind, name=name, request=request, attributes=attributes)
 
 
@@ -93,6 +85,16 @@ def summary(text: str) -> tuple[str, str]:
     word = _WORD.match(head, start.end() if start else 0)
     found = _TARGET.search(head)
     return (word[0].upper() if word else "QUERY"), (found[1].replace('"', "") if found else "")
+
+
+@lru_cache(maxsize=1024)
+def _attributes(system: str, said: str, text: str, namespace: str, server: str) -> Mapping[str, Json]:
+    """Give what OpenTelemetry says of a question: the same object each time, so that it is written down once."""
+    word, target = summary(said) if text else (said, "")
+    told: dict[str, Json] = {"db.system.name": system, "db.operation.name": word}
+    named = {"db.query.text": text, "db.collection.name": target, "db.namespace": namespace}
+    told |= {name: value for name, value in named.items() if value}
+    return told | address(server) if server else told
 
 
 @lru_cache(maxsize=256)
