@@ -18,6 +18,7 @@ OTHERS = {
     "boundary/forgiving.py": "logs what was forgiven already",
     "boundary/generators.py": "throws it into the program's own generator",
     "redact/in_force.py": "tells of a policy, at the start",
+    "integrations/psycopg_connections.py": "throws it into psycopg's own generator, which raises it",
     "integrations/http_clients.py": "tells the program of a broken coding by its client's own error",
 }
 """Handlers that do something else with it, by file; each has one of that kind at most."""

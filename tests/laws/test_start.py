@@ -86,11 +86,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
     ("run", "process", "most"),
     [
         ("nothing", "child", 179),
-        ("nothing", "parent", 134),
+        ("nothing", "parent", 135),
         ("recorded", "child", 182),
-        ("recorded", "parent", 140),
-        ("replayed", "child", 229),
-        ("replayed", "parent", 195),
+        ("recorded", "parent", 141),
+        ("replayed", "child", 230),
+        ("replayed", "parent", 197),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

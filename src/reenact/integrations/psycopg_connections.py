@@ -21,6 +21,7 @@ from reenact.boundary import databases, door, libpq
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.libpq import StandIn
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import alarms
 from reenact.values.call import StreamEnd
 from reenact.values.json import Json
 from reenact.values.query import CONNECT, Query
@@ -377,6 +378,7 @@ def _connecting(conninfo: Any, kwargs: dict[str, Any]) -> tuple[Query, Passage] 
     try:
         query = _asked(conninfo, kwargs)
     except Exception:  # psycopg will say so itself
+        alarms.pass_on()
         return None
     passage = databases.opened(query)
     return None if passage is None else (query, passage)

@@ -94,7 +94,7 @@ def _attributes(system: str, said: str, text: str, namespace: str, server: str) 
     told: dict[str, Json] = {"db.system.name": system, "db.operation.name": word}
     named = {"db.query.text": text, "db.collection.name": target, "db.namespace": namespace}
     told |= {name: value for name, value in named.items() if value}
-    return told | address(server) if server else told
+    return {**told, **address(server)} if server else told
 
 
 @lru_cache(maxsize=256)
