@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,10 +171,46 @@ def test_a_promoted_unit_is_tested_behind_its_history(desk: Desk, worked: list[d
     done = desk.reenact("promote", worked[2]["id"], "-o", "tests")
     assert "on the code as it is now it passes: same" in done.stdout, done.stdout + done.stderr
     shutil.rmtree(desk.folder / ".reenact")
-    command = ["python", "-m", "pytest", "-q", "tests"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     assert desk.run(command).returncode == 0
     desk.write("worker.py", WORKER.replace("SAID.append(text)", "SAID.insert(0, text)"))
     assert desk.run(command).returncode == 1
+
+
+COROUTINES = """
+import asyncio, random
+import reenact
+
+LOG = []
+
+@reenact.tool
+async def think(text):
+    await asyncio.sleep(random.random() / 100)
+    return f"{text} {random.random():.3f}"
+
+@reenact.unit
+async def handle(who):
+    said = await think(who)
+    LOG.append(random.randint(1, 100))
+    print(who, said)
+    return await think(f"{LOG}")
+
+async def main():
+    await asyncio.gather(*(handle(f"u{number}") for number in range(3)))
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_coroutines_that_were_under_way_together_are_so_again(desk: Desk) -> None:
+    desk.write("together.py", COROUTINES)
+    assert desk.reenact("run", "--", "python", "together.py").returncode == 0
+    listed = runs(desk)
+    assert [each["verdict"] for each in listed] == ["exact"] * 3
+    told = replayed(desk, listed[0]["id"])
+    assert told["result"] == "same", told
+    assert len(told["earlier"]) == 2
 
 
 def chatted(desk: Desk, users: int, turns: int) -> list[dict[str, Any]]:

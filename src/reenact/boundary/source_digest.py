@@ -238,6 +238,8 @@ class _Walk:
         self._left: deque[_Place] = deque()
         self._seen: set[ast.AST] = set()
         self._said: set[str] = set()
+        self._followed: set[tuple[str, tuple[str, ...]]] = set()
+        """What is being followed: modules that import from each other lead back to themselves."""
 
     def push(self, module: _Module, scopes: tuple[ast.AST, ...], node: ast.AST) -> None:
         if node not in self._seen and len(self._seen) < _PIECES:
@@ -292,8 +294,10 @@ class _Walk:
         found = _module_named(name)
         if found is None:
             self._said.add(f"{name} {'.'.join(rest[:1])}")
-        elif rest:
+        elif rest and (name, rest) not in self._followed:  # `from . import a` in a package leads to the package again
+            self._followed.add((name, rest))
             there = [*self._named(found, (found.tree,), rest)]
+            self._followed.discard((name, rest))
             yield from there
             if not there and f"{name}.{rest[0]}" in sys.modules:
                 yield from self._through(f"{name}.{rest[0]}", rest[1:])

@@ -35,7 +35,11 @@ def apart(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, list[Entry]]
 
 
 def judged(
-    result: ReplayResult, earlier: Sequence[Run], runs: Sequence[Run], ledgers: Mapping[str, Sequence[Entry]]
+    result: ReplayResult,
+    asked_for: Run,
+    earlier: Sequence[Run],
+    runs: Sequence[Run],
+    ledgers: Mapping[str, Sequence[Entry]],
 ) -> ReplayResult:
     """Hold each earlier unit against its recording; the first that left it is what the whole replay came to."""
     if not earlier:
@@ -44,7 +48,9 @@ def judged(
     told: list[dict[str, Json]] = []
     first: tuple[str, ReplayResult] | None = None
     for each in earlier:
-        came = _one(each, again.get(each.id), ledgers.get(each.id, ()))
+        entries = ledgers.get(each.id, ())
+        over = any(entry["t"] == "over" for entry in entries) and not _outlived(each, asked_for)
+        came = _one(each, again.get(each.id), entries, over=over)
         told.append({"run": each.id, "result": came.result, "replay": came.replay})
         if first is None and came.result != "same":
             first = each.id, came
@@ -58,9 +64,14 @@ def judged(
     return replace(result, result=came.result, why=why, divergences=divergences, **parts)
 
 
-def _one(recorded: Run, replay: Run | None, entries: Sequence[Entry]) -> ReplayResult:
+def _outlived(earlier: Run, asked_for: Run) -> bool:
+    """Tell whether a unit ended behind the one that was asked for: what it was given then is not there."""
+    ends = [run.root.end_order if run.root is not None else 0 for run in (earlier, asked_for)]
+    return all(ends) and ends[0] > ends[1]
+
+
+def _one(recorded: Run, replay: Run | None, entries: Sequence[Entry], *, over: bool) -> ReplayResult:
     """Judge one earlier unit; of one that was not over when the unit that was asked for was, what it did by then."""
-    over = any(entry["t"] == "over" for entry in entries)
     stopped = any(entry["t"] in {"miss", "refused", "changed"} for entry in entries)
     if not over and not stopped:
         return ReplayResult(result="same", replay=replay.id if replay is not None else None)

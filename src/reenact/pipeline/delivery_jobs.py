@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial, wraps
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, cast
 
 from reenact.boundary import jobs
@@ -27,6 +27,8 @@ from reenact.values.run import Run
 from reenact.values.terminal import tell
 from reenact.values.unit import Job
 
+_IMPORTED = "__mp_main__"
+"""What multiprocessing calls a program that it imports."""
 _HINT = "name it: `reenact replay RUN --app module:attribute`"
 
 
@@ -141,16 +143,29 @@ def _program(file: Path) -> ModuleType:
 
     Where nothing stands above its loop, it runs up to its first unit: what comes later was not there either.
     """
-    spec = spec_from_file_location("__mp_main__", file)
+    spec = spec_from_file_location(_IMPORTED, file)
     if spec is None or spec.loader is None or not file.is_file():
         raise CannotJudge(f"there is no {file}", hint=_HINT)
     module = module_from_spec(spec)
-    sys.modules["__main__"] = sys.modules["__mp_main__"] = module
+    sys.modules["__main__"] = sys.modules[_IMPORTED] = module
     sys.path.insert(0, str(file.parent))
     os.environ["MP_MAIN_FILE"] = str(file)  # by which Celery names the tasks of a program as they were named
     with jobs.up_to_the_first():
         spec.loader.exec_module(module)
+    _name_as_recorded(module)
     return module
+
+
+def _name_as_recorded(module: ModuleType) -> None:
+    """Have an imported program be called what it is called when it runs: its draws and its state are told by that."""
+    vars(module)["__name__"] = "__main__"
+    left: list[Any] = [*vars(module).values()]
+    while left:
+        value = left.pop()
+        if isinstance(value, type | FunctionType) and value.__module__ == _IMPORTED:
+            value.__module__ = "__main__"
+            held = vars(value)
+            left += [*held.values()] if isinstance(value, type) else [held.get("__wrapped__")]
 
 
 def _task(app: Any, job: Job, making: Making) -> Any:

@@ -214,7 +214,8 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             outcome=outcome,
             beside=runs,
         )
-        return behind.judged(_with_copy(result, world, runs, everything), found.history.units, runs, ledgers)
+        told = _with_copy(result, world, runs, everything)
+        return behind.judged(told, found.run, found.history.units, runs, ledgers)
 
     given = _comparable(outcome, found, policy, entries, compares=compares)
     commits = found.run.surroundings.get("commit"), commit(cwd)
