@@ -20,6 +20,7 @@ import heapq
 import os
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -133,8 +134,17 @@ class Gate:
                     self._leave(waiter)
             if took:
                 await let_timers_go_first(min(began + took, loop.time() + self._still(order)))
+                while self._follows(order):
+                    await asyncio.sleep(0)
         finally:
             self._let_on(order, lane)
+
+    def _follows(self, order: int | None) -> bool:
+        """Tell whether the release before this one, in whose turn of the loop it was, is yet to reach its task."""
+        if order is None or order not in self._expected or not self._expected[order].together:
+            return False
+        at = bisect_left(self._queue, order)
+        return at > 0 and self._held_back.get(self._queue[at - 1], 0.0) > time.monotonic()
 
     def _hold_back(self, order: int | None, took: float) -> None:
         self._held_back[order or 0] = time.monotonic() + took + GRACE_S
