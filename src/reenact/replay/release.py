@@ -134,7 +134,7 @@ class Gate:
                     self._leave(waiter)
             if took:
                 await let_timers_go_first(min(began + took, loop.time() + self._still(order)))
-                while self._follows(order):
+                while self._follows(order):  # noqa: ASYNC110 - turns of the loop are what is waited for
                     await asyncio.sleep(0)
         finally:
             self._let_on(order, lane)

@@ -305,7 +305,7 @@ class Stubs:
             if not _was_left(node):
                 own.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
         for each, turns in self._turns():
-            found[each] += turns
+            found[each] = _parted([*found[each], *turns], {turn.order for turn in turns})
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
             if own := found[cut]:
                 last = max(own, key=lambda each: each.order)
@@ -406,6 +406,15 @@ def orders(node: Node) -> list[int]:
     """List the order numbers of one call."""
     chunks = [chunk.order for chunk in node.outcome.chunks] if isinstance(node.outcome, Streamed) else []
     return [order for order in (node.head_order, *chunks, node.end_order) if order]
+
+
+def _parted(expected: list[Expected], turns: Collection[int]) -> list[Expected]:
+    """Have no release go at once with one that a unit's begin or end, or that of a pool job, parts it from."""
+    in_order = sorted(expected, key=lambda each: each.order)
+    return [
+        replace(each, together=False) if each.together and at and in_order[at - 1].order in turns else each
+        for at, each in enumerate(in_order)
+    ]
 
 
 def _was_cancelled(node: Node) -> bool:
