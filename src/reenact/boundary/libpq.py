@@ -165,6 +165,8 @@ def answer_told(results: Iterable[Any], pgconn: Any, asked: str) -> Json:
     told: dict[str, Json] = {"results": [result_told(each) for each in found]}
     if state := int(pgconn.transaction_status):
         told["transaction"] = state
+    if int(pgconn.status) == _BAD:  # the server hung up behind its last word
+        told["closed"] = True
     commands = [each.command_status or b"" for each in found]
     if any(each.startswith(_CHANGES[:-1]) for each in commands) or "set_config" in asked:
         told["settings"] = settings(pgconn)
@@ -473,6 +475,8 @@ class StandIn:
             self.transaction_status = as_count(told.get("transaction")) or _IDLE
         if isinstance(settings := told.get("settings"), dict):
             self._settings = settings
+        if told.get("closed") is True:
+            self.status = _BAD
 
     def get_result(self) -> Any:
         """Give the next result; None behind the last one of a statement."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from reenact.contracts.doorman import Passage
 
 _SYSTEM: Final = "postgresql"
+_HUNG_UP: Final = ("08", "57P0")
+"""How the SQLSTATE of an error begins with which a connection ends."""
 _TAG: Final = "$asyncpg"
 _MADE: Final[dict[int, databases.Made]] = {}
 """Of protocols: their connection. An entry goes with its protocol."""
@@ -376,6 +378,32 @@ def _listened(original: Any) -> Any:
     return add_listener
 
 
+def _ended(original: Any) -> Any:
+    """Make a cut of what ends a connection: the program did it, and no server."""
+
+    @wraps(original)
+    def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _MADE.pop(id(self), None)
+        return original(self, *args, **kwargs)
+
+    return ending
+
+
+def _lost(original: Any) -> Any:
+    @wraps(original)
+    def connection_lost(self: Any, exc: Any) -> Any:
+        made = _MADE.pop(id(self), None)
+        if made is not None and door.is_kept():  # it hung up by itself: no call tells a replay when
+            before = place.move(None)
+            try:
+                sys.audit(NATIVE, "asyncpg (the server hung up)", made.query.server, False)
+            finally:
+                place.move(before)
+        return original(self, exc)
+
+    return connection_lost
+
+
 # connecting
 
 
@@ -497,7 +525,12 @@ class _StandIn:
 
     async def _ask(self, operation: str, text: str, parameters: Json = None) -> dict[str, Json]:
         self.queries_count += 1
-        told = as_object(await databases.asked_async(_query(self, operation, text, parameters)))
+        try:
+            told = as_object(await databases.asked_async(_query(self, operation, text, parameters)))
+        except Exception as error:
+            if isinstance(error, OSError) or str(getattr(error, "sqlstate", "")).startswith(_HUNG_UP):
+                self._open = False
+            raise
         self._in_transaction = told.get("transaction") is True
         return as_object(next(iter(as_list(told.get("results"))), None))
 
@@ -601,6 +634,9 @@ def _install(patches: PatchSet) -> None:
             "prepare": _prepared,
             "copy_out": _copied_out,
             "copy_in": _copied_in,
+            "close": _ended,
+            "abort": _ended,
+            "connection_lost": _lost,
         }
         for name, make in cuts.items():
             patches.replace(kind, name, make)

@@ -10,6 +10,7 @@ in C reach into libpq's own structures, and are left out where psycopg is import
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from reenact.boundary import databases, door, libpq
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.libpq import StandIn
+from reenact.boundary.touches import NATIVE
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
 from reenact.values.call import StreamEnd
@@ -74,6 +76,8 @@ def _note(connection: Any, operation: str, text: Any, parameters: Json = None) -
             return
         sent = _Sent(connection, operation, text if isinstance(text, str) else bytes(text).decode("utf-8", "replace"))
         sent.parameters = parameters
+        if sent.text[:6].upper() == "LISTEN":  # what comes of it comes unasked
+            sys.audit(NATIVE, "psycopg (notifications)", "", False)
         if connection._pipeline is not None:  # noqa: SLF001 - psycopg tells by it which way it goes
             _queue(connection).append(sent)
         else:
@@ -537,10 +541,6 @@ def _ready(asks: Any) -> Any:
 def _notifies(original: Any) -> Any:
     @wraps(original)
     def notifies(pgconn: Any) -> Any:
-        import sys
-
-        from reenact.boundary.touches import NATIVE
-
         sys.audit(NATIVE, "psycopg (notifications)", "", False)
         return original(pgconn)
 

@@ -182,7 +182,12 @@ def _sent(original: Any) -> Any:
             if door.is_strict():
                 _ready(self)
             else:
-                original(self, *args, **kwargs)
+                was_open = _is_open(self)
+                try:
+                    original(self, *args, **kwargs)
+                except Exception as error:
+                    _unsent(self, args, error, was_open=was_open)
+                    raise
             _pending(self).append(args)
             return None
         return original(self, *args, **kwargs)
@@ -197,12 +202,30 @@ def _sent_async(original: Any) -> Any:
             if door.is_strict():
                 await _ready_async(self)
             else:
-                await original(self, *args, **kwargs)
+                was_open = _is_open(self)
+                try:
+                    await original(self, *args, **kwargs)
+                except Exception as error:
+                    _unsent(self, args, error, was_open=was_open)
+                    raise
             _pending(self).append(args)
             return None
         return await original(self, *args, **kwargs)
 
     return send_command
+
+
+def _unsent(connection: Any, args: tuple[Any, ...], error: Exception, *, was_open: bool) -> None:
+    """Tell a command that could not be sent, since the server had hung up; failing to connect is told by itself."""
+    if not was_open:
+        return
+    try:
+        passage = databases.opened(_query(connection, args), made=_made(connection))
+    except Exception:
+        forgive("redis.unsent")
+        return
+    if passage is not None:
+        databases.failed(passage, error)
 
 
 def _is_watched(connection: Any) -> bool:
