@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -54,10 +55,12 @@ class Places:
 
 
 @contextmanager
-def servers(folder: Path) -> Generator[Places]:
-    """Start those that can be had."""
+def servers() -> Generator[Places]:
+    """Start those that can be had, in a folder that everybody may enter; a unix socket's path has 107 bytes."""
     places = Places()
     with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reenact-db-")))
+        folder.chmod(0o755)
         stack.callback(places.stop)
         _postgres(folder / "pg", places)
         _redis(folder / "redis", places)

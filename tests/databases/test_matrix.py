@@ -59,10 +59,7 @@ def record(name: str, places: Places, folder: Path) -> Recorded:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Recorded], Places]]:
     folder = tmp_path_factory.mktemp("databases")
-    folder.chmod(0o755)
-    for above in folder.parents[:2]:
-        above.chmod(0o755)
-    with servers(folder) as places:
+    with servers() as places:
         found: dict[str, Recorded] = {}
         for name, (needs, server, _) in ROWS.items():
             if server in places.environ and all(map(find_spec, needs.split())):
