@@ -26,7 +26,6 @@ from reenact.values.effects import weakest
 from reenact.values.json import Json
 from reenact.values.judgement import PrintedTold, ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.query import is_handshake
 from reenact.values.run import Node, Run
 from reenact.values.written import written
 
@@ -384,7 +383,7 @@ def _repeated(of: Recorded, ledger: Sequence[Entry]) -> list[tuple[Node, int]]:
     """Find calls that were answered more than once: by several processes, each of which takes it once."""
     counted = Counter(as_text(entry.get("id")) for entry in _all(ledger, "answered"))
     several = ((of.nodes[each], times) for each, times in counted.items() if times > 1 and each in of.nodes)
-    return [(node, times) for node, times in several if not is_handshake(node.call)]
+    return [(node, times) for node, times in several if not node.call.is_handshake]
 
 
 def _of_repeated(node: Node, times: int) -> dict[str, Json]:

@@ -9,7 +9,6 @@ from reenact.boundary.reading import frames
 from reenact.compare.ending import is_root
 from reenact.values.call import Unfinished
 from reenact.values.lane import sequence
-from reenact.values.query import is_handshake
 from reenact.values.run import Node, Run
 
 
@@ -34,7 +33,7 @@ class Recorded:
             if node.parent is not None:
                 self._children[node.parent].append(node.id)
             told = "reenact.recovered" in node.span.attributes  # of which nobody knows that it was a function's call
-            told = told or is_handshake(node.call)  # a pool makes as many connections as it likes
+            told = told or node.call.is_handshake  # a pool makes as many connections as it likes
             if not (is_root(node, run) or node.call.is_structure or node.id in self.frames or told):
                 self._answerable.append(node)
 

@@ -25,7 +25,6 @@ from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
-from reenact.values.query import UNOPENED
 from reenact.values.redacted import MARK, count_in, given_by, given_to
 from reenact.values.run import (
     NATIVE_CODE,
@@ -111,6 +110,8 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
 
 def _query_reasons(node: Node) -> Iterator[Reason]:
     """Name what keeps a query from being answered, or what of its answer is missing."""
+    from reenact.values.query import UNOPENED  # most recordings have none
+
     if node.span.attributes.get(UNOPENED) is True:
         lost = "the connection that it went over, which was made before recording began"
         yield Reason(call=node.label, field="connection", lost=lost, fix="record from the program's start")

@@ -33,7 +33,6 @@ from reenact.values.fork_attributes import FORK_ASKED
 from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
-from reenact.values.query import is_handshake, statement
 from reenact.values.run import CAME_IN, RECEIVED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
@@ -126,13 +125,15 @@ class Stubs:
 
     def shaken(self, call: Call, asked: Question) -> Stub | None:
         """Give the stub of a connection again: a pool may make more of them than when it was recorded."""
-        if not is_handshake(call):
+        if not call.is_handshake:
             return None
         waiting = [stub for stub in self.stubs.values() if stub.question.key == asked.key]
         return waiting[-1] if waiting else self._same_statement(call)
 
     def _same_statement(self, call: Call) -> Stub | None:
         """Give the answered call of the statement that a client prepares: a connection of before may have had it."""
+        from reenact.values.query import statement  # most recordings have none
+
         text = statement(call)
         alike = (stub for stub in self.stubs.values() if text and statement(stub.node.call) == text)
         return next((stub for stub in alike if isinstance(stub.node.outcome, Returned)), None)
@@ -232,7 +233,7 @@ class Stubs:
             and stub.node.id not in self.taken
             and stub.node.id not in self.covered
             and not isinstance(stub.node.outcome, Unfinished)
-            and not is_handshake(stub.node.call)
+            and not stub.node.call.is_handshake
         ]
 
     def nearest(
@@ -315,7 +316,7 @@ class Stubs:
 
 def _is_idle(node: Node) -> bool:
     """Tell that a call sets no pace: a pool makes connections when it likes."""
-    return is_handshake(node.call)
+    return node.call.is_handshake
 
 
 def as_asked(node: Node) -> Call:

@@ -36,6 +36,9 @@ CHILD: Final = "reenact:child"
 DATABASE: Final = "reenact:database"
 """The function of a call that is a question to a database or a cache (`values.query`)."""
 
+_READY: Final = frozenset({"connect", "prepare", "ping", "columns"})
+"""The operations of a query that only make a connection ready (`values.query`)."""
+
 _APART: Final = frozenset({CHILD, DATABASE})
 """Functions of calls that are none of the agent's own functions."""
 
@@ -110,6 +113,12 @@ class Call:
     def is_query(self) -> bool:
         """It is a question to a database or a cache."""
         return isinstance(self.request, FunctionCall) and self.request.function == DATABASE
+
+    @property
+    def is_handshake(self) -> bool:
+        """It only makes a connection ready: pools make as many as they like, whenever they like."""
+        asked = self.request.arguments if self.is_query and isinstance(self.request, FunctionCall) else None
+        return isinstance(asked, dict) and asked.get("operation") in _READY
 
     @property
     def is_structure(self) -> bool:

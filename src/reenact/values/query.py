@@ -25,7 +25,6 @@ PING: Final = "ping"
 """The operation of a call that asks whether a connection is alive: clients do by the time that has passed."""
 COLUMNS: Final = "columns"
 """The operation of a call that asks a prepared statement for its columns or parameters."""
-_READY: Final = frozenset({CONNECT, PREPARE, PING, COLUMNS})
 UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
 
@@ -104,11 +103,6 @@ def address(server: str) -> Mapping[str, Json]:
     if sign and port.isdigit():
         return {"server.address": host, "server.port": int(port)}
     return {"server.address": server}
-
-
-def is_handshake(call: Call) -> bool:
-    """Tell a call that only makes a connection ready: pools make as many as they like, whenever they like."""
-    return call.is_query and as_object(_asked(call)).get("operation") in _READY
 
 
 def statement(call: Call) -> str:
