@@ -104,3 +104,17 @@ def test_arguments_that_cannot_be_written_down_are_named(tmp_path: Path) -> None
     done = desk.reenact("replay", bad["id"])
     assert done.returncode == 125
     assert "arguments of handle cannot be rebuilt" in done.stderr
+
+
+def test_a_loop_in_the_open_runs_up_to_its_first_unit(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    program = desk.write(
+        "open_loop.py",
+        "import reenact\n@reenact.tool\ndef look(n): return n * 2\nprint('begun')\n"
+        "@reenact.unit\ndef handle(n): return look(n) + 1\n"
+        "for n in range(3): print(handle(n))\nprint('done')\n",
+    )
+    assert "replayable: exact" in desk.reenact("run", "--", "python", program).stderr
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["begun", "5"]), done.stderr
+    assert "same: 1 tool calls answered" in done.stderr

@@ -89,7 +89,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
         ("nothing", "parent", 135),
         ("recorded", "child", 182),
         ("recorded", "parent", 141),
-        ("replayed", "child", 230),
+        ("replayed", "child", 232),
         ("replayed", "parent", 197),
     ],
 )

@@ -302,3 +302,30 @@ def test_eight_thousand_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asyncio.run(main())
     assert out == list(range(1, 8001))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_answers_of_one_turn_of_the_loop_reach_both_tasks_before_either_is_heard_of(*, together: bool) -> None:
+    gate = Gate([Expected(1, 0.0, 0.001), Expected(2, 0.0, 0.001, together)])
+
+    async def fail(number: int) -> None:
+        for _ in range(number):  # the second is asked for later
+            await asyncio.sleep(0)
+        await gate.wait_async(number, f"lane {number}")
+        raise ValueError(number)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in (1, 2):
+                group.create_task(fail(number))
+
+    with pytest.raises(ExceptionGroup) as raised:
+        asyncio.run(main())
+    assert len(raised.value.exceptions) == (2 if together else 1)
+
+
+def test_of_a_turn_of_the_loop_who_is_never_asked_for_is_not_awaited_for_long() -> None:
+    gate = Gate([Expected(1, 0.0, 0.001), Expected(2, 0.0, 0.001, together=True)])
+    asyncio.run(asyncio.wait_for(gate.wait_async(1, "lane 1"), 60))
+    assert gate.has_passed(1)
+    assert not gate.has_passed(2)
