@@ -40,6 +40,14 @@ def test_a_long_token_that_is_another_in_each_replay_is_passed_over() -> None:
     assert compared(texts[0], texts[1].replace("3", "4"), again=texts[2].replace("3", "4")).divergences != ()
 
 
+def test_how_long_the_last_state_of_a_bar_took_is_passed_over() -> None:
+    """Piped, rich prints the last state alone: nothing in it was written over."""
+    bar = "Working... ━━━━━━━━━━━━ {} 0:00:0{}\n"
+    assert compared(bar.format("100%", 1), bar.format("100%", 0)).divergences == ()
+    assert compared(bar.format("6/6", 1), bar.format("6/6", 4)).divergences == ()
+    assert compared(bar.format("100%", 1), bar.format("83%", 1)).divergences != ()
+
+
 FRAME = "┏━━━┓\n┃ {} ┃\n┗━━━┛"
 UP = "\r\x1b[2K" + "\x1b[1A\x1b[2K" * 2
 

@@ -25,6 +25,7 @@ _PACE: Final = re.compile(
 )
 _BAR: Final = re.compile(
     r"\d+%.*(?:\bETA\b|\bElapsed\b|\[[^\]]*(?:it/s|s/it|\d\d:\d\d))|\d+% ?[|\[][ #=█▉▊▋▌▍▎▏░▒▓>·.-]{3,}[|\]]"
+    r"|[━╸╺]{3,}.*\d(?:%|/\d|:\d\d)"
 )
 """A bar of progress: so much, and how long it took or takes."""
 _BLANKS: Final = re.compile(r"\s+")

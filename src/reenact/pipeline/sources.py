@@ -37,7 +37,7 @@ class Found:
     """What is changed in the run before it answers a replay."""
     trusted: bool = False
     """The user saw what the run would start, and said yes to it."""
-    earlier: Kept = NONE
+    earlier: Kept = field(default=NONE, compare=False)
     """The earlier units of its process, where they are kept."""
     also: tuple[str, ...] = ()
     """Ids of further units of its process that are delivered before it: those of its session."""
