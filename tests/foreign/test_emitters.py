@@ -99,7 +99,11 @@ def test_tools_read_as_they_were(path: Path) -> None:
     assert [found.call.request.arguments, failing.call.request.arguments] == [
         json.loads(each["arguments"]) for each in CALLS
     ]
-    assert found.outcome == Returned(payload=Value(json=scenario.find_order("A-17")))
+    assert isinstance(found.outcome, Returned)
+    assert isinstance(found.outcome.payload, Value)
+    got = found.outcome.payload.json  # where no span of the tool says it, as the text that the model was told
+    is_recovered = "reenact.recovered" in found.span.attributes
+    assert (parsed_or_none(str(got)) if is_recovered else got) == scenario.find_order("A-17")
     match failing.outcome:
         case Raised(exception=exception):
             kept = "LookupError" in rosetta.leaves(path).written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
@@ -58,11 +59,15 @@ def tell(passage: Passage, result: Any) -> Any:
     return result
 
 
-def give(passage: Passage) -> Any:
+def give(passage: Passage, fn: Callable[..., Any]) -> Any:
     """Make the recorded outcome into what the agent gets."""
     match passage.answer:
-        case Returned(payload=Value(json=json)) as answer:
+        case Returned(payload=Value(json=json, text=text)) as answer:
             value = hydrate(passage, json)
+            if text is not None:
+                from reenact.boundary.return_types import by_annotation
+
+                value = by_annotation(fn, value, text)
             passage.closed(answer)
             return value
         case Raised(exception=exception):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 REBUILT: Final = "reenact.rebuilt"
 LOST: Final = "reenact.lost"
+TOLD: Final = "reenact.told"
+"""On a tool's call: the text that a model was told of its result."""
 _OURS: Final = "reenact.schema_version"
 _ROLES: Final[Mapping[str, str]] = {
     "developer": "system",

@@ -79,7 +79,7 @@ def _plain(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
             passage.wait(passage.end_order)
             if (aftermath := known.aftermath(passage, args, kwargs)) is not None:
                 aftermath.end()
-            return give(passage)
+            return give(passage, fn)
         try:
             passage.ready()
             with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
@@ -103,7 +103,7 @@ def _coroutine(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
             await until_released(passage, passage.answer)
             if (aftermath := known.aftermath(passage, args, kwargs)) is not None:
                 aftermath.end()
-            return give(passage)
+            return give(passage, fn)
         try:
             await passage.ready_async()
             with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):

@@ -10,38 +10,27 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.reading import answered, asked
+from reenact.boundary.kept import TOLD
+from reenact.boundary.reading import answered
+from reenact.graph.hearing import Told, hear
 from reenact.values import typed
 from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinished, Value
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
-from reenact.values.json import Json, canonical, compact, parsed_or_none
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Message, Text, ToolCall
 from reenact.values.run import Node
 from reenact.values.span import Attribute, SpanRecord
 
 RECOVERED: Final = "reenact.recovered"
 """On a call: JSON that says what of it (`call`, `arguments`, `result`) was told by which model calls, by span id."""
+_ANSWERS: Final = ("response", "result", "output", "content")
+"""Where emitters keep what a tool answered."""
+_DEEPEST: Final = 12
 _OURS: Final = "reenact.schema_version"
 _CARRIED: Final = "reenact.carrier"
-
-
-@dataclass(slots=True, eq=False)
-class _Told:
-    """A tool call that a model asked for, and what a later request says came of it."""
-
-    node: Node
-    call: ToolCall
-    result: Message | None = None
-    by: Node | None = None
-
-    @property
-    def question(self) -> tuple[str, bytes]:
-        """What was asked, apart from its id."""
-        read = parsed_or_none(self.call.arguments or "{}")
-        return self.call.name, canonical(self.call.arguments if read is None else read)
 
 
 def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
@@ -55,7 +44,7 @@ def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
     told = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
     if not told:
         return [*nodes], 0
-    _hear(told, models)
+    hear(told, models)
     tied = {node.id: each for node in nodes if (each := _of(node, told)) is not None}
     loose = _loose(nodes, tied, told)
     tied |= {node.id: each for node, each in loose}
@@ -73,48 +62,13 @@ def _is_foreign(node: Node) -> bool:
     return _OURS not in node.span.attributes or _CARRIED in node.span.attributes
 
 
-def _asked_for(node: Node) -> Iterator[_Told]:
+def _asked_for(node: Node) -> Iterator[Told]:
     reply = answered(node)
     for message in reply.messages if reply is not None else ():
-        yield from (_Told(node, part) for part in message.parts if isinstance(part, ToolCall))
+        yield from (Told(node, part) for part in message.parts if isinstance(part, ToolCall))
 
 
-def _hear(told: list[_Told], models: Sequence[Node]) -> None:
-    """Find what came of each call: the first later request that holds it, by the call's id, else by its place."""
-    for node in models:
-        waiting = [each for each in told if each.result is None and each.node.number < node.number]
-        if not waiting or (question := asked(node)) is None:
-            continue
-        by_id = {each.call.id: each for each in waiting if each.call.id}
-        pending: list[ToolCall] = []
-        for message in question.messages:
-            calls = [part for part in message.parts if isinstance(part, ToolCall)]
-            pending += calls
-            if message.role not in ("tool", "function"):
-                continue
-            call = _answered_call(message, pending)
-            each = by_id.get(message.tool_call_id or (call.id if call is not None else ""))
-            if each is None and call is not None:
-                wanted = _Told(node, call).question
-                each = next((one for one in waiting if one.result is None and one.question == wanted), None)
-            if each is not None and each.result is None:
-                each.result, each.by = message, node
-
-
-def _answered_call(message: Message, pending: list[ToolCall]) -> ToolCall | None:
-    """Take the call that a tool's message answers from those of the conversation so far."""
-    for call in pending:
-        if message.tool_call_id and call.id == message.tool_call_id:
-            pending.remove(call)
-            return call
-    for call in pending:
-        if not (message.tool_call_id and call.id) and message.name in (None, "", call.name):
-            pending.remove(call)
-            return call
-    return None
-
-
-def _of(node: Node, told: Iterable[_Told]) -> _Told | None:
+def _of(node: Node, told: Iterable[Told]) -> Told | None:
     """Find what a tied tool call was asked by."""
     if node.kind is not CallKind.TOOL or node.caused_by is None:
         return None
@@ -124,10 +78,10 @@ def _of(node: Node, told: Iterable[_Told]) -> _Told | None:
     return next((each for each in asked_by if each.call.name == node.call.name), None)
 
 
-def _loose(nodes: Sequence[Node], tied: dict[str, _Told], told: Sequence[_Told]) -> list[tuple[Node, _Told]]:
+def _loose(nodes: Sequence[Node], tied: dict[str, Told], told: Sequence[Told]) -> list[tuple[Node, Told]]:
     """Pair what is left by the tool's name: a span without arguments is still the span of a call."""
     free = [each for each in told if each not in tied.values()]
-    pairs: list[tuple[Node, _Told]] = []
+    pairs: list[tuple[Node, Told]] = []
     for node in nodes:
         if node.kind is not CallKind.TOOL or node.id in tied:
             continue
@@ -138,7 +92,7 @@ def _loose(nodes: Sequence[Node], tied: dict[str, _Told], told: Sequence[_Told])
     return pairs
 
 
-def _completed(node: Node, each: _Told) -> Node:
+def _completed(node: Node, each: Told) -> Node:
     """Give a tool's call the arguments and the result that its own span does not hold."""
     request, filled, marks = node.call.request, node, list[Json]()
     if _OURS in node.span.attributes or not isinstance(request, FunctionCall):
@@ -147,9 +101,11 @@ def _completed(node: Node, each: _Told) -> Node:
         call = replace(node.call, request=replace(request, arguments=_arguments(each.call)))
         filled, marks = replace(filled, call=call), [*marks, "arguments"]
     if isinstance(node.outcome, Unfinished) and each.result is not None:
-        filled, marks = replace(filled, outcome=Returned(payload=Value(json=_result(each.result)))), [*marks, "result"]
+        filled, marks = replace(filled, outcome=Returned(payload=Value(json=_result(each)))), [*marks, "result"]
+    if each.result is not None and (text := _told(filled, each.result)):
+        filled = replace(filled, call=replace(filled.call, attributes={**filled.call.attributes, TOLD: text}))
     if not marks:
-        return replace(node, caused_by=each.node.id, tool_call_id=node.tool_call_id or each.call.id or None)
+        return replace(filled, caused_by=each.node.id, tool_call_id=node.tool_call_id or each.call.id or None)
     said: dict[str, Json] = {**filled.call.attributes, RECOVERED: {"parts": marks, **_sources(each)}}
     return replace(
         filled,
@@ -159,18 +115,28 @@ def _completed(node: Node, each: _Told) -> Node:
     )
 
 
-def _sources(each: _Told) -> dict[str, Json]:
+def _told(node: Node, message: Message) -> str:
+    """Give the text that a model was told of a result, where that is JSON of what the tool's own span says."""
+    match node.outcome:
+        case Returned(payload=Value(json=dict() | list() as json)):
+            text = _text(message)
+            return text if parsed_or_none(text) == json else ""
+        case _:
+            return ""
+
+
+def _sources(each: Told) -> dict[str, Json]:
     return {"asked_by": each.node.id, "told_by": each.by.id if each.by is not None else None}
 
 
-def _made(each: _Told, place: int) -> Node:
+def _made(each: Told, place: int) -> Node:
     """Make a call of what the conversation tells. Its span says so and is read back like any other.
 
     Those of one reply begin a nanosecond after each other, so that they stand in the reply's order wherever they go.
     """
     span_id = _id(each, place)
     request = FunctionCall(function="", arguments=_arguments(each.call))
-    outcome = Returned(payload=Value(json=_result(each.result or Message(role="tool"))))
+    outcome = Returned(payload=Value(json=_result(each)))
     asking = each.node.span
     mark: dict[str, Json] = {"parts": ["call", "arguments", "result"], **_sources(each)}
     told: dict[str, Attribute] = {
@@ -210,7 +176,7 @@ def _made(each: _Told, place: int) -> Node:
     )
 
 
-def _id(each: _Told, place: int) -> str:
+def _id(each: Told, place: int) -> str:
     said = f"{each.node.trace_id}/{each.node.id}/{place}/{each.call.id}"
     return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
 
@@ -220,8 +186,30 @@ def _arguments(call: ToolCall) -> Json:
     return typed.encode(call.arguments if read is None else read)
 
 
-def _result(message: Message) -> Json:
-    """Read what a tool's message says: JSON where it is an object or a list, else its text."""
-    text = "".join(part.text for part in message.parts if isinstance(part, Text))
-    read = parsed_or_none(text) if text.lstrip()[:1] in ("{", "[") else None
-    return typed.encode(text if read is None else read)
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def _result(each: Told) -> Json:
+    """Give the text of a tool's message as it stands; JSON where the emitter wrote it down as JSON and not as text."""
+    text = _text(each.result) if each.result is not None else ""
+    read = parsed_or_none(text) if text[:1] in ("{", "[") else None
+    if read is None or each.by is None or _CARRIED in each.by.span.attributes:
+        return typed.encode(text)
+    spelled = [value for value in each.by.span.attributes.values() if isinstance(value, str)]
+    spelled += [value for event in each.by.span.events for value in event.attributes.values() if isinstance(value, str)]
+    found = [kept for value in spelled if (kept := _kept_as(parsed_or_none(value), text, 0)) is not None]
+    return typed.encode(read if found and all(kept is dict for kept in found) else text)
+
+
+def _kept_as(held: Json, text: str, depth: int) -> type | None:
+    """Tell whether an emitter wrote a tool's answer down as text or as JSON; None where it stands nowhere in `held`."""
+    inner = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
+    if isinstance(held, dict):
+        for name in _ANSWERS:
+            if (told := held.get(name)) == text:
+                return str
+            if isinstance(told, dict | list) and compact(told) == text:
+                return dict
+    found = (_kept_as(each, text, depth + 1) for each in inner) if depth < _DEEPEST else ()
+    return next((each for each in found if each is not None), None)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from reenact.boundary.kept import (
+    TOLD,
     Compared,
     Kept,
     Turn,
@@ -29,7 +30,7 @@ from reenact.boundary.kept import (
 from reenact.boundary.question import Question
 from reenact.contracts.redactor import Redactor
 from reenact.values import typed
-from reenact.values.call import FunctionCall, HttpReply, Raised, Returned, Unfinished
+from reenact.values.call import FunctionCall, HttpReply, Outcome, Raised, Returned, Unfinished, Value
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, compact, parse, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -170,6 +171,29 @@ def failed_for_good(node: Node) -> bool:
     if _OURS in node.span.attributes:
         return False
     return isinstance(node.outcome, Raised) or "failure" in rebuilt_parts(node)
+
+
+def as_told(node: Node) -> Outcome:
+    """Give what a call came to; of another emitter's tool with the text that a model was told of its result."""
+    match node.outcome:
+        case Returned(payload=Value(json=json)) if (
+            _OURS not in node.span.attributes and isinstance(node.call.request, FunctionCall)
+        ):
+            told = json
+            if not isinstance(json, str):  # what was recovered as JSON the emitter itself told from text
+                is_recovered = "reenact.recovered" in node.span.attributes
+                told = None if is_recovered else node.call.attributes.get(TOLD) or _written(node, json)
+            return Returned(payload=Value(json=json, text=told)) if isinstance(told, str) else node.outcome
+        case outcome:
+            return outcome
+
+
+def _written(node: Node, json: Json) -> str | None:
+    """Find the text of a span's attribute that says a result."""
+    for value in node.span.attributes.values():
+        if isinstance(value, str) and value[:1] in ("{", "[") and equal(parsed_or_none(value), json):
+            return value
+    return None
 
 
 def _came(node: Node) -> object:

@@ -27,7 +27,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
 from reenact.replay.again import Again, unmake
 from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
-from reenact.replay.kept import failed_for_good
+from reenact.replay.kept import as_told, failed_for_good
 from reenact.replay.ledger import Ledger
 from reenact.replay.onward import EVIDENCE, Going, answers, going
 from reenact.replay.policy import After, Children, Policy, Source
@@ -433,7 +433,7 @@ class Replayer:
                 why = "the world of this replay is not sealed: it would run for real"
                 refuse(self.ledger, f"{call.word} {call.name}", "live", why)
             return self._running_again(call, asked, stub, lane, named=True)
-        answer: Outcome | None = node.outcome
+        answer: Outcome | None = as_told(node)
         with self._lock:
             if call.kind in _OUTER and self.stubs.holds_evidence(stub):
                 answer = None  # the model call inside has full evidence and answers for itself

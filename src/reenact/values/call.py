@@ -159,6 +159,8 @@ class Value:
 
     json: Json
     """Typed JSON (`values.typed`)."""
+    text: str | None = field(default=None, compare=False)
+    """What a model was told of it, where another emitter's trace does not tell whether that is the value itself."""
 
 
 Payload: TypeAlias = HttpReply | Value

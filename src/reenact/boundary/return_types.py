@@ -1,0 +1,112 @@
+"""What a tool gave, made of the text that a model was told of it, by what the tool says that it gives.
+
+Another emitter's trace mostly keeps a tool's result as text. That text may be the result itself, or the JSON that the
+program made of it. The tool's own annotation tells which: `-> str` gives the text as it stands, `-> dict` what it says.
+Where nothing is annotated the text stays text.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, Final
+
+from reenact.values.json import parsed_or_none
+
+_LARGEST_LITERAL: Final = 100_000
+_NO: Final = object()
+_WORDS: Final = {
+    "str": str,
+    "dict": dict,
+    "list": list,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "Dict": dict,
+    "List": list,
+    "Mapping": dict,
+    "Sequence": list,
+    "tuple": tuple,
+}
+"""Names in an annotation that is a text, and cannot be looked up where the function stands."""
+
+
+def by_annotation(fn: Callable[..., Any], value: Any, text: str) -> Any:
+    """Give what `fn` returned: `value` is what the trace says of it, `text` what a model was told. Never raises."""
+    hint = _hint(fn)
+    members = _members(hint)
+    if str in members or not members or Any in members or object in members:
+        return text if members == [str] else value
+    if not isinstance(value, str):
+        made = _checked(hint, value)
+        return value if made is _NO else made
+    read = _read(value)
+    if read is _NO:
+        return value
+    made = _checked(hint, read)
+    return value if made is _NO else made
+
+
+def _hint(fn: Callable[..., Any]) -> Any:
+    """Give what a function says that it returns; a text where it names what is not there, `Any` where it says nothing."""
+    inner = inspect.unwrap(fn)
+    try:
+        hint = typing.get_type_hints(inner, include_extras=False).get("return", Any)
+    except Exception:  # noqa: BLE001 - any program's own annotations
+        hint = getattr(inner, "__annotations__", {}).get("return", Any)
+    if isinstance(hint, str):
+        return _WORDS.get(hint.strip().partition("[")[0].rpartition(".")[2], Any)
+    return hint
+
+
+def _members(hint: Any) -> list[Any]:
+    """List what may come, `None` apart: the members of a union, or the one type."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return [member for each in typing.get_args(hint) for member in _members(each)]
+    return [] if hint is type(None) else [hint]
+
+
+def _read(text: str) -> Any:
+    """Read JSON, or Python's spelling of a value."""
+    if text.strip() == "null":
+        return None
+    read = parsed_or_none(text)
+    if read is not None or len(text) > _LARGEST_LITERAL or text.lstrip()[:1] not in ("{", "[", "(", "N", "T", "F"):
+        return _NO if read is None else read
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return _NO
+
+
+def _checked(hint: Any, read: Any) -> Any:
+    """Make a value of the annotated type; `_NO` where it is none."""
+    if read is None:
+        return None
+    if (pydantic := sys.modules.get("pydantic")) is not None:
+        try:
+            return pydantic.TypeAdapter(hint).validate_python(read)
+        except Exception:  # noqa: BLE001 - any program's own types
+            return _NO
+    for member in _members(hint):
+        kind = typing.get_origin(member) or member
+        if not isinstance(kind, type):
+            continue
+        if hasattr(kind, "__dataclass_fields__") and isinstance(read, dict):
+            try:
+                return kind(**read)
+            except Exception:  # noqa: BLE001 - any program's own types
+                return _NO
+        if isinstance(read, list) and kind in (tuple, set, frozenset):
+            return kind(read)
+        if isinstance(read, kind) and not (isinstance(read, bool) and kind is int):
+            return read
+        if kind is float and isinstance(read, int) and not isinstance(read, bool):
+            return float(read)
+        if isinstance(read, dict) and typing.is_typeddict(member):
+            return read
+    return _NO
