@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary.question import Question, shape_named
+from reenact.boundary.reply_fields import MADE_ID
 from reenact.values.call import HttpRequest
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, canonical, parsed_or_none
@@ -273,7 +274,7 @@ def _of_turn(a: Turn, b: Turn, found: Compared) -> None:
     path = f"body.messages[{b.place}]"
     if a.role != b.role:
         found.differs.append(FieldDifference(path=f"{path}.role", a=a.role, b=b.role))
-    if a.answers and b.answers and a.answers != b.answers:
+    if a.answers and b.answers and a.answers != b.answers and not b.answers.startswith(MADE_ID):
         found.differs.append(FieldDifference(path=f"{path}.tool_call_id", a=a.answers, b=b.answers))
     if not _same_text(a.text, b.text):
         (found.ignored if _hidden(a.text, b.text) else found.differs).append(
@@ -310,7 +311,7 @@ def _same_text(a: str, b: str) -> bool:
 def _of_call(a: ToolCall, b: ToolCall, path: str) -> Iterator[FieldDifference]:
     if a.name != b.name:
         yield FieldDifference(path=f"{path}.function.name", a=a.name, b=b.name)
-    if a.id and b.id and a.id != b.id:
+    if a.id and b.id and a.id != b.id and not b.id.startswith(MADE_ID):
         yield FieldDifference(path=f"{path}.id", a=a.id, b=b.id)
     if a.arguments != b.arguments:
         read: tuple[Json, Json] = _read(a.arguments), _read(b.arguments)

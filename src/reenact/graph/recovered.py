@@ -135,6 +135,7 @@ def _made(each: Told, place: int) -> Node:
     Those of one reply begin a nanosecond after each other, so that they stand in the reply's order wherever they go.
     """
     span_id = _id(each, place)
+    call_id = each.call.id or (each.result.tool_call_id if each.result is not None else None) or ""
     request = FunctionCall(function="", arguments=_arguments(each.call))
     outcome = Returned(payload=Value(json=_result(each)))
     asking = each.node.span
@@ -142,7 +143,7 @@ def _made(each: Told, place: int) -> Node:
     told: dict[str, Attribute] = {
         "openinference.span.kind": CallKind.TOOL.value,
         "tool.name": each.call.name,
-        **({"gen_ai.tool.call.id": each.call.id} if each.call.id else {}),
+        **({"gen_ai.tool.call.id": call_id} if call_id else {}),
         **request_to_attributes(request),
         **outcome_to_attributes(request, outcome),
         RECOVERED: compact(mark),
@@ -172,7 +173,7 @@ def _made(each: Told, place: int) -> Node:
         span=span,
         lane=each.node.lane,
         caused_by=each.node.id,
-        tool_call_id=each.call.id or None,
+        tool_call_id=call_id or None,
     )
 
 

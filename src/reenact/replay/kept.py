@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
 from reenact.boundary.kept import (
@@ -30,7 +30,7 @@ from reenact.boundary.kept import (
 from reenact.boundary.question import Question
 from reenact.contracts.redactor import Redactor
 from reenact.values import typed
-from reenact.values.call import FunctionCall, HttpReply, Outcome, Raised, Returned, Unfinished, Value
+from reenact.values.call import Body, FunctionCall, HttpReply, HttpRequest, Outcome, Raised, Returned, Unfinished, Value
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, compact, parse, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -184,8 +184,22 @@ def as_told(node: Node) -> Outcome:
                 is_recovered = "reenact.recovered" in node.span.attributes
                 told = None if is_recovered else node.call.attributes.get(TOLD) or _written(node, json)
             return Returned(payload=Value(json=json, text=told)) if isinstance(told, str) else node.outcome
+        case Returned(payload=HttpReply(body=body) as reply) if "reply" in rebuilt_parts(node):
+            return Returned(payload=replace(reply, body=_whole(node, body)))
         case outcome:
             return outcome
+
+
+def _whole(node: Node, body: Body) -> Body:
+    """Give the body of a rebuilt reply as its SDK takes it."""
+    from reenact.boundary.reply_fields import completed
+
+    request = node.call.request
+    if not isinstance(request, HttpRequest) or not isinstance(reply := parsed_or_none(body.data), dict):
+        return body
+    model = as_text(as_object(parsed_or_none(request.body.data)).get("model"))
+    whole = completed(request.shape, reply, seed=node.id, at_s=node.span.start_ns // 10**9, model=model)
+    return Body(compact(whole).encode("utf-8", "surrogatepass"))
 
 
 def _written(node: Node, json: Json) -> str | None:
