@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 import reenact
 from foreign import told
+from foreign.replaying import replayed
 from reenact.boundary.reading import shape_of
 from reenact.graph.build import build
 from reenact.graph.logs import joined
@@ -120,3 +121,28 @@ def test_every_rebuilt_reply_of_real_traces_is_whole(shared_data: Path) -> None:
                     if shape is not None and "reenact.rebuilt" in node.call.attributes and checked(node) is not None:
                         whole.add(shape.name)
     assert whole >= {"openai.chat", "openai.responses", "anthropic.messages"}
+
+
+CRASHES = """
+import openai
+
+def read(reply):
+    raise KeyError("no such order")
+
+client = openai.OpenAI(api_key="inert")
+read(client.chat.completions.create(model="small", messages=[{"role": "user", "content": "Is it raining?"}]))
+"""
+
+
+def test_a_crash_is_told_as_that_with_its_place_before_what_is_absent(tmp_path: Path) -> None:
+    answer = told.said("assistant", told.text(told.ANSWER))
+    path = told.written(tmp_path, told.chat(1, [USER], [answer]), told.chat(3, [USER, answer, USER], [answer]))
+    (tmp_path / "scenario.py").write_text(CRASHES, encoding="utf-8")
+    result, said = replayed(path, tmp_path, "scenario.py")
+    assert [(each["call"], each["field"]) for each in result["divergences"]] == [
+        ("run", "outcome"),
+        ("llm chat small #2", "call"),
+    ]
+    assert result["divergences"][0]["b"] == "KeyError: 'no such order'"
+    assert result["divergences"][0]["where"] == f"{tmp_path / 'scenario.py'}:5"
+    assert said.splitlines()

@@ -1,8 +1,8 @@
 """The fields without which a provider's SDK, or a framework that checks its replies, takes no reply.
 
-A reply that was built again of a foreign trace (`boundary.rebuilding`) holds what was kept. What an SDK insists on beside
-that is filled in where the reply is handed to it, and nowhere else: what a trace tells of a call stays what its emitter
-wrote. Required are the fields that the models of the packages `openai` and `anthropic` require.
+A reply that was built again of a foreign trace (`boundary.rebuilding`) holds what was kept. What an SDK insists on
+beside that is filled in where the reply is handed to it, and nowhere else: what a trace tells of a call stays what its
+emitter wrote. Required are the fields that the models of the packages `openai` and `anthropic` require.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ Where nothing is annotated the text stays text.
 from __future__ import annotations
 
 import ast
+import contextlib
+import dataclasses
 import inspect
 import sys
 import types
@@ -52,11 +54,11 @@ def by_annotation(fn: Callable[..., Any], value: Any, text: str) -> Any:
 
 
 def _hint(fn: Callable[..., Any]) -> Any:
-    """Give what a function says that it returns; a text where it names what is not there, `Any` where it says nothing."""
+    """Give what a function says that it returns: by its name where that is not there, `Any` for nothing."""
     inner = inspect.unwrap(fn)
     try:
         hint = typing.get_type_hints(inner, include_extras=False).get("return", Any)
-    except Exception:  # noqa: BLE001 - any program's own annotations
+    except Exception:
         hint = getattr(inner, "__annotations__", {}).get("return", Any)
     if isinstance(hint, str):
         return _WORDS.get(hint.strip().partition("[")[0].rpartition(".")[2], Any)
@@ -90,23 +92,25 @@ def _checked(hint: Any, read: Any) -> Any:
     if (pydantic := sys.modules.get("pydantic")) is not None:
         try:
             return pydantic.TypeAdapter(hint).validate_python(read)
-        except Exception:  # noqa: BLE001 - any program's own types
+        except Exception:
             return _NO
-    for member in _members(hint):
-        kind = typing.get_origin(member) or member
-        if not isinstance(kind, type):
-            continue
-        if hasattr(kind, "__dataclass_fields__") and isinstance(read, dict):
-            try:
-                return kind(**read)
-            except Exception:  # noqa: BLE001 - any program's own types
-                return _NO
-        if isinstance(read, list) and kind in (tuple, set, frozenset):
-            return kind(read)
-        if isinstance(read, kind) and not (isinstance(read, bool) and kind is int):
-            return read
-        if kind is float and isinstance(read, int) and not isinstance(read, bool):
-            return float(read)
-        if isinstance(read, dict) and typing.is_typeddict(member):
-            return read
-    return _NO
+    found = (_plainly(member, read) for member in _members(hint))
+    return next((made for made in found if made is not _NO), _NO)
+
+
+def _plainly(member: Any, read: Any) -> Any:
+    """Make a value of one type where no pydantic is there to do it."""
+    kind = typing.get_origin(member) or member
+    made = _NO
+    if not isinstance(kind, type) or (isinstance(read, bool) and kind is not bool):
+        return made
+    if isinstance(read, dict) and dataclasses.is_dataclass(kind):
+        with contextlib.suppress(Exception):  # any program's own types
+            made = kind(**read)
+    elif isinstance(read, list) and kind in (tuple, set, frozenset):
+        made = kind(read)
+    elif (isinstance(read, dict) and typing.is_typeddict(member)) or isinstance(read, kind):
+        made = read
+    elif kind is float and isinstance(read, int):
+        made = float(read)
+    return made

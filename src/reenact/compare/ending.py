@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 
 from reenact.values.call import Raised
-from reenact.values.difference import Absent, Divergence
+from reenact.values.difference import Absent, Divergence, divergence_to_json
 from reenact.values.json import Json
 from reenact.values.run import Node, Run
 
+_FRAME = re.compile(r'^  File "([^"]+)", line (\d+)', re.MULTILINE)
+_LEFT = ("SystemExit", "KeyboardInterrupt")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 
 
@@ -32,6 +35,26 @@ def died_of(run: Run) -> str | None:
         error = root.outcome.exception
         return _ADDRESS.sub("0x", f"{error.qualname}: {error.message}")
     return None
+
+
+def crashed(recorded: Run, replay: Run | None) -> Iterator[dict[str, Json]]:
+    """Yield the divergence of a program that died in its replay of what the recorded run did not die of.
+
+    It says where: the innermost line of the program, and of no installed package, in the trace of the exception.
+    """
+    died = died_of(replay) if replay is not None else None
+    if replay is None or replay.root is None or died is None or died == died_of(recorded) or died.startswith(_LEFT):
+        return
+    told = divergence_to_json(of_run(recorded, replay, "outcome", died_of(recorded) or "went on", died))
+    places = [
+        (path, line)
+        for event in replay.root.span.events
+        for path, line in _FRAME.findall(str(event.attributes.get("exception.stacktrace", "")))
+    ]
+    own = [place for place in places if "site-packages" not in place[0] and f"{sys.prefix}/lib" not in place[0]]
+    if own:
+        told["where"] = ":".join(own[-1])
+    yield told
 
 
 def was_cut_off(run: Run) -> bool:

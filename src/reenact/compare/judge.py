@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from reenact.compare.answers import answer_differences
 from reenact.compare.content import gist
-from reenact.compare.ending import died_of, was_cut_off
+from reenact.compare.ending import crashed, died_of, was_cut_off
 from reenact.compare.fields import is_structural
 from reenact.compare.live import LiveTold, told_of_live
 from reenact.compare.owed import Recorded
@@ -124,6 +124,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     unasked = _unasked(of, ledger, answered, misses, live, whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     found = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *map(_of_conflict, renamings.conflicts)]
+    if unasked.passed and exit_code and not (misses or refused or stopped):
+        found = [*crashed(recorded, replay), *found]
     given, outcome = _GivenOut(), outcome or Outcome()
     if not (found or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)

@@ -3,8 +3,8 @@
 A request repeats the conversation before it: calls, and what came of them. Within it a message answers the call of its
 id, or, where it carries none, the first open call of the reply before it. A call in a request is then the one that a
 model asked for: by its id; where an id is given twice or none is kept, by its place behind the very messages that the
-model was asked with; where these are not repeated either, by name and arguments, counted from the end. So a call that is
-repeated with equal arguments keeps each of its answers.
+model was asked with; where these are not repeated either, by name and arguments, counted from the end. So a call that
+is repeated with equal arguments keeps each of its answers.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _spelled(message: Message) -> bytes:
 
 
 def _answer(request: _Request, message: Message) -> None:
-    """Give a message to the call in the request that it answers: of its id, else the first open one of the last reply."""
+    """Give a message to the call in the request that it answers: of its id, else the last reply's first open one."""
     if message.tool_call_id:
         named = [each for each in request.seen if each.call.id == message.tool_call_id]
         if named:

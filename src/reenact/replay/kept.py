@@ -176,8 +176,8 @@ def failed_for_good(node: Node) -> bool:
 def as_told(node: Node) -> Outcome:
     """Give what a call came to; of another emitter's tool with the text that a model was told of its result."""
     match node.outcome:
-        case Returned(payload=Value(json=json)) if (
-            _OURS not in node.span.attributes and isinstance(node.call.request, FunctionCall)
+        case Returned(payload=Value(json=json)) if _OURS not in node.span.attributes and isinstance(
+            node.call.request, FunctionCall
         ):
             told = json
             if not isinstance(json, str):  # what was recovered as JSON the emitter itself told from text

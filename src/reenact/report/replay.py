@@ -88,7 +88,7 @@ def _answered(result: ReplayResult) -> str:
 
 def _divergences(result: ReplayResult) -> Iterator[str]:
     if result.divergences and (place := as_text(result.divergences[0].get("where"))):
-        yield f"written at {place}"
+        yield f"{'raised' if result.divergences[0].get('field') == 'outcome' else 'written'} at {place}"
     for divergence in result.divergences[1:_MOST]:
         yield f"then {one_line(divergence)}"
     if (hidden := len(result.divergences) - _MOST) > 0:
