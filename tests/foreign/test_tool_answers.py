@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -94,22 +94,22 @@ def as_number(job: int) -> float:
     raise AssertionError(job)
 
 
-def as_nothing_said(job):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def as_nothing_said(job: int) -> Any:
     raise AssertionError(job)
 
 
-@pytest.mark.parametrize(
-    ("fn", "text", "given"),
-    [
-        (as_text, '{"rain": 1}', '{"rain": 1}'),
-        (as_object, '{"rain": 1}', {"rain": 1}),
-        (as_object, "{'rain': None}", {"rain": None}),
-        (as_list, '[{"a": 1}]', [{"a": 1}]),
-        (as_number, "4", 4.0),
-        (as_object, "Error: no rain", "Error: no rain"),
-        (as_nothing_said, '{"rain": 1}', '{"rain": 1}'),
-    ],
-)
+GIVEN: list[tuple[Callable[..., Any], str, Any]] = [
+    (as_text, '{"rain": 1}', '{"rain": 1}'),
+    (as_object, '{"rain": 1}', {"rain": 1}),
+    (as_object, "{'rain': None}", {"rain": None}),
+    (as_list, '[{"a": 1}]', [{"a": 1}]),
+    (as_number, "4", 4.0),
+    (as_object, "Error: no rain", "Error: no rain"),
+    (as_nothing_said, '{"rain": 1}', '{"rain": 1}'),
+]
+
+
+@pytest.mark.parametrize(("fn", "text", "given"), GIVEN)
 @pytest.mark.parametrize("has_span", [False, True], ids=["recovered", "span"])
 def test_the_annotation_tells_text_from_what_it_says(
     fn: Callable[..., Any], text: str, given: Any, tmp_path: Path, *, has_span: bool
@@ -133,15 +133,17 @@ def test_the_annotation_tells_text_from_what_it_says(
 def _said(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "".join(block.get("text", "") for block in content or [] if isinstance(block, dict))
+    blocks: list[dict[str, Any]] = content or []
+    return "".join(block.get("text", "") for block in blocks)
 
 
 def _claude(path: Path) -> Iterator[tuple[str, str]]:
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        content = (line.get("message") or {}).get("content")
+        content: Any = (line.get("message") or {}).get("content")
         if line.get("type") == "user" and not line.get("isSidechain") and isinstance(content, list):
+            blocks = cast("list[dict[str, Any]]", content)
             yield from (
-                (block["tool_use_id"], _said(block["content"])) for block in content if block["type"] == "tool_result"
+                (block["tool_use_id"], _said(block["content"])) for block in blocks if block["type"] == "tool_result"
             )
 
 
@@ -193,10 +195,10 @@ def test_what_was_recovered_is_the_message_of_its_id_in_every_trace(shared_data:
             by_id = {node.id: node for node in run.nodes}
             for node in tools(run):
                 mark = node.call.attributes.get("reenact.recovered")
-                mark = json.loads(mark) if isinstance(mark, str) else mark
-                if not isinstance(mark, dict) or "result" not in mark["parts"]:
+                told_so: dict[str, Any] = json.loads(mark) if isinstance(mark, str) else mark or {}  # type: ignore[assignment]
+                if "result" not in told_so.get("parts", ()):
                     continue
-                question = asked(by_id[str(mark["told_by"])])
+                question = asked(by_id[str(told_so["told_by"])])
                 assert question is not None
                 here = [message for message in question.messages if message.tool_call_id == (node.tool_call_id or None)]
                 here = here or [message for message in question.messages if message.role == "tool"]

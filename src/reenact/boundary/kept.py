@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary.question import Question, shape_named
-from reenact.boundary.reply_fields import MADE_ID
 from reenact.values.call import HttpRequest
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, canonical, parsed_or_none
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 REBUILT: Final = "reenact.rebuilt"
 LOST: Final = "reenact.lost"
+MADE_ID: Final = "call_reenact_"
+"""How the id of a tool call begins that nobody kept and a replay made."""
 TOLD: Final = "reenact.told"
 """On a tool's call: the text that a model was told of its result."""
 _OURS: Final = "reenact.schema_version"

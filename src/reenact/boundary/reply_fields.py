@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from reenact.boundary.kept import MADE_ID
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 
-MADE_ID: Final = "call_reenact_"
-"""How the id of a tool call begins that nobody kept."""
 _CHAT_ENDS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _MESSAGE_ENDS: Final = frozenset(
     {"end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"}

@@ -15,7 +15,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.values.json import parsed_or_none
 
@@ -100,17 +100,17 @@ def _checked(hint: Any, read: Any) -> Any:
 
 def _plainly(member: Any, read: Any) -> Any:
     """Make a value of one type where no pydantic is there to do it."""
-    kind = typing.get_origin(member) or member
-    made = _NO
+    kind: Any = typing.get_origin(member) or member
+    made: Any = _NO
     if not isinstance(kind, type) or (isinstance(read, bool) and kind is not bool):
         return made
     if isinstance(read, dict) and dataclasses.is_dataclass(kind):
         with contextlib.suppress(Exception):  # any program's own types
             made = kind(**read)
     elif isinstance(read, list) and kind in (tuple, set, frozenset):
-        made = kind(read)
+        made = cast("Any", kind)(cast("list[Any]", read))
     elif (isinstance(read, dict) and typing.is_typeddict(member)) or isinstance(read, kind):
-        made = read
+        made = cast("Any", read)
     elif kind is float and isinstance(read, int):
         made = float(read)
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from reenact.values.call import Raised
 from reenact.values.difference import Absent, Divergence, divergence_to_json
@@ -37,12 +37,17 @@ def died_of(run: Run) -> str | None:
     return None
 
 
-def crashed(recorded: Run, replay: Run | None) -> Iterator[dict[str, Json]]:
+def crashed(
+    recorded: Run, replay: Run | None, found: Sequence[Mapping[str, Json]], exit_code: int | None
+) -> Iterator[dict[str, Json]]:
     """Yield the divergence of a program that died in its replay of what the recorded run did not die of.
+
+    Only where nothing else was `found` than calls that are missing: it is why they are.
 
     It says where: the innermost line of the program, and of no installed package, in the trace of the exception.
     """
-    died = died_of(replay) if replay is not None else None
+    only_missing = bool(found) and all(each.get("kind") == "missing" and each.get("b") is None for each in found)
+    died = died_of(replay) if replay is not None and exit_code and only_missing else None
     if replay is None or replay.root is None or died is None or died == died_of(recorded) or died.startswith(_LEFT):
         return
     told = divergence_to_json(of_run(recorded, replay, "outcome", died_of(recorded) or "went on", died))

@@ -124,8 +124,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     unasked = _unasked(of, ledger, answered, misses, live, whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
     found = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *map(_of_conflict, renamings.conflicts)]
-    if unasked.passed and exit_code and not (misses or refused or stopped):
-        found = [*crashed(recorded, replay), *found]
+    found = [*crashed(recorded, replay, found, exit_code), *found]
     given, outcome = _GivenOut(), outcome or Outcome()
     if not (found or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)

@@ -130,7 +130,7 @@ def _spelled(message: Message) -> bytes:
     """Spell what a message says, for comparison; ids and how it is cut into parts are not what it says."""
     said: list[Json] = [message.role]
     said.append("".join(part.text for part in message.parts if isinstance(part, Text)).strip())
-    said += [[*map(str, question(part))] for part in message.parts if isinstance(part, ToolCall)]
+    said += [part.name + str(question(part)[1]) for part in message.parts if isinstance(part, ToolCall)]
     said += [part.json for part in message.parts if isinstance(part, Opaque)]
     return canonical(said) + b"\n"
 
