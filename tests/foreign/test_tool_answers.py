@@ -139,7 +139,7 @@ def _said(content: Any) -> str:
 
 def _claude(path: Path) -> Iterator[tuple[str, str]]:
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        content: Any = (line.get("message") or {}).get("content")
+        content = cast("Any", (line.get("message") or {}).get("content"))
         if line.get("type") == "user" and not line.get("isSidechain") and isinstance(content, list):
             blocks = cast("list[dict[str, Any]]", content)
             yield from (

@@ -11,11 +11,10 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from reenact.boundary.kept import TOLD
 from reenact.boundary.reading import answered
-from reenact.graph.hearing import Told, hear
 from reenact.values import typed
 from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinished, Value
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
@@ -23,6 +22,9 @@ from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.message import Message, Text, ToolCall
 from reenact.values.run import Node
 from reenact.values.span import Attribute, SpanRecord
+
+if TYPE_CHECKING:
+    from reenact.graph.hearing import Told
 
 RECOVERED: Final = "reenact.recovered"
 """On a call: JSON that says what of it (`call`, `arguments`, `result`) was told by which model calls, by span id."""
@@ -41,6 +43,8 @@ def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
     models = [node for node in nodes if node.kind is CallKind.LLM]
     if not any(_is_foreign(node) for node in models):
         return [*nodes], 0
+    from reenact.graph.hearing import hear
+
     told = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
     if not told:
         return [*nodes], 0
@@ -63,6 +67,8 @@ def _is_foreign(node: Node) -> bool:
 
 
 def _asked_for(node: Node) -> Iterator[Told]:
+    from reenact.graph.hearing import Told
+
     reply = answered(node)
     for message in reply.messages if reply is not None else ():
         yield from (Told(node, part) for part in message.parts if isinstance(part, ToolCall))
