@@ -30,6 +30,8 @@ RECOVERED: Final = "reenact.recovered"
 """On a call: JSON that says what of it (`call`, `arguments`, `result`) was told by which model calls, by span id."""
 _ANSWERS: Final = ("response", "result", "output", "content")
 """Where emitters keep what a tool answered."""
+_APART_NS: Final = 1_000
+"""Carriers that keep microseconds keep the order of calls that are so far apart."""
 _DEEPEST: Final = 12
 _OURS: Final = "reenact.schema_version"
 _CARRIED: Final = "reenact.carrier"
@@ -138,7 +140,7 @@ def _sources(each: Told) -> dict[str, Json]:
 def _made(each: Told, place: int) -> Node:
     """Make a call of what the conversation tells. Its span says so and is read back like any other.
 
-    Those of one reply begin a nanosecond after each other, so that they stand in the reply's order wherever they go.
+    Those of one reply begin a microsecond after each other, so that they stand in the reply's order wherever they go.
     """
     span_id = _id(each, place)
     call_id = each.call.id or (each.result.tool_call_id if each.result is not None else None) or ""
@@ -157,7 +159,7 @@ def _made(each: Told, place: int) -> Node:
     told.pop(_OURS)
     if _CARRIED in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
         told["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
-    begins = max(asking.end_ns, asking.start_ns) + place
+    begins = max(asking.end_ns, asking.start_ns) + (place + 1) * _APART_NS
     span = SpanRecord(
         trace_id=asking.trace_id,
         span_id=span_id,

@@ -79,9 +79,8 @@ def _once(nodes: list[Node], known: Known) -> tuple[list[Node], int, bool]:
 
 
 def _placed(node: Node, number: int, parent: str | None) -> Node:
-    """Put a node into its place. Its span says so too, since spans are handed on and read again without the twins."""
-    span = node.span if parent == node.parent else replace(node.span, parent_id=parent)
-    return replace(node, number=number, parent=parent, span=span)
+    """Put a node into its place. Its span stays as it came: it is handed on with the twins, and read so again."""
+    return replace(node, number=number, parent=parent)
 
 
 def _parent(node: Node, into: Mapping[str, str], by_id: Mapping[str, Node]) -> str | None:
