@@ -47,7 +47,8 @@ def test_a_program_is_recorded_and_replayed_alike(tmp_path: Path) -> None:
         for cold in (True, False):
             live = desk.reenact("run", "--", "python", program, "3", environ=provided, cold=cold)
             calls = json.loads(desk.reenact("show", "last", "--json").stdout)["calls"]
-            shapes.append([(call["label"], sorted(call["attributes"])) for call in calls])
+            # A warm interpreter has imported what draws something at its import.
+            shapes.append([(call["label"], sorted(call["attributes"].keys() - {"reenact.draws"})) for call in calls])
             # What REENACT_ variables there are is printed: they are others in a replay.
             again = desk.reenact("replay", "last", "--outcome", "ignore", cold=cold)
             said.append([told(live), told(again)])
