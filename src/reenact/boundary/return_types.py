@@ -17,6 +17,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from reenact.values import alarms
 from reenact.values.json import parsed_or_none
 
 _LARGEST_LITERAL: Final = 100_000
@@ -59,6 +60,7 @@ def _hint(fn: Callable[..., Any]) -> Any:
     try:
         hint = typing.get_type_hints(inner, include_extras=False).get("return", Any)
     except Exception:
+        alarms.pass_on()
         hint = getattr(inner, "__annotations__", {}).get("return", Any)
     if isinstance(hint, str):
         return _WORDS.get(hint.strip().partition("[")[0].rpartition(".")[2], Any)
@@ -93,6 +95,7 @@ def _checked(hint: Any, read: Any) -> Any:
         try:
             return pydantic.TypeAdapter(hint).validate_python(read)
         except Exception:
+            alarms.pass_on()
             return _NO
     found = (_plainly(member, read) for member in _members(hint))
     return next((made for made in found if made is not _NO), _NO)
