@@ -34,6 +34,7 @@ import collecting
 import finding
 import growing
 import redaction
+import sealing
 import starting
 import suite
 from figures import Figure, table
@@ -188,7 +189,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="more rounds, less noise (5: about a quarter of an hour)")
     parser.add_argument(
         "--part",
-        choices=["recording", "growing", "replaying", "suite", "collecting", "finding", "redaction", "start"],
+        choices=["recording", "growing", "replaying", "suite", "collecting", "finding", "redaction", "start", "seal"],
         help="only one part",
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the figures there as well")
@@ -226,6 +227,9 @@ def main() -> None:
         document["finding"] = finding.measured()
         say(f"\nA page of `reenact ls`\n\n{finding.laid_out(document['finding'])}")
     document |= in_processor_time(given.part, given.rounds)
+    if given.part in {None, "seal"}:
+        document["seal"] = sealing.measured(4 * given.rounds + 1)
+        say(f"\nSealing a replay\n\n{sealing.laid_out(document['seal'])}")
     if given.json:
         given.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
