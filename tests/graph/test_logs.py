@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from reenact.boundary.reading import asked
 from reenact.graph.build import build
 from reenact.graph.logs import joined
 from reenact.read.open import open_spans
@@ -90,3 +91,43 @@ def test_every_real_log_event_lands_on_its_span(shared_data: Path) -> None:
         assert all(event.name for event in events)
         bodies = [json.loads(str(event.attributes["body"])) for event in events if "body" in event.attributes]
         assert len(bodies) == sum(log.body is not None for log in logs)
+
+
+def loose(records: list[SpanRecord | LogRecord]) -> list[SpanRecord | LogRecord]:
+    """Take the context off every log event, as an exporter does that lost it."""
+    return [replace(each, trace_id="", span_id="") if isinstance(each, LogRecord) else each for each in records]
+
+
+def test_events_without_context_find_their_span_by_its_id_or_by_all_that_both_say(shared_data: Path) -> None:
+    records = list(open_spans(shared_data / "traces" / "rosetta" / "otel-genai-new.otlp.jsonl"))
+    placed = {span.span_id: [event.name for event in span.events] for span in joined(records)}
+    assert {span.span_id: [event.name for event in span.events] for span in joined(loose(records))} == placed
+    nameless = [
+        replace(
+            each, attributes={name: value for name, value in each.attributes.items() if name != "gen_ai.response.id"}
+        )
+        for each in records
+    ]
+    assert {span.span_id: [event.name for event in span.events] for span in joined(loose(nameless))} == placed
+
+
+def test_what_finds_no_span_stays_apart_each_call_its_own(shared_data: Path) -> None:
+    records = list(open_spans(shared_data / "traces" / "rosetta" / "otel-genai-v1.30.otlp.jsonl"))
+    spans = joined(loose(records))
+    made = [span for span in spans if "reenact.synthetic" in span.attributes]
+    assert [[event.name.split(".")[1] for event in span.events] for span in made] == [
+        ["system", "user", "choice"],
+        ["system", "user", "assistant", "tool", "tool", "choice"],
+    ]
+    run = next(run for run in build(spans) if run.id == made[0].trace_id)
+    calls = [node for node in run.nodes if node.kind.value == "LLM"]
+    assert [len(said.messages) for node in calls if (said := asked(node)) is not None] == [2, 5]
+    assert any("2 calls are told by log events alone" in note for note in run.notes)
+
+
+def test_events_that_agree_with_two_spans_are_of_neither() -> None:
+    said = {"gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2}
+    twice = [replace(SPAN, attributes=said), replace(SPAN, span_id="c" * 16, attributes=said)]
+    log = LogRecord(observed_ns=20, event_name="gen_ai.client.inference.operation.details", attributes=said)
+    assert [bool(span.events) for span in joined([*twice, log])] == [False, False, True]
+    assert [bool(span.events) for span in joined([twice[0], log])] == [True]

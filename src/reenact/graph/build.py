@@ -11,6 +11,7 @@ from reenact.graph.asked_below import with_calls_below
 from reenact.graph.inherited import inherited
 from reenact.graph.interpret import interpret
 from reenact.graph.join import joined
+from reenact.graph.logs import APART
 from reenact.graph.logs import joined as with_logs
 from reenact.graph.parts import settled, with_parts
 from reenact.graph.recovered import recovered
@@ -99,6 +100,8 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     if spoken:
         said = ", ".join(f"{name} ({count})" for name, count in spoken.most_common())
         notes.append(f"spans of other emitters, read as {said}")
+    if apart := sum(APART in node.span.attributes for node in nodes):
+        notes.append(f"{apart} calls are told by log events alone, which name no span and agree with none")
     nodes, told = recovered(joined(inherited(nodes)))
     if told:
         notes.append(f"{told} tool calls have no span; the model calls around them tell what was asked and answered")

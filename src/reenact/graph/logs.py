@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from reenact.values.json import compact
@@ -13,6 +13,8 @@ from reenact.values.span import Attribute, SpanEvent, SpanRecord
 
 SYNTHETIC = "reenact.synthetic"
 """Attribute of a span that nobody recorded: `log` on one that carries log events whose own span is not there."""
+APART = "reenact.log.apart"
+"""Attribute of such a span that carries the events of one call, of which nothing says which span they are about."""
 _MARK = "reenact.log"
 _BODY, _BODY_BESIDE = "body", "log.body"
 _SESSIONS = ("session.id", "gen_ai.conversation.id", "conversation.id", "thread.id")
@@ -26,7 +28,8 @@ def joined(records: Iterable[Record]) -> list[SpanRecord]:
     An event is named like its log event and holds its attributes, the JSON text of its body as `body` (as `log.body`
     where an attribute has that name), and `reenact.log`. The events of a span are ordered by time, then as they came.
     Log events that name no span that is there are gathered in one span for each (trace, span id), or for each session
-    where they name no trace; such a span carries nothing else and says `reenact.synthetic = "log"`.
+    where they name no trace; such a span carries nothing else and says `reenact.synthetic = "log"`. Those of model
+    calls that name nothing find their span by what they say (`graph.loose_logs`), or stand each for themselves.
     """
     spans: list[SpanRecord] = []
     logs: list[LogRecord] = []
@@ -37,12 +40,32 @@ def joined(records: Iterable[Record]) -> list[SpanRecord]:
             logs.append(record)
     if not logs:
         return spans
+    from reenact.graph.loose_logs import is_loose, loose_calls
+
     about: dict[tuple[str, str], list[LogRecord]] = defaultdict(list)
+    apart: set[tuple[str, str]] = set()
+    for call in loose_calls([log for log in logs if is_loose(log)], spans):
+        place = (call.span.trace_id, call.span.span_id) if call.span is not None else _own_place(call.logs, len(apart))
+        about[place] += call.logs
+        if call.span is None:
+            apart.add(place)
     for log in logs:
-        about[_place(log)].append(log)
+        if not is_loose(log):
+            about[_place(log)].append(log)
     told = [_with(span, about.get((span.trace_id, span.span_id), [])) for span in spans]
     there = {(span.trace_id, span.span_id) for span in spans}
-    return told + [_made_up(place, found) for place, found in about.items() if place not in there]
+    made = [_made_up(place, found) for place, found in about.items() if place not in there]
+    return told + [
+        replace(span, attributes={**span.attributes, APART: True}) if (span.trace_id, span.span_id) in apart else span
+        for span in made
+    ]
+
+
+def _own_place(logs: Sequence[LogRecord], number: int) -> tuple[str, str]:
+    """Give the trace id to which the events of a call belong, and a span id that is made of them."""
+    trace_id = _place(logs[0])[0]
+    said = compact([number, *([log.at_ns, log.event_name, log.body] for log in logs)])
+    return trace_id, _digest("call", trace_id + said)[:16]
 
 
 def trace_of(log: LogRecord) -> str:
