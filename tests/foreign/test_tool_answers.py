@@ -206,3 +206,26 @@ def test_what_was_recovered_is_the_message_of_its_id_in_every_trace(shared_data:
                 assert any(_text(message) == got or parsed_or_none(_text(message)) == got for message in here), path
                 compared += 1
     assert compared > 100
+
+
+def test_calls_that_the_emitter_left_out_of_requests_are_put_back_where_ids_prove_them(tmp_path: Path) -> None:
+    import openai
+
+    path = told.written(tmp_path, *polled(["a", "b", "c"], repeats_calls=False))
+    messages: list[Any] = [{"role": "user", "content": told.QUESTION}]
+    client = openai.OpenAI(api_key="inert")
+    with reenact.replay(path, store=tmp_path / "store", strict=False) as replay:
+        for answer in ANSWERS:
+            messages.append(client.chat.completions.create(model="small", messages=messages).choices[0].message)
+            messages.append({"role": "tool", "tool_call_id": messages[-1].tool_calls[0].id, "content": answer})
+        said = client.chat.completions.create(model="small", messages=messages)
+    assert said.choices[0].message.content == told.ANSWER
+    assert replay.result is not None
+    assert (replay.result.divergences, replay.result.answered) == ([], {"llm": 4})
+
+
+def test_tokens_and_the_model_of_a_call_without_an_answer_are_shown() -> None:
+    from reenact.report.said import model, tokens
+
+    [run] = build([told.chat(1, [USER])])
+    assert (tokens(run.nodes[0]), model(run.nodes[0])) == ("7+2 tokens", "small")

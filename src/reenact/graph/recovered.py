@@ -50,7 +50,11 @@ def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
     told = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
     if not told:
         return [*nodes], 0
-    hear(told, models)
+    from reenact.graph.dropped import put_back
+
+    whole = put_back(models)
+    nodes = [whole.get(node.id, node) for node in nodes]
+    hear(told, [whole.get(node.id, node) for node in models])
     tied = {node.id: each for node in nodes if (each := _of(node, told)) is not None}
     loose = _loose(nodes, tied, told)
     tied |= {node.id: each for node, each in loose}

@@ -11,6 +11,7 @@ from reenact.values.lenient import as_object, as_text, at
 from reenact.values.message import Media, Message, Reasoning, Text, ToolCall
 from reenact.values.run import Node
 
+_MODEL_NAMES = ("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
 _EXCERPT = 400
 """Bytes of a body that stand for it where it is nothing that we know."""
 
@@ -109,13 +110,19 @@ def model(node: Node) -> str:
     """Name the model that answered, or that was asked."""
     reply, request = answered(node), asked(node)
     named = (reply.model if reply else None) or (request.model if request else None)
-    return named or as_text(node.call.attributes.get("llm.model_name"))
+    told = (as_text(node.call.attributes.get(name)) for name in _MODEL_NAMES)
+    return named or next((name for name in told if name), "")
 
 
 def tokens(node: Node) -> str:
     """Say the tokens in and out, as the provider counted them: `312+45 tokens`."""
     reply = answered(node)
     counts = (reply.usage.prompt, reply.usage.completion) if reply else (None, None)
+    if counts == (None, None):  # the emitter may keep counts and no words
+        from reenact.values import genai
+
+        told = genai.usage(node.call.attributes)
+        counts = told.prompt, told.completion
     if counts == (None, None):
         counts = tuple(node.span.attributes.get(f"llm.token_count.{side}") for side in ("prompt", "completion"))
     if all(count is None for count in counts):
