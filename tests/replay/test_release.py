@@ -304,6 +304,23 @@ def test_eight_thousand_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out == list(range(1, 8001))
 
 
+@pytest.mark.parametrize(
+    "expected",
+    [
+        [Expected(1, 0.0, 0.0), Expected(2, 0.0, 0.001, together=True)],
+        [Expected(1, 0.0, 0.001), Expected(2, 0.001, 0.002, together=True)],
+    ],
+    ids=["a head before its own end", "a call that was made behind the answer"],
+)
+def test_nobody_waits_for_what_waits_for_him(expected: list[Expected], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "PATIENCE_S", 600.0)
+    gate = Gate(expected)
+    waiting = threading.Thread(target=gate.wait, args=(1, "a"), daemon=True)
+    waiting.start()
+    waiting.join(60)
+    assert not waiting.is_alive()
+
+
 @pytest.mark.parametrize("together", [True, False])
 def test_answers_of_one_turn_of_the_loop_reach_both_tasks_before_either_is_heard_of(*, together: bool) -> None:
     gate = Gate([Expected(1, 0.0, 0.001), Expected(2, 0.0, 0.001, together)])

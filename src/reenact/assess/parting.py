@@ -38,11 +38,11 @@ class Parting:
         self._miss = result.misses[0] if result.misses else None
         self._missed = next((each for each in result.divergences if self._is_of_miss(each)), None)
         self._missed_at = self._place_of_miss() if self._miss is not None else END
+        told = [each for each in result.divergences if not each.get("crash")]  # it has no place among the calls
         self.certain = sorted(
-            ((self._place(each), each) for each in result.divergences if self._is_certain(each)),
-            key=lambda each: each[0],
+            ((self._place(each), each) for each in told if self._is_certain(each)), key=lambda each: each[0]
         )
-        self._all = [(self._place(each), each) for each in result.divergences]
+        self._all = [(self._place(each), each) for each in told]
 
     @property
     def first(self) -> Divergence | None:

@@ -42,7 +42,7 @@ def crashed(
 ) -> Iterator[dict[str, Json]]:
     """Yield the divergence of a program that died in its replay of what the recorded run did not die of.
 
-    Only where nothing else was `found` than calls that are missing: it is why they are.
+    Only where nothing else was `found` than calls that are missing: it is why they are, and `crash` marks it.
 
     It says where: the innermost line of the program, and of no installed package, in the trace of the exception.
     """
@@ -51,6 +51,7 @@ def crashed(
     if replay is None or replay.root is None or died is None or died == died_of(recorded) or died.startswith(_LEFT):
         return
     told = divergence_to_json(of_run(recorded, replay, "outcome", died_of(recorded) or "went on", died))
+    told["crash"] = True
     places = [
         (path, line)
         for event in replay.root.span.events

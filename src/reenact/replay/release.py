@@ -300,10 +300,17 @@ class Gate:
         return longest
 
     def _lacks_company(self, order: int) -> bool:
-        """Tell whether a release of the same turn is still to be asked for, and is worth waiting for."""
+        """Tell whether a release of the same turn is still to be asked for, and is worth waiting for.
+
+        The head of a reply and its pieces have no company: the end of that very reply is asked for behind them. Nor is
+        a call company that was made only after this answer: who makes it waits for this one.
+        """
+        first = self._expected[order]
+        if first.released_s <= first.asked_s:
+            return False
         for at in range(self._next + 1, len(self._queue)):
             follower = self._queue[at]
-            if not self._expected[follower].together:
+            if not self._expected[follower].together or self._expected[follower].asked_s >= first.released_s:
                 return False
             if follower not in self._waiting and follower not in self._gone:
                 return time.monotonic() - self._grouped.setdefault(order, time.monotonic()) < PATIENCE_S
