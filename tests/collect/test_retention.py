@@ -124,6 +124,7 @@ def test_old_runs_go_while_others_come_and_nothing_of_what_stays_is_lost(tmp_pat
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_what_was_deleted_gives_its_room_back_and_its_marks_do_not_pile_up(tmp_path: Path) -> None:
     store = tmp_path / "store"
     with collecting(store, *OPTIONS, "--max-size", "0.02") as running:

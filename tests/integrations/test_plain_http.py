@@ -37,7 +37,7 @@ from reenact.integrations import aiohttp_client, http_client, httpx_transports, 
 from reenact.values.call import CallKind, Raised, Returned, Streamed
 from reenact.values.run import Grade, Node
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(3)
 
 PATHS = (
     "ticket?a=1",

@@ -70,6 +70,7 @@ def test_the_cleanup_agent_takes_half_a_stream_for_all_of_it(desk: Desk) -> None
     replays(desk, unnoticed[0])
 
 
+@pytest.mark.slow
 def test_the_order_desk_stops_at_the_first_tool_that_fails(desk: Desk) -> None:
     run = recorded(desk, "order_desk")
     told = fuzzed(desk, run, "--only", "tools", "--cases", "6")

@@ -213,6 +213,7 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "commits_made", "reworded"),
     [

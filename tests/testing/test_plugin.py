@@ -244,6 +244,7 @@ def test_a_failure_says_what_differs_and_where(inner: pytest.Pytester, provider:
     assert said.count("diverged:") >= 2
 
 
+@pytest.mark.slow
 def test_what_is_told_at_the_end(inner: pytest.Pytester, provider: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     inner.makepyfile(
         test_one="""
