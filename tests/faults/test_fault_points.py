@@ -82,6 +82,7 @@ def _same(live: Live, cases: list[tuple[str, str, bool]]) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 def test_recorded_it_does_what_it_does_alone(live: Live) -> None:
     alone = live(None, "bare")
     for arm in ARMS:

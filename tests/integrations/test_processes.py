@@ -182,6 +182,7 @@ def test_threads_of_every_kind_are_on_the_same_lanes_again(desk: Desk) -> None:
     same(desk, live, 2)
 
 
+@pytest.mark.slow
 def test_children_made_by_hand_join_whatever_their_environment(desk: Desk) -> None:
     desk.write("agent.py", f"{TOOLS}\n{BY_HAND}")
     live, (run,) = recorded(desk, "agent.py")

@@ -89,6 +89,7 @@ def collected(desk: Desk) -> list[str]:
     return sorted(span.name for each in kept.trace_ids() for span in kept.records(each) or ())  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_what_others_trace_is_there_and_what_we_record_is_as_it_is_without(desk: Desk) -> None:
     program = desk.write("agent.py", PROGRAM)
     alone = desk.reenact("run", "--", "python", program)

@@ -13,7 +13,7 @@ import pytest
 
 from desk import Desk
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = pytest.mark.sample(7)
 
 BEGIN = """
 import asyncio, os, selectors, signal, subprocess, sys, tempfile, time

@@ -78,6 +78,7 @@ def test_a_program_sees_the_paths_of_the_original(project: Desk, cold: bool) -> 
     assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_a_program_that_a_shell_starts_sees_them_too(project: Desk) -> None:
     project.write("run.sh", f"echo first; {sys.executable} agent.py 2> /dev/null | tail -n +2; echo last > made.txt")
     command = ("--", "sh", "run.sh")

@@ -352,6 +352,7 @@ def test_an_application_without_a_name_is_made_by_its_program(desk: Desk) -> Non
     assert "nowhere:app cannot be imported" in other.stderr
 
 
+@pytest.mark.slow
 def test_a_service_that_records_itself_is_found_afterwards(desk: Desk) -> None:
     desk.write("small.py", f"import reenact\nreenact.record()\n{SMALL}")
     with serving(desk, "uvicorn", "small:app", "--port", "PORT", recorded=False) as service:
@@ -413,6 +414,7 @@ def test_a_client_that_went_away_goes_away_again(desk: Desk) -> None:
     assert len(text) <= left_after <= len("word 9999\n") * run["calls"]["tool"]
 
 
+@pytest.mark.slow
 def test_a_request_replays_from_its_file_alone(desk: Desk) -> None:
     desk.write("small.py", SMALL)
     with serving(desk, "uvicorn", "small:app", "--port", "PORT") as service:

@@ -17,7 +17,7 @@ from reenact.boundary import reads, standing
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade, Run
 
-pytestmark = pytest.mark.sample(3)
+pytestmark = pytest.mark.sample(6)
 
 
 @pytest.fixture(autouse=True)

@@ -71,6 +71,7 @@ def test_a_replay_caches_what_only_the_replayed_process_imports(desk: Desk, unco
     assert not (desk.folder / "__pycache__").exists(), "the program's own modules stay uncached"
 
 
+@pytest.mark.slow
 def test_a_replay_under_dont_write_bytecode_writes_none(desk: Desk, uncompiled: Path) -> None:
     before = set(uncompiled.rglob("*.pyc"))
     document, _ = replayed(desk, PYTHONDONTWRITEBYTECODE="1")

@@ -262,6 +262,7 @@ with open("bytes.bin", "wb") as file:
 """
 
 
+@pytest.mark.slow
 def test_what_nobody_witnessed_is_named_and_bytes_that_differ_by_nature_are_told(desk: Desk) -> None:
     program = desk.write("native.py", NATIVE)
     recorded(desk, program, "drawn", grade="partial")
@@ -272,6 +273,7 @@ def test_what_nobody_witnessed_is_named_and_bytes_that_differ_by_nature_are_told
     assert replayed(desk, "last")["unwitnessed"] == [f"{desk.folder}/native.txt"]
 
 
+@pytest.mark.slow
 def test_other_bytes_that_two_replays_agree_on_diverge(desk: Desk) -> None:
     program = desk.write("native.py", NATIVE)
     recorded(desk, program, grade="partial")
@@ -294,6 +296,7 @@ with open("after.txt", "w") as file:
 """
 
 
+@pytest.mark.slow
 def test_what_is_written_behind_the_run_is_part_of_it(desk: Desk) -> None:
     program = desk.write("after.py", AFTER)
     recorded(desk, program)
@@ -322,6 +325,7 @@ def test_what_redaction_would_change_is_not_kept_and_the_verdict_names_it(desk: 
     assert "state.json is not what it was when the run began" in desk.reenact("replay", "last").stderr
 
 
+@pytest.mark.slow
 def test_the_copy_has_no_way_to_the_real_files(desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A path in the notes that leads out of the copy, through a link or into the plan, is left alone."""
     outside = tmp_path_factory.mktemp("outside")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from rich.cells import cell_len
 
 from made import Made, user
@@ -68,6 +69,7 @@ def test_an_orphan_is_drawn_at_the_top_and_marked() -> None:
     assert drawn[-1] == "note: 1 spans name a parent that is not in the recording"
 
 
+@pytest.mark.slow
 def test_a_run_thousands_of_calls_deep_is_drawn() -> None:
     made = Made(1)
     parent = None

@@ -19,6 +19,7 @@ from reenact.seal.mounts import Layout, mount_points
 from seal.outside import Outside, outside
 from seal.probes import EFFECTS, ESCAPES, HEAD
 
+pytestmark = pytest.mark.sample(2)
 LIMIT_S = 60
 Sealed = Callable[..., "tuple[subprocess.CompletedProcess[str], dict[str, Any]]"]
 

@@ -299,6 +299,7 @@ def test_open():
 """
 
 
+@pytest.mark.slow
 def test_the_network_is_shut_unless_a_host_is_named(inner: pytest.Pytester, provider: StandIn) -> None:
     port = provider.origin.rpartition(":")[2]
     inner.makepyfile(test_one=NETWORK.replace("PORT", port))
