@@ -255,20 +255,37 @@ def test_a_plain_user_writes_below_folders_of_others() -> None:
         for folder in (project, upper):
             folder.mkdir(parents=True)
             os.chown(folder, nobody, nobody)
-        kept = project / "report.txt"
+        kept, held = project / "report.txt", project / "held"
         kept.write_text("old\n")
-        os.chown(kept, nobody, nobody)
-        code = "p = 'report.txt'; open(p, 'a').write('new\\n'); print(open(p).read()); open('more.txt', 'w').write('x')"
-        order, answer = upper / "order.json", upper / "answer.jsonl"
-        world = {"upper": str(upper), "used": [str(project)]}
-        argv = [sys.executable, "-I", "-c", code]
-        order.write_text(json.dumps({"argv": argv, "cwd": str(project), "world": world, "answer": str(answer)}))
-        os.chown(order, nobody, nobody)
-        done = subprocess.run(
-            [*as_nobody, *launch.command(order)], cwd="/", capture_output=True, text=True, check=False, timeout=LIMIT_S
+        held.mkdir()
+        for path in (kept, held):
+            os.chown(path, nobody, nobody)
+        code = (
+            "p = 'report.txt'; open(p, 'a').write('new\\n'); print(open(p).read()); "
+            "open('more.txt', 'w').write('x'); open('held/in', 'w').write('x')"
         )
-        if "refused" in answer.read_text():
-            pytest.skip(f"no sealed world can be made here: {answer.read_text()}")
-        assert (done.returncode, done.stdout) == (0, "old\nnew\n\n"), done.stderr
-        assert kept.read_text() == "old\n"
-        assert [path.name for path in project.iterdir()] == ["report.txt"]
+        order, answer = upper / "order.json", upper / "answer.jsonl"
+        argv = [sys.executable, "-I", "-c", code]
+        mounting = f'mount -t tmpfs none {held} && chown {nobody} {held} && exec "$@"'
+        # A project that holds a mount, as of a volume, is divided, and so is each folder above it.
+        for number, before in enumerate([[], ["unshare", "--mount", "sh", "-c", mounting, "sh"]]):
+            layers = upper / str(number)
+            layers.mkdir()
+            world = {"upper": str(layers), "used": [str(project)]}
+            order.write_text(json.dumps({"argv": argv, "cwd": str(project), "world": world, "answer": str(answer)}))
+            for path in (order, layers):
+                os.chown(path, nobody, nobody)
+            done = subprocess.run(
+                [*before, *as_nobody, *launch.command(order)],
+                cwd="/",
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LIMIT_S,
+            )
+            if number == 0 and "refused" in answer.read_text():
+                pytest.skip(f"no sealed world can be made here: {answer.read_text()}")
+            assert (done.returncode, done.stdout) == (0, "old\nnew\n\n"), (done.stderr, answer.read_text())
+            assert kept.read_text() == "old\n"
+            assert sorted(path.name for path in project.iterdir()) == ["held", "report.txt"]
+            assert [*held.iterdir()] == []

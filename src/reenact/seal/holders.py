@@ -55,9 +55,10 @@ class Holders:
                 kernel.mount(layer, folder, flags=kernel.BIND)
             elif not self._is_root(layer):
                 self.folders.remove(folder)
-        for path in self._again():
-            if path != "/proc":
-                kernel.mount(self._links[path], path, flags=kernel.BIND | kernel.REC)
+                continue
+            for path in self._again([folder]):  # at once: another of ours may lie deeper in it
+                if path != "/proc":
+                    kernel.mount(self._links[path], path, flags=kernel.BIND | kernel.REC)
 
     def _is_root(self, layer: str) -> bool:
         """Make a folder the root of all files; tell whether the kernel does it: not where the root is its first one."""
@@ -77,14 +78,14 @@ class Holders:
 
         A folder of ours is none, nor is an empty one in it that waits for its copy.
         """
-        for point in dict.fromkeys((*points, *self._again())):
+        for point in dict.fromkeys((*points, *self._again(self.folders))):
             waits = point in copied and any(point.startswith(f"{each.rstrip('/')}/") for each in self.folders)
             if not waits and point not in self.folders:
                 yield point
 
-    def _again(self) -> list[str]:
+    def _again(self, folders: Sequence[str]) -> list[str]:
         """List what is mounted again in folders of ours."""
-        return [path for path in self._links if os.path.dirname(path) in self.folders]
+        return [path for path in self._links if os.path.dirname(path) in folders]
 
     def leave(self) -> None:
         """Let the old root of all files go."""
