@@ -26,15 +26,24 @@ Sealed = Callable[..., "tuple[subprocess.CompletedProcess[str], dict[str, Any]]"
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> Iterator[Sealed]:
-    """Run a program in a world of its own; gives how it ended, and what is told of the world."""
+    """Run a program in a world of its own; gives how it ended, and what is told of the world.
+
+    Where none can be made it skips the test, or fails it where one `must` be made.
+    """
     upper = tmp_path / "upper"
     upper.mkdir()
 
     def run(
-        argv: list[str], environ: dict[str, str] | None = None, before: Sequence[str] = (), **more: Any
+        argv: list[str],
+        environ: dict[str, str] | None = None,
+        before: Sequence[str] = (),
+        *,
+        must: bool = False,
+        **more: Any,
     ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
         order, answer = tmp_path / "order.json", tmp_path / "answer.jsonl"
-        world = {"upper": str(upper), **more}
+        answer.unlink(missing_ok=True)
+        world = {"upper": tempfile.mkdtemp(dir=upper), **more}
         order.write_text(json.dumps({"argv": argv, "cwd": "/", "world": world, "answer": str(answer)}))
         done = subprocess.run(
             [*before, *launch.command(order)],
@@ -47,6 +56,7 @@ def sealed(tmp_path: Path) -> Iterator[Sealed]:
         told: dict[str, Any] = {}
         for line in answer.read_text().splitlines():
             told |= json.loads(line)
+        assert not (must and "refused" in told), told
         if "refused" in told:
             pytest.skip(f"no sealed world can be made here: {told['refused']}")
         return done, told
@@ -202,6 +212,25 @@ def test_a_folder_that_holds_a_mount_is_divided(tmp_path: Path) -> None:
     assert layout.divided == [str(tmp_path), str(tmp_path / "split")]
     names = [str(Path(path).relative_to(tmp_path)) for path in layout.copied]
     assert names == ["mounted", "plain", "split/beside", "split/held"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes folders beside what is mounted in /mnt")
+def test_what_others_take_away_meanwhile_keeps_no_world_from_being_made(sealed: Sealed) -> None:
+    with tempfile.TemporaryDirectory(dir="/mnt") as folder:
+        coming_and_going = f"while :; do mkdir {folder}/{{a,b,c,d}}; touch {folder}/f; rm -r {folder}/[abcdf]; done"
+        mounted = f"mkdir -p {folder}/held; mount -t tmpfs none {folder}/held"
+        before = [
+            "unshare",
+            "--mount",
+            "bash",
+            "-c",
+            f'{mounted}; ({coming_and_going}) 2>/dev/null & "$@"; kill $!',
+            "sh",
+        ]
+        sealed(["true"])
+        for _ in range(5):
+            done, told = sealed(["true"], before=before, must=True)
+            assert (done.returncode, folder in told["copied"]) == (0, True), done.stderr
 
 
 ROOTED = """

@@ -41,14 +41,14 @@ class Holders:
         for number, folder in enumerate(self.laid, taken):
             self._parts += _lay(folder, f"{upper}/{number}/upper")
 
-    def stand(self, upper: str, copied: Sequence[str], link: Callable[[str], str]) -> None:
+    def stand(self, upper: str, copied: Sequence[str], links: Callable[[Iterable[str]], dict[str, str]]) -> None:
         """Put them where the real ones are. Raises `OSError`.
 
-        `link` gives a path that leads to a place whatever covers it, and `upper` is such a path. What is `copied` is
+        `links` gives paths that lead to places whatever covers them, and `upper` is such a path. What is `copied` is
         mounted by others.
         """
         made = {*copied, *self.laid}
-        self._links = {path: link(path) for path in self._parts if path not in made}
+        self._links = links(path for path in self._parts if path not in made)
         for number, folder in enumerate(self.laid, self._taken):
             layer = f"{upper}/{number}/upper"
             if folder != "/":
@@ -100,7 +100,10 @@ def _lay(folder: str, layer: str) -> list[str]:
     over = list[str]()
     with os.scandir(folder) as entries:
         for entry in entries:
-            path, seen = f"{layer}/{entry.name}", entry.stat(follow_symlinks=False)
+            try:
+                path, seen = f"{layer}/{entry.name}", entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # somebody took it away meanwhile
+                continue
             if stat.S_ISLNK(seen.st_mode):
                 os.symlink(os.readlink(entry.path), path)
                 continue

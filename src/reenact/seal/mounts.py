@@ -64,8 +64,15 @@ class Layout:
             for entry in sorted(entries, key=lambda each: each.name):
                 if entry.is_dir(follow_symlinks=False):
                     self._divide(entry.path, depth + 1)
-                elif stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode) in _LEADING_OUT:
+                elif _leads_out(entry):
                     self.leading_out.append(entry.path)
+
+
+def _leads_out(entry: os.DirEntry[str]) -> bool:
+    try:
+        return stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode) in _LEADING_OUT
+    except FileNotFoundError:  # somebody took it away meanwhile
+        return False
 
 
 def _above(points: Iterable[str]) -> Iterable[str]:

@@ -62,6 +62,14 @@ class _Places:
         """Give a path to a place that holds whatever is mounted above it."""
         return f"/proc/self/fd/{self.open(path, flags)}"
 
+    def links(self, paths: Iterable[str]) -> dict[str, str]:
+        """Give such paths to places, less those that others took away meanwhile."""
+        found: dict[str, str] = {}
+        for path in paths:
+            with suppress(FileNotFoundError):
+                found[path] = self.link(path)
+        return found
+
     def close(self) -> None:
         """Let all of them go: no program may have them."""
         while self._handles:
@@ -98,12 +106,12 @@ def enter(
         opened = {**{path: path for path in doors}, **(instead or {})}
         real = {path: places.link(other, os.O_DIRECTORY) for path, other in opened.items()}
         devices = {name: places.link(f"/dev/{name}") for name in _DEVICES if os.path.exists(f"/dev/{name}")}
-        lowers = {path: places.link(path, os.O_DIRECTORY) for path in copied}
+        lowers = places.links(copied)
         through = {os.path.realpath(path): places.link(path) for path in sockets if os.path.exists(path)}
         layers = places.link(upper, os.O_DIRECTORY)
-        holders.stand(layers, copied, places.link)
+        holders.stand(layers, copied, places.links)
         shut = [(path, places.open(path)) for path in holders.read_only(points, copied) if os.path.lexists(path)]
-        _copy(lowers, layers)
+        _copy(copied, lowers, layers)
         again = {path: places.link(path, os.O_DIRECTORY) for path in kept}
         _bind(real)
         for path, handle in shut:
@@ -152,7 +160,8 @@ def _make_layers(upper: str, copied: Sequence[str], used: Sequence[str]) -> None
     for number, path in enumerate(copied):
         for name in ("upper", "work"):
             os.makedirs(f"{upper}/{number}/{name}")
-        os.chmod(f"{upper}/{number}/upper", stat.S_IMODE(os.stat(path).st_mode))
+        with suppress(FileNotFoundError):  # somebody took it away meanwhile
+            os.chmod(f"{upper}/{number}/upper", stat.S_IMODE(os.stat(path).st_mode))
     if os.geteuid() != 0:
         _make_ways_to(used, upper, copied)
 
@@ -181,9 +190,11 @@ def _make_ways_to(used: Sequence[str], upper: str, copied: Sequence[str]) -> Non
                 os.chmod(layer, stat.S_IMODE(seen.st_mode))
 
 
-def _copy(lowers: Mapping[str, str], upper: str) -> None:
-    for number, (path, lower) in enumerate(lowers.items()):
-        layers = f"lowerdir={lower},upperdir={upper}/{number}/upper,workdir={upper}/{number}/work"
+def _copy(copied: Sequence[str], lowers: Mapping[str, str], upper: str) -> None:
+    for number, path in enumerate(copied):
+        if path not in lowers or not os.path.isdir(path):  # somebody took it away meanwhile
+            continue
+        layers = f"lowerdir={lowers[path]},upperdir={upper}/{number}/upper,workdir={upper}/{number}/work"
         kernel.mount(
             "overlay", path, "overlay", options=f"{layers},userxattr,volatile"
         )  # it is thrown away: nothing of it is forced to the disk
