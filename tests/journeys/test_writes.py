@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,55 @@ def test_other_bytes_that_two_replays_agree_on_diverge(desk: Desk) -> None:
     said = replayed(desk, "last")
     assert [(each["path"], each["field"]) for each in said["divergences"]] == [("bytes.bin", "wrote bytes.bin")]
     assert "the same in two replays" in said["divergences"][0]["reason"]
+
+
+NATIVE_AND_SLOW = """
+import ctypes, time
+import reenact
+
+look = reenact.tool(lambda item: item)
+look("tea")
+libc = ctypes.CDLL(None)
+libc.unlink(b"small.txt")
+libc.close(libc.creat(b"native.txt", 0o644))
+until = time.monotonic() + 0.5
+while time.monotonic() < until:
+    pass
+"""
+MOUNTED = "mount -t tmpfs none held"
+OTHERS = """
+while :; do
+    for name in noise.txt large.bin also.txt; do date +%N > $name; done
+    rm -f "gone-$n"; n=$((n+1)); : > "gone-$n"; sleep 0.02
+done &
+trap "kill $!" EXIT
+"$@"
+"""
+
+
+@pytest.mark.parametrize("level", ["namespaces", "namespaces and a volume", "landlock"])
+def test_what_others_write_meanwhile_is_no_write_of_the_program(desk: Desk, level: str) -> None:
+    """A folder that holds a mount is made anew, and one without namespaces copied, while the original changes."""
+    program = desk.write("slow.py", NATIVE_AND_SLOW)
+    desk.write("large.bin", "x" * 3_000_000)
+    (desk.folder / "held").mkdir()
+    desk.write("small.txt", "small")
+    recorded(desk, program, grade="partial")
+    desk.write("small.txt", "small")
+    (desk.folder / "native.txt").unlink()
+    world, _, volume = level.partition(" ")
+    apart = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])] if volume else []
+    if apart and desk.run([*apart, "sh", "-c", MOUNTED]).returncode:
+        pytest.skip("no mount can be made here")
+    words = [sys.executable, "-m", "reenact", "replay", "last", "--json"]
+    done = desk.run(
+        [*apart, "bash", "-c", f"{MOUNTED if volume else ''}{OTHERS}", "bash", *words],
+        {**os.environ, "REENACT_ENFORCE": world},
+    )
+    said = json.loads(done.stdout)
+    if said["world"]["files"] == Seal.WATCHED:
+        pytest.skip("no such world can be made here: tests/seal says why")
+    assert said["unwitnessed"] == [f"{desk.folder}/{name}" for name in ("native.txt", "small.txt")], said
 
 
 AFTER = """

@@ -41,7 +41,7 @@ class Outside:
                 "files": files(self.folder),
                 "heard": [*self.heard],
                 "victim": (state[0] in "SRD", state[16], limits, affinity),
-                "shared memory": sorted(path.name for path in Path("/dev/shm").glob(f"*{self.victim}*")),
+                "shared memory": sorted(path.name for path in Path("/dev/shm").glob(f"reenact-{self.victim}")),
                 "system v": self._segments(),
                 "name": socket.gethostname(),
             }

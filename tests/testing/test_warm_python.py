@@ -53,7 +53,9 @@ def test_a_program_is_recorded_and_replayed_alike(tmp_path: Path) -> None:
             again = desk.reenact("replay", "last", "--outcome", "ignore", cold=cold)
             said.append([told(live), told(again)])
     assert said[0][0][0] == 3
-    assert said[1] == said[0]
+    for from_a_fork, from_nothing in zip(said[1], said[0], strict=True):
+        assert from_a_fork[::2] == from_nothing[::2], "the code and stderr"
+        assert from_a_fork[1].splitlines() == from_nothing[1].splitlines()
     assert shapes[1] == shapes[0]
 
 

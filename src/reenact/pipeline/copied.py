@@ -12,13 +12,14 @@ import os
 import shutil
 import stat
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reenact.pipeline.sources import Found
+from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
@@ -32,7 +33,12 @@ _DEEPEST: Final = 100
 _COMPARED: Final = 64 << 20
 """Bytes of files that are compared with what they were."""
 _OURS: Final = ("reenact-",)
+_LEFT_OUT: Final = (*_OURS, ".reenact", "__pycache__")
 _BESIDE: Final = ("-wal", "-journal", "-shm")
+
+
+if TYPE_CHECKING:
+    from reenact.seal.inventory import Mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,105 +153,100 @@ class Changed:
 
 def changed(upper: Path, copied: Sequence[str], left_out: Iterable[str]) -> list[Changed]:
     """List what lies in the copy, folders that were only entered aside, to a bound."""
-    found: list[Changed] = []
-    left = [_MOST, _COMPARED]
-    spared = (*left_out, _cache())
+    look = _Look((*left_out, _cache()))
     for number, folder in enumerate(copied):
-        layer = upper / str(number) / "upper"
-        found += _walk(layer, folder, spared, left)
-    return found
+        look.through(upper / str(number) / "upper", folder, _laid(upper / str(number)))
+    return look.changed
 
 
-def changed_in(copy: Path, folder: str, left_out: Iterable[str]) -> list[Changed]:
+def changed_in(copy: Path, folder: str, upper: Path, left_out: Iterable[str]) -> list[Changed]:
     """List what is in a copy of one whole folder, most of it as it was, and what is no more, to a bound."""
-    left = [_MOST, _COMPARED]
-    spared = (*left_out, _cache(), f"{folder}/.git/objects")
-    return [*_walk(copy, folder, spared, left), *_gone(copy, folder, spared, left)]
+    look = _Look((*left_out, _cache(), f"{folder}/.git/objects"))
+    look.through(copy, folder, _laid(upper))
+    return look.changed
 
 
-def _gone(copy: Path, folder: str, spared: Sequence[str], left: list[int], depth: int = 0) -> Iterator[Changed]:
+def _laid(beside: Path) -> Mapping[str, Mark]:
+    """Read what was laid into a copy before the program began: nothing where it is a layer alone (`seal.inventory`)."""
     try:
-        with os.scandir(folder) as entries:
-            listed = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    except OSError:
-        return
-    for name, is_folder in listed:
-        left[0] -= 1
-        if left[0] < 0:
-            return
-        there, path = copy / name, f"{folder}/{name}"
-        if any(path == each or path.startswith(f"{each}/") for each in spared):
-            continue
-        if not os.path.lexists(there):
-            if not name.startswith((*_OURS, ".reenact")):
-                yield Changed(path=path, at=None)
-        elif is_folder and not there.is_symlink() and depth < _DEEPEST:
-            yield from _gone(there, path, spared, left, depth + 1)
+        return inventory.decode((beside / inventory.NAME).read_bytes())
+    except FileNotFoundError:
+        return {}
 
 
 def _cache() -> str:
     return os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - a user may have no home
 
 
-def _walk(layer: Path, folder: str, spared: Sequence[str], left: list[int], depth: int = 0) -> Iterator[Changed]:
-    try:
-        with os.scandir(layer) as entries:
-            listed = sorted(entries, key=lambda each: each.name)
-    except OSError:  # the program made it unreadable for its own user
-        return
-    for entry in listed:
-        path = f"{folder.rstrip('/')}/{entry.name}"
-        left[0] -= 1
-        if left[0] < 0:
+class _Look:
+    """One look through copies, to a bound."""
+
+    def __init__(self, spared: Sequence[str]) -> None:
+        self.changed: list[Changed] = []
+        self._spared = spared
+        self._entries_left, self._bytes_left = _MOST, _COMPARED
+
+    def through(self, copy: Path, folder: str, laid: Mapping[str, Mark]) -> None:
+        """Look through the copy of a folder, in which those files were laid."""
+        there = set[str]()
+        self._walk(copy, folder.rstrip("/"), len(str(copy)) + 1, laid, there)
+        if self._entries_left < 0:
             return
-        if entry.name.startswith(_OURS) or entry.name == "__pycache__" or entry.name.endswith(".pyc"):
-            continue
-        if any(path == each or path.startswith(f"{each}/") for each in spared):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            if depth < _DEEPEST:
-                yield from _walk(Path(entry.path), path, spared, left, depth + 1)
-        elif not _is_laid(entry, path):
-            yield _change(entry, path, left)
+        for name in sorted(laid.keys() - there):
+            path = f"{folder.rstrip('/')}/{name}"
+            if not self._is_spared(path) and not any(part.startswith(_LEFT_OUT) for part in name.split("/")):
+                self.changed.append(Changed(path=path, at=None))
 
+    def _walk(
+        self, layer: Path, folder: str, cut: int, laid: Mapping[str, Mark], there: set[str], depth: int = 0
+    ) -> None:
+        try:
+            with os.scandir(layer) as entries:
+                listed = sorted(entries, key=lambda each: each.name)
+        except OSError:  # the program made it unreadable for its own user
+            return
+        for entry in listed:
+            path = f"{folder}/{entry.name}"
+            self._entries_left -= 1
+            if self._entries_left < 0:
+                return
+            there.add(entry.path[cut:])
+            if entry.name.startswith(_OURS) or entry.name == "__pycache__" or entry.name.endswith(".pyc"):
+                continue
+            if self._is_spared(path):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if depth < _DEEPEST:
+                    self._walk(Path(entry.path), path, cut, laid, there, depth + 1)
+            elif laid.get(entry.path[cut:]) != inventory.mark(seen := entry.stat(follow_symlinks=False)):
+                self.changed.append(self._change(entry, seen, path))
 
-def _change(entry: os.DirEntry[str], path: str, left: list[int]) -> Changed:
-    """Say what a file of the layer is to the one at its path."""
-    seen = entry.stat(follow_symlinks=False)
-    if stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
-        return Changed(path=path, at=None)
-    same = stat.S_ISREG(seen.st_mode) and _is_same(Path(entry.path), path, seen.st_size, left)
-    return Changed(path=path, at=Path(entry.path), same=same)
+    def _is_spared(self, path: str) -> bool:
+        return any(path == each or path.startswith(f"{each}/") for each in self._spared)
 
+    def _change(self, entry: os.DirEntry[str], seen: os.stat_result, path: str) -> Changed:
+        """Say what a file of the copy is to the one at its path."""
+        if stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
+            return Changed(path=path, at=None)
+        same = stat.S_ISREG(seen.st_mode) and self._is_same(Path(entry.path), path, seen.st_size)
+        return Changed(path=path, at=Path(entry.path), same=same)
 
-def _is_laid(entry: os.DirEntry[str], path: str) -> bool:
-    """Tell that a link, or an empty file, stands for the real link, socket, pipe or device (`seal.holders`)."""
-    seen = entry.stat(follow_symlinks=False)
-    try:
-        if entry.is_symlink():
-            return os.readlink(entry.path) == os.readlink(path)  # noqa: PTH115 - the text is compared
-        plain = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}
-        return stat.S_ISREG(seen.st_mode) and seen.st_size == 0 and stat.S_IFMT(os.lstat(path).st_mode) not in plain
-    except OSError:
-        return False
-
-
-def _is_same(layer: Path, path: str, size: int, left: list[int]) -> bool:
-    """Tell that a file was copied and not changed."""
-    try:
-        seen = os.lstat(path)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size != size:
+    def _is_same(self, layer: Path, path: str, size: int) -> bool:
+        """Tell that a file was copied and not changed."""
+        try:
+            seen = os.lstat(path)
+            if not stat.S_ISREG(seen.st_mode) or seen.st_size != size:
+                return False
+            self._bytes_left -= size
+            if self._bytes_left < 0:  # too much to read: a copy keeps the time of the last change
+                return os.lstat(layer).st_mtime_ns == seen.st_mtime_ns
+            with layer.open("rb") as one, Path(path).open("rb") as other:
+                while piece := one.read(1 << 18):
+                    if piece != other.read(len(piece)):
+                        return False
+        except OSError:
             return False
-        left[1] -= size
-        if left[1] < 0:  # too much to read: a copy keeps the time of the last change
-            return os.lstat(layer).st_mtime_ns == seen.st_mtime_ns
-        with layer.open("rb") as one, Path(path).open("rb") as other:
-            while piece := one.read(1 << 18):
-                if piece != other.read(len(piece)):
-                    return False
-    except OSError:
-        return False
-    return True
+        return True
 
 
 def unwitnessed(

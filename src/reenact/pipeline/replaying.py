@@ -360,7 +360,7 @@ def _look_through(copy: Sealed, cwd: Path, world: _World) -> None:
     if copy.folder is None:
         world.changed = copied.changed(copy.upper, copy.copied, left_out)
     else:
-        world.changed = copied.changed_in(copy.folder, copy.copied[0], left_out)
+        world.changed = copied.changed_in(copy.folder, copy.copied[0], copy.upper, left_out)
     if world.policy.writes is Writes.KEEP:
         entries = ledger.read(world.scratch / _LEDGER)
         wanted = copied.written_by(world.changed, entries, world.begin)

@@ -20,7 +20,7 @@ import os
 import signal
 from contextlib import suppress
 
-from reenact.seal import calls, kernel, landlock
+from reenact.seal import calls, inventory, kernel, landlock
 from reenact.seal.bounds import Bounds
 from reenact.seal.folder import MOST_FILES, MOST_MEGABYTES, Folder, link_around
 
@@ -63,6 +63,8 @@ def enter(
     most = limits.get("most_files", MOST_FILES), limits.get("most_megabytes", MOST_MEGABYTES) << 20
     folder = Folder(original, link_around(original, f"{upper}/r"), skipped, most)
     folder.make()
+    with open(f"{upper}/{inventory.NAME}", "xb") as stream:
+        stream.write(inventory.encode(folder.copy, folder.laid))
     real = {os.path.realpath(path): other for path, other in (instead or {}).items()}
     bounds = Bounds(upper, folder, doors, {**real, **(instead or {})}, version)
     bounds.leads.setdefault(cwd, folder.copy)  # a name of it with links

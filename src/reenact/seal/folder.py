@@ -35,6 +35,8 @@ class Folder:
 
     def __init__(self, original: str, copy: str, skipped: Iterable[str], most: tuple[int, int]) -> None:
         self.original, self.copy = original, copy
+        self.laid: list[str] = []
+        """The paths in the copy, relative to it, of whatever is no folder."""
         self.linked: list[str] = []
         """Folders of the original that the copy links to."""
         self._skipped = frozenset(skipped)
@@ -61,6 +63,7 @@ class Folder:
                         self._make_objects(path, target)
                     elif entry.name in _LINKED or os.path.lexists(f"{path}/{_ENVIRONMENT}"):
                         os.symlink(path, target)
+                        self._note(target)
                         self.linked.append(path)
                     else:
                         self._fill(path, target, entry.stat(follow_symlinks=False))
@@ -82,7 +85,12 @@ class Folder:
         elif kind == stat.S_IFIFO:
             os.mkfifo(target)
             self._keep_facts(target, told)
-        # a socket would lead to its server, and a device to the machine
+        else:  # a socket would lead to its server, and a device to the machine
+            return
+        self._note(target)
+
+    def _note(self, target: str) -> None:
+        self.laid.append(target[len(self.copy) + 1 :])
 
     def _link(self, named: str, target: str) -> None:
         """Make a link as it is; one that names a place in the original by its whole path leads to the copy of that."""
@@ -136,6 +144,7 @@ class Folder:
             before = stream.read()
         with open(f"{copy}/{_ALTERNATES}", "wb") as stream:
             stream.write(os.fsencode(original) + b"\n" + before)
+        self._note(f"{copy}/{_ALTERNATES}")
 
 
 def _is_repository(folder: str) -> bool:

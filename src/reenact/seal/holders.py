@@ -3,9 +3,9 @@
 Theory of operation. No overlay can be laid over a folder that holds a mount (`mounts`), so each folder in it becomes a
 copy by itself, and nothing could be written beside them. A folder of ours on disk stands in its place where the user
 can write to it: with the same links, with small files copied, with an empty folder for each folder and an empty file
-for each large one, over which what was there is mounted, or its copy. Nothing can be mounted over the root of all
-files: it becomes another one (`pivot_root`). The old one stays at hand until all copies are mounted, and is let go
-then.
+for each large one, over which what was there is mounted, or its copy. A list beside it says what was laid there.
+Nothing can be mounted over the root of all files: it becomes another one (`pivot_root`). The old one stays at hand
+until all copies are mounted, and is let go then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 
-from reenact.seal import kernel
+from reenact.seal import inventory, kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _COPIED: Final = 1 << 20
 """A larger file, in bytes, is not copied; it stays read only."""
+_COPIED_IN_ALL: Final = 64 << 20
+"""Where the small files of one folder hold more bytes, the rest of them stay read only too."""
 _OLD: Final = ".reenact-outside"
 
 
@@ -39,7 +41,10 @@ class Holders:
         self._parts: list[str] = []
         self._links: dict[str, str] = {}
         for number, folder in enumerate(self.laid, taken):
-            self._parts += _lay(folder, f"{upper}/{number}/upper")
+            over, beside = _lay(folder, f"{upper}/{number}/upper")
+            self._parts += over
+            with open(f"{upper}/{number}/{inventory.NAME}", "xb") as stream:
+                stream.write(inventory.encode(f"{upper}/{number}/upper", beside))
 
     def stand(self, upper: str, copied: Sequence[str], links: Callable[[Iterable[str]], dict[str, str]]) -> None:
         """Put them where the real ones are. Raises `OSError`.
@@ -57,8 +62,10 @@ class Holders:
                 self.folders.remove(folder)
                 continue
             for path in self._again([folder]):  # at once: another of ours may lie deeper in it
-                if path != "/proc":
-                    kernel.mount(self._links[path], path, flags=kernel.BIND | kernel.REC)
+                if path != "/proc" and not kernel.mount_if_there(
+                    self._links[path], path, flags=kernel.BIND | kernel.REC
+                ):
+                    del self._links[path]  # an empty one of ours stays in its place
 
     def _is_root(self, layer: str) -> bool:
         """Make a folder the root of all files; tell whether the kernel does it: not where the root is its first one."""
@@ -94,28 +101,37 @@ class Holders:
             os.rmdir(f"/{_OLD}")
 
 
-def _lay(folder: str, layer: str) -> list[str]:
-    """Make on disk what stands for a folder; give the paths in it that something is to be mounted over."""
+def _lay(folder: str, layer: str) -> tuple[list[str], list[str]]:
+    """Make on disk what stands for a folder.
+
+    Give the paths in it that something is to be mounted over, and the names of what is no folder.
+    """
     os.makedirs(layer)
-    over = list[str]()
+    over, beside, left = list[str](), list[str](), _COPIED_IN_ALL
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
                 path, seen = f"{layer}/{entry.name}", entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # somebody took it away meanwhile
                 continue
-            if stat.S_ISLNK(seen.st_mode):
-                os.symlink(os.readlink(entry.path), path)
-                continue
             if stat.S_ISDIR(seen.st_mode):
                 os.mkdir(path)
                 over.append(entry.path)
-            elif not (stat.S_ISREG(seen.st_mode) and seen.st_size <= _COPIED and _copied(entry.path, path)):
+            else:
+                beside.append(entry.name)
+            if stat.S_ISLNK(seen.st_mode):
+                os.symlink(os.readlink(entry.path), path)
+                continue
+            if stat.S_ISREG(seen.st_mode):
+                small = seen.st_size <= min(_COPIED, left)
+                left -= seen.st_size if small else 0
+                if not (small and _copied(entry.path, path)):
+                    over.append(entry.path)
+            if not os.path.lexists(path):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
-                over += [entry.path] if stat.S_ISREG(seen.st_mode) else []
             _own(path, seen)
     _own(layer, os.stat(folder))
-    return over
+    return over, beside
 
 
 def _copied(source: str, target: str) -> bool:

@@ -110,6 +110,20 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
     _checked(_libc().mount(*given, ctypes.c_ulong(flags), options.encode() if options else None), target)
 
 
+def mount_if_there(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> bool:
+    """Mount something at a path, unless others took the source, an open descriptor, away; tell whether it was there.
+
+    What is no longer in any folder cannot be mounted (`ENOENT`).
+    """
+    try:
+        mount(source, target, kind, flags, options)
+    except FileNotFoundError:
+        if os.path.lexists(target) and os.stat(source).st_nlink:
+            raise
+        return False
+    return True
+
+
 def make_read_only(handle: int, about: str) -> None:
     """Make the mount at an open descriptor read only, and leave what else it is."""
     attributes = struct.pack("QQQQ", _ATTR_RDONLY, 0, 0, 0)

@@ -195,9 +195,8 @@ def _copy(copied: Sequence[str], lowers: Mapping[str, str], upper: str) -> None:
         if path not in lowers or not os.path.isdir(path):  # somebody took it away meanwhile
             continue
         layers = f"lowerdir={lowers[path]},upperdir={upper}/{number}/upper,workdir={upper}/{number}/work"
-        kernel.mount(
-            "overlay", path, "overlay", options=f"{layers},userxattr,volatile"
-        )  # it is thrown away: nothing of it is forced to the disk
+        # It is thrown away: nothing of it is forced to the disk.
+        kernel.mount("overlay", path, "overlay", options=f"{layers},userxattr,volatile")
 
 
 def _empty(paths: Iterable[str], *, read_only: bool = False) -> None:
