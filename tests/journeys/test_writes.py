@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,38 @@ def test_other_bytes_that_two_replays_agree_on_diverge(desk: Desk) -> None:
     said = replayed(desk, "last")
     assert [(each["path"], each["field"]) for each in said["divergences"]] == [("bytes.bin", "wrote bytes.bin")]
     assert "the same in two replays" in said["divergences"][0]["reason"]
+
+
+BY_THE_CLOCK = """
+import logging, logging.handlers, os, sys, time
+import reenact
+
+look = reenact.tool(lambda item: item)
+print(os.stat("timed.log").st_mtime_ns, os.path.getmtime("other.log"))
+with open("other.log", "a") as file:
+    file.write("more")
+log = logging.getLogger("agent")
+log.setLevel(logging.INFO)
+log.addHandler(logging.handlers.TimedRotatingFileHandler("timed.log", when="S", interval=int(sys.argv[1])))
+for number in range(3):
+    log.info(look("tea"))
+print(sorted(name for name in os.listdir() if name.startswith("timed")))
+"""
+
+
+@pytest.mark.parametrize("seconds", [30, 90])
+def test_a_log_that_is_rotated_by_the_clock_is_rotated_again_or_not(desk: Desk, seconds: int) -> None:
+    """The file was written a minute before the recording, so that one of two intervals is over."""
+    program = desk.write("logs.py", BY_THE_CLOCK)
+    for name, ago_s in (("timed.log", 60), ("other.log", 3600)):
+        desk.write(name, "old\n")
+        changed = time.time() - ago_s
+        os.utime(desk.folder / name, (changed, changed))
+    recorded(desk, program, str(seconds))
+    said = replayed(desk, "last")
+    assert said["result"] == "same", said["divergences"]
+    assert len([*desk.folder.glob("timed.log.*")]) == (seconds == 30)
+    assert said["printed"]["passed_over"] == []
 
 
 NATIVE_AND_SLOW = """

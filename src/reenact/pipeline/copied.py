@@ -99,13 +99,14 @@ def _entry(path: str, before: State | None) -> dict[str, Json] | None:
     size = as_count(before.get("size"))
     if kind or size is None:
         return None
+    time = {"mtime": mtime} if (mtime := as_text(before.get("mtime"))).isdecimal() else {}
     if before.get("cut") is True:
-        return {"path": path, "kind": "cut", "size": size} if _size(path) >= size else None
+        return {"path": path, "kind": "cut", "size": size, **time} if _size(path) >= size else None
     content = _content(before)
     if content is None:
         return None
     mode = (as_count(before.get("mode")) or 0o644) & 0o777
-    return {"path": path, "kind": "file", "content": base64.b64encode(content).decode(), "mode": mode}
+    return {"path": path, "kind": "file", "content": base64.b64encode(content).decode(), "mode": mode, **time}
 
 
 def _content(before: State) -> bytes | None:

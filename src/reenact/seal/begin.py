@@ -70,6 +70,7 @@ def _stand(entry: Mapping[str, Any]) -> None:
     if kind == "cut":
         if stat.S_ISREG(os.lstat(path).st_mode) and os.lstat(path).st_size > entry["size"]:
             os.truncate(path, entry["size"])
+        _set_time(path, entry)
         return
     if os.path.lexists(path):
         _remove(path)
@@ -80,3 +81,11 @@ def _stand(entry: Mapping[str, Any]) -> None:
     with os.fdopen(handle, "wb") as stream:
         stream.write(base64.b64decode(entry["content"]))
         os.fchmod(stream.fileno(), entry["mode"])
+    _set_time(path, entry)
+
+
+def _set_time(path: str, entry: Mapping[str, Any]) -> None:
+    """Give a file the time of its last change, by which a log is rotated and a build is up to date."""
+    if "mtime" in entry:
+        changed = int(entry["mtime"])
+        os.utime(path, ns=(changed, changed))
