@@ -75,3 +75,31 @@ def test_of_a_table_that_is_drawn_anew_the_last_state_counts(frames: int) -> Non
 )
 def test_a_screen_is_folded_as_a_terminal_does(text: str, left: str) -> None:
     assert settled(text) == left
+
+
+def of_a_thread(number: str, *ids: int) -> dict[tuple[str, int], Output]:
+    text = f'{{"thread": {number}}}\n'
+    stream = Stream(pieces=(Piece("main", text),), digest=text)
+    return {KEY: Output(streams={"stdout": stream}, thread_ids=frozenset(ids), ended_ns=1)}
+
+
+PLACEHOLDER = "REDACTED_fr_nir_4aa158f708014f337cf2"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kinds"),
+    [
+        (of_a_thread("140", 140), of_a_thread("139", 139), ["thread ids"]),
+        (of_a_thread("140", 140), of_a_thread(PLACEHOLDER, 139), ["thread ids"]),
+        (of_a_thread("140", 140), of_a_thread("141", 139), None),
+        (of_a_thread("140"), of_a_thread(PLACEHOLDER, 139), None),
+        (of_a_thread(PLACEHOLDER), of_a_thread(f"{PLACEHOLDER[:-1]}3"), None),
+    ],
+    ids=["each its own", "one that redaction takes for a number of a person", "not its own", "no thread", "two hidden"],
+)
+def test_the_id_of_a_thread_of_its_own_run_is_passed_over(
+    one: dict[tuple[str, int], Output], other: dict[tuple[str, int], Output], kinds: list[str] | None
+) -> None:
+    found = compare_printed(one, other)
+    assert (found.divergences == ()) == (kinds is not None)
+    assert [each["kind"] for each in found.passed] == (kinds or [])

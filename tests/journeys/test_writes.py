@@ -330,6 +330,35 @@ until = time.monotonic() + 0.5
 while time.monotonic() < until:
     pass
 """
+IN_JSON = """
+import json, threading
+import reenact
+
+look = reenact.tool(lambda item: item)
+lock = threading.Lock()
+
+def work(number):
+    with lock, open("log.jsonl", "a") as file:
+        line = {"thread": threading.get_ident(), "said": look(f"tea {number}")}
+        file.write(json.dumps(line) + "\\n")
+        print(json.dumps(line))
+
+for number in range(2):
+    thread = threading.Thread(target=work, args=(number,))
+    thread.start()
+    thread.join()
+work(2)
+"""
+
+
+def test_ids_of_threads_are_passed_over_and_told(desk: Desk) -> None:
+    program = desk.write("threads.py", IN_JSON)
+    recorded(desk, program)
+    said = replayed(desk, "last")
+    assert said["result"] == "same", said["divergences"]
+    assert [(each["kind"], each["count"]) for each in said["writes"]["passed_over"]] == [("thread ids", 3)]
+
+
 MOUNTED = "mount -t tmpfs none held"
 OTHERS = """
 while :; do

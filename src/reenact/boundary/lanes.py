@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, Protocol, cast
 
-from reenact.boundary import place
+from reenact.boundary import place, thread_ids
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import own_line
 from reenact.boundary.patching import Patches
@@ -402,6 +402,7 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
 
     def run_and_tell() -> None:
         restore()  # no cycle is left behind
+        thread_ids.note()
         try:
             run()
         finally:

@@ -53,6 +53,8 @@ class Source:
     """For a clock: the seconds since the epoch that a drawn value means."""
     elapses: bool = False
     """It is a clock that says nothing but how long something took; past the tape it goes on from the last value."""
+    runs_on: bool = False
+    """It is a clock that no reader looks at; past the tape it runs on from the last moment, and nobody is told."""
     flows: bool = False
     """What libraries draw from it is taped where it is seen in what the program gives out."""
 
@@ -194,9 +196,9 @@ def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
     held = page.get(site)
     if held is None:
         page[site] = [value]
-    elif len(held) < (MOST_ELAPSED if site.source.elapses else MOST):
+    elif len(held) < (MOST_ELAPSED if site.source.elapses or site.source.runs_on else MOST):
         held.append(value)
-    elif site.source.elapses:
+    elif site.source.elapses or site.source.runs_on:
         return
     elif type(held[-1]) is Lost:
         held[-1].count += 1

@@ -128,6 +128,7 @@ def _side(parts: Iterable[Output]) -> Side:
         offset_s=known[0].offset_s if known else 0,
         processes=frozenset(number for each in known for number in each.processes),
         temporary=frozenset(name for each in known for name in each.temporary),
+        threads=frozenset(number for each in known for number in each.thread_ids),
     )
 
 

@@ -5,11 +5,13 @@
 - a name that `tempfile` made in its own run
 - a version 4 UUID (RFC 9562, section 5.4)
 - the address of an object, as its default `repr` tells it (`at 0x…`)
+- the id of a thread of its own run, as `threading.get_ident` gives it
 - in what `logging` writes the id of a thread, and milliseconds since the start, where the format of its lines has them
 
-Both sides must have such a value at the same place. Names, UUIDs and thread ids have to map one to one, throughout two
-runs, where they are the same included. A UUID that the program was told by an answer is none that it made. Everything
-else is a difference: any other number, a date outside the run, wording.
+Both sides must have such a value at the same place. Names and UUIDs have to map one to one, throughout two runs, where
+they are the same included; a thread takes over the id of one that has ended, or does not. A UUID that the program was
+told by an answer is none that it made. Everything else is a difference: any other number, a date outside the run,
+wording.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ _ZONE: Final = r"(?: ?(?P<z{0}>Z|UTC|GMT|[+-]\d\d:?\d\d))?"
 _FORMS: Final = (
     r"(?P<uuid>(?i:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}))",
     r"(?P<address>(?<=\bat )0x[0-9a-f]{6,16})",
+    r"(?P<redacted>REDACTED_[a-z0-9_]+)",
     rf"(?:(?:{_WEEKDAY}),? )?(?P<d1>\d\d?)[ /-](?P<m1>{_MONTH})[ /-](?P<y1>\d{{4}})[ :]"
     + _CLOCK.format(1)
     + _ZONE.format(1),
@@ -48,6 +51,8 @@ _OF_A_LINE: Final = {"thread": r"(?P<thread>\d+)", "relativeCreated": r"(?P<rela
 _NUMBERS: Final = frozenset({"process", "lineno", "levelno", "msecs", "created", *_OF_A_LINE})
 _WORDS: Final = frozenset({"levelname", "name", "module", "funcName", "filename", "pathname", "processName"})
 """Fields of a log line (`logging.LogRecord`) that hold a number, or no blank."""
+_REPLACED: Final = frozenset({"replaced", "thread ids", "times"})
+"""What a placeholder may stand for: a long number: redaction takes one, by chance, for an identity number or a card."""
 _UNITS: Final = {10: _SECOND, 13: 1_000_000, 16: 1_000, 19: 1}
 """Nanoseconds that one stands for, by the number of digits of a time since the epoch in our century."""
 
@@ -61,6 +66,8 @@ class Side:
     offset_s: int = 0
     processes: frozenset[int] = frozenset()
     temporary: frozenset[str] = frozenset()
+    threads: frozenset[int] = frozenset()
+    """Their ids."""
 
     def holds(self, begin: int, end: int) -> bool:
         """Tell whether some time between two lies within the run; a clock is told in parts of its span."""
@@ -103,7 +110,7 @@ class Volatile:
             if one.text == other.text:
                 continue
             shared = one.kinds & other.kinds
-            if not shared:
+            if not shared or "replaced" in shared:  # of two placeholders nobody knows what they stand for
                 return None
             kind = next(each for each in _KINDS if each in shared)
             if kind == "uuids" and not self.told.isdisjoint((one.text.lower(), other.text.lower())):
@@ -133,7 +140,7 @@ def uuids_in(texts: Iterable[str]) -> frozenset[str]:
 
 
 _KINDS: Final = ("temporary names", "uuids", "addresses", "thread ids", "relative times", "process ids", "times")
-_ONE_TO_ONE: Final = frozenset({"temporary names", "uuids", "thread ids"})
+_ONE_TO_ONE: Final = frozenset({"temporary names", "uuids"})
 
 
 def _parts(text: str, side: Side, log: str | None, *, dates: bool) -> Iterator[_Part]:
@@ -204,6 +211,8 @@ def _kinds(match: re.Match[str], side: Side, *, dates: bool) -> frozenset[str]:
         return frozenset({"uuids"})
     if groups["address"]:
         return frozenset({"addresses"})
+    if groups["redacted"]:
+        return _REPLACED
     if groups["number"]:
         return _of_number(groups["number"], side)
     return frozenset({"times"}) if _is_time(groups, side, dates=dates) else frozenset()
@@ -213,6 +222,8 @@ def _of_number(text: str, side: Side) -> frozenset[str]:
     whole, _, fraction = text.partition(".")
     if not fraction and int(whole) in side.processes:
         return frozenset({"process ids"})
+    if not fraction and int(whole) in side.threads:
+        return frozenset({"thread ids"})
     unit = _UNITS.get(len(whole))
     if unit is None or whole.startswith("0"):
         return frozenset()

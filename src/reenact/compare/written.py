@@ -88,6 +88,7 @@ def _side(told: Written) -> Side:
         offset_s=told.offset_s,
         processes=told.processes,
         temporary=told.temporary,
+        threads=told.thread_ids,
     )
 
 

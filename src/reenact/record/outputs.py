@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, cast
 
-from reenact.boundary import lanes, place
+from reenact.boundary import lanes, place, thread_ids
 from reenact.boundary.inbound import Inbound
 from reenact.record import console, printed
 from reenact.record.console import Source
@@ -167,7 +167,9 @@ class Outputs:
                 said["threads"] = True
             if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
                 said["temporary"] = [*names]
-        return compact(said)
+        spelled = compact(said)
+        ids = thread_ids.among(spelled)
+        return compact({**said, "thread_ids": [*ids]}) if ids else spelled
 
     def _said(self, stream: _Stream) -> dict[str, Json]:
         pieces: list[Json] = [[lane, form, "".join(texts)] for lane, form, texts in stream.pieces]

@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from reenact.boundary import thread_ids
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.values import alarms
@@ -194,7 +195,9 @@ class Writes:
             said["threads"] = True
         if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
             said["temporary"] = [*names]
-        return compact(said)
+        spelled = compact(said)
+        ids = thread_ids.among(spelled)
+        return compact({**said, "thread_ids": [*ids]}) if ids else spelled
 
     def _said(self, file: _File, part: _Part, kept: list[int], *, alone: bool) -> dict[str, Json]:
         said: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at)}

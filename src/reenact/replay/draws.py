@@ -330,7 +330,8 @@ class Draws:
         if site.source.elapses:
             now, (last, then) = make(), self._elapsed.get(site.source.name, (0, 0))
             return last + now - then
-        self._tell(lane.path, site, why)
+        if not site.source.runs_on:
+            self._tell(lane.path, site, why)
         return make() if at is None else at(self._now(scope))
 
     def take_for_library(

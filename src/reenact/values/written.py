@@ -62,6 +62,8 @@ class Written:
     """Names that `tempfile` made."""
     threads: bool = False
     """More than one thread was at work."""
+    thread_ids: frozenset[int] = frozenset()
+    """Ids of threads that stand in the texts."""
     more: int = 0
     """How many paths were touched beyond those that are listed."""
     cwd: str = ""
@@ -99,6 +101,7 @@ def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
         processes=frozenset(number for each in ordered for number in each.processes),
         temporary=frozenset(name for each in ordered for name in each.temporary),
         threads=any(each.threads for each in ordered) or len(ordered) > 1,
+        thread_ids=frozenset(number for each in ordered for number in each.thread_ids),
         more=sum(each.more for each in ordered),
         cwd=next((each.cwd for each in ordered if each.cwd), ""),
     )
@@ -117,6 +120,7 @@ def _part(node: Node, run: Run) -> tuple[int, Written]:
         processes=frozenset({as_count(said.get("pid")) or 0} - {0}),
         temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
         threads=said.get("threads") is True,
+        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))),
         more=as_count(said.get("more")) or 0,
         cwd=as_text(run.entry.get("cwd")),
     )
