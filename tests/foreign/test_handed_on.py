@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,15 @@ from reenact.values.call import FunctionCall, Returned, Value
 from reenact.values.json import canonical
 from reenact.values.run import Run, spans_of
 
-NOT_CARRIED = {"journal", "phoenix-json"}
-"""They have one scope a file, or none, and dialects are told by the scope."""
-FORMATS = [each for each in members("formats", Format) if each.encode is not None and each.name not in NOT_CARRIED]
+FORMATS = [each for each in members("formats", Format) if each.encode is not None]
 FOLDERS = {
     "agentevals-tempo-batches": "*",
     "agentevals-adk-jaeger": "*",
     "claude-code-sessions": "full-session-five.jsonl",
     "openinference-replay": "*",
     "rosetta": "*",
+    "traceloop-openllmetry-replay": "tl-weaviate*",
+    "agent-prism": "test_data_1.json",
 }
 
 
@@ -50,20 +51,32 @@ def counted(runs: list[Run]) -> list[tuple[object, ...]]:
     return sorted(told, key=lambda each: str(each[0]))
 
 
+def handed_on(written: Format, paths: Iterable[Path], folder: Path) -> int:
+    """Write each file down again, and read both; count those that hold runs."""
+    assert written.encode is not None
+    files = 0
+    for path in paths:
+        try:
+            runs = build(joined(open_spans(path)))
+        except InputError:
+            continue
+        spans = spans_of(runs)
+        assert len({(span.trace_id, span.span_id) for span in spans}) == len(spans), path.name
+        again = folder / f"{path.name}{written.suffix}"
+        again.write_bytes(written.encode(spans))
+        assert counted(build(joined(open_spans(again)))) == counted(runs), path.name
+        files += 1
+    return files
+
+
 @pytest.mark.parametrize("written", FORMATS, ids=lambda each: each.name)
 def test_what_is_handed_on_reads_as_it_was(written: Format, shared_data: Path, tmp_path: Path) -> None:
-    files = 0
-    assert written.encode is not None
-    for folder, pattern in FOLDERS.items():
-        for path in sorted((shared_data / "traces" / folder).glob(pattern)):
-            try:
-                runs = build(joined(open_spans(path)))
-            except InputError:
-                continue
-            spans = spans_of(runs)
-            assert len({(span.trace_id, span.span_id) for span in spans}) == len(spans), path.name
-            again = tmp_path / f"{path.name}{written.suffix}"
-            again.write_bytes(written.encode(spans))
-            assert counted(build(joined(open_spans(again)))) == counted(runs), path.name
-            files += 1
-    assert files > 20
+    paths = [path for folder, each in FOLDERS.items() for path in sorted((shared_data / "traces" / folder).glob(each))]
+    assert handed_on(written, paths, tmp_path) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("written", FORMATS, ids=lambda each: each.name)
+def test_every_trace_that_is_handed_on_reads_as_it_was(written: Format, shared_data: Path, tmp_path: Path) -> None:
+    paths = sorted(path for path in (shared_data / "traces").rglob("*") if path.is_file())
+    assert handed_on(written, paths, tmp_path) > 100

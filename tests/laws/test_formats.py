@@ -60,12 +60,12 @@ def refused_or_decoded(member: Format, data: bytes) -> InputError | list[Record]
 
 
 def carried(member: Format, spans: Sequence[SpanRecord]) -> list[SpanRecord]:
-    """What of any spans a format is made to carry: all of it, save for one process's own journal, and for Phoenix."""
+    """What of any spans a format is made to carry: all of it, save for a process's own journal, and for Phoenix."""
     if member.name == "jaeger":
         return list(as_jaeger_keeps_them(spans))
     if member.name == "phoenix-json":
         return told_to_have_lost([_as_phoenix_keeps_it(span) for span in spans], "Phoenix")
-    return list(_of_one_process(spans)) if member.name == "journal" else list(spans)
+    return list(_as_a_journal_keeps_them(spans)) if member.name == "journal" else list(spans)
 
 
 def _as_phoenix_keeps_it(span: SpanRecord) -> SpanRecord:
@@ -83,6 +83,7 @@ def _as_phoenix_keeps_it(span: SpanRecord) -> SpanRecord:
         status_message=span.status_message,
         attributes=_spelled(span.attributes),
         events=tuple(events),
+        scope=Scope(name=span.scope.name, version=span.scope.version),
     )
 
 
@@ -95,10 +96,7 @@ def _spelled(value: Any) -> Any:
     return "" if isinstance(value, bytes) else _finite(value)
 
 
-def _of_one_process(spans: Sequence[SpanRecord]) -> Iterator[SpanRecord]:
-    first = spans[0]
-    resource = Resource(attributes=_finite(first.resource.attributes))
-    scope = Scope(name=first.scope.name, version=first.scope.version)
+def _as_a_journal_keeps_them(spans: Sequence[SpanRecord]) -> Iterator[SpanRecord]:
     for number, span in enumerate({span.span_id: span for span in spans}.values()):
         yield SpanRecord(
             trace_id=span.trace_id,
@@ -119,8 +117,8 @@ def _of_one_process(spans: Sequence[SpanRecord]) -> Iterator[SpanRecord]:
                 SpanLink(trace_id=link.trace_id, span_id=link.span_id, attributes=_finite(link.attributes))
                 for link in span.links
             ),
-            resource=resource,
-            scope=scope,
+            resource=Resource(attributes=_finite(span.resource.attributes)),
+            scope=Scope(name=span.scope.name, version=span.scope.version),
         )
 
 

@@ -5,8 +5,9 @@ Adler-32 (RFC 1950), both unsigned 32-bit big-endian, then the payload, one JSON
 process that is killed leaves at most a torn last frame, at which reading stops. A frame that was damaged later is
 passed over: no payload holds the zero bytes that a head begins with, so the next whole frame is found by looking. So is
 a damaged magic. What stood in a damaged place is mostly legible yet, and says which trace lost something. Frame
-types by `t`: `open` (once, first: resource and process), `start` and `end` of a span, `head` and `chunk` of a stream,
-`note` (facts about the process). A span without an `end` is read back as incomplete with what is known.
+types by `t`: `open` (first: resource and process; in what is exported again where these change), `start` and `end` of a
+span, `head` and `chunk` of a stream, `note` (facts about the process). A span without an `end` is read back as
+incomplete with what is known.
 
 A `start` with `turn: [n, of, shared]` is a turn of a conversation: its `input.value` is the first `shared` characters
 of the text that turn `of` had, and then what is written; it is known as `n` from there on in the place of `of`.
@@ -457,11 +458,14 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
 
 
 def _encode(spans: Iterable[SpanRecord]) -> bytes:
-    """Spell finished spans as a journal would hold them. Spans of several resources do not fit one journal."""
+    """Spell finished spans as a journal would hold them, its beginning again where another process or scope follows."""
     pieces = [MAGIC]
-    for number, span in enumerate(spans):
-        if number == 0:
-            pieces.append(frame(header(dict(span.resource.attributes), span.scope.name, span.scope.version)))
+    before: dict[str, Any] = {}
+    for span in spans:
+        opened = header(dict(span.resource.attributes), span.scope.name, span.scope.version)
+        if opened != before:
+            pieces.append(frame(opened))
+            before = opened
         pieces.append(frame(start_frame(span)))
         pieces.append(frame(end_frame(span)))
     return b"".join(pieces)

@@ -5,7 +5,8 @@ and arrays of spans; and the envelopes `{"traceId": …, "spans": […]}` of its
 events, status, name, ids and parents. It keeps no resource, scope, link or OpenTelemetry kind; times come back to the
 microsecond, as binary fractions in `otlpv1`; the JSON text of `metadata` comes back as one attribute for each of its
 leaves, which is undone here; `openinference.span.kind` is the field `span_kind`, and a missing `llm.provider` is filled
-in. Bytes and numbers that JSON has no spelling for have none here either, and are left out.
+in. Bytes and numbers that JSON has no spelling for have none here either, and are left out. What we write keeps the
+scope's name and version as an attribute: some dialects are told by nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import binascii
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -26,10 +28,12 @@ from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.losses import LOST, marked
 from reenact.values.otlp import plain
 from reenact.values.skeleton import holds
-from reenact.values.span import KIND_INTERNAL, Attribute, SpanEvent, SpanLink, SpanRecord
+from reenact.values.span import KIND_INTERNAL, Attribute, Scope, SpanEvent, SpanLink, SpanRecord
 
 _KIND = "openinference.span.kind"
 _METADATA = "metadata"
+_SCOPE = "reenact.phoenix.scope"
+"""Attribute: JSON text of the name and version of a span's scope."""
 _STATUSES = ("UNSET", "OK", "ERROR")
 _PAGE = re.compile(rb'\s*\{\s*"(?:data|next_cursor)"\s*:')
 _OWN = "context.trace_id|context", "span_kind|status_code", "start_time"
@@ -111,7 +115,14 @@ def _page(document: object) -> list[_Object]:
 
 
 def _span(told: _Object) -> SpanRecord:
-    return _own(told) if "context" in told else _otlp(told)
+    span = _own(told) if "context" in told else _otlp(told)
+    text = span.attributes.get(_SCOPE)
+    held = parsed_or_none(text) if isinstance(text, str) else None
+    if not isinstance(held, dict):
+        return span
+    scope = Scope(name=_text(held.get("name")), version=_text(held.get("version")))
+    rest = {name: value for name, value in span.attributes.items() if name != _SCOPE}
+    return replace(span, scope=scope, attributes=rest)
 
 
 def _own(told: _Object) -> SpanRecord:
@@ -283,6 +294,10 @@ def _encode(spans: Iterable[SpanRecord]) -> bytes:
 
 def _told(span: SpanRecord) -> dict[str, Json]:
     kind = span.attributes.get(_KIND)
+    scope: dict[str, Json] = {}
+    if span.scope.name or span.scope.version:
+        scope[_SCOPE] = compact({"name": span.scope.name, "version": span.scope.version})
+    kept = {name: value for name, value in span.attributes.items() if not _ours(name, value)}
     return {
         "context": {"trace_id": span.trace_id, "span_id": span.span_id},
         "span_kind": kind if isinstance(kind, str) else "UNKNOWN",
@@ -292,7 +307,7 @@ def _told(span: SpanRecord) -> dict[str, Json]:
         "end_time": _instant(span.end_ns),
         "status_code": _STATUSES[span.status] if span.status < len(_STATUSES) else "UNSET",
         "status_message": span.status_message,
-        "attributes": _plain({name: value for name, value in span.attributes.items() if not _ours(name, value)}),
+        "attributes": {**_plain(kept), **scope},
         "events": [
             {"name": event.name, "timestamp": _instant(event.time_ns), "attributes": _plain(event.attributes)}
             for event in span.events
