@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 REQUIRED = {"LICENSE", "Makefile", "README.md", "constraints.txt", "examples", "pyproject.toml", "src", "tests"}
-ALLOWED = REQUIRED | {"collector", "constraints-older.txt", "docs", "otel-collector-config.yaml"}
+ALLOWED = REQUIRED | {
+    *("CHANGELOG.md", "CONTRIBUTING.md", "collector", "constraints-older.txt", "docs", "otel-collector-config.yaml"),
+}
 DRAWERS = re.compile(r"_?(utils?|helpers?|common|misc|base|managers?)")
 
 
