@@ -20,7 +20,7 @@ from reenact.encodings.semconv import Reading
 from reenact.values import genai
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
-from reenact.values.lenient import as_list, as_object, as_text, first_count, structured
+from reenact.values.lenient import as_count, as_list, as_object, as_text, first_count, structured
 from reenact.values.message import Answered, Asked, Message, Text, Usage
 from reenact.values.providers import is_dated
 from reenact.values.span import SpanRecord
@@ -169,7 +169,8 @@ def _model(kind: CallKind, said: Mapping[str, Json], span: SpanRecord) -> Readin
     counted = _usage(said)
     system = _system(said, one or model)
     if answered is not None:
-        answered = replace(answered, model=answered.model or one or None, usage=counted or answered.usage)
+        own = answered.usage if answered.usage.prompt or answered.usage.completion else None
+        answered = replace(answered, model=answered.model or one or None, usage=own or counted or answered.usage)
         losses += [] if answered.id or "gen_ai.response.id" in said else [_REPLY_ID]
     return Reading(
         kind=kind,
@@ -338,8 +339,19 @@ def _usage(said: Mapping[str, Json]) -> Usage | None:
             return native.usage(held)
         counts = {field: first_count(held, *paths) for field, paths in _COUNTS.items()}
         if any(counts.values()):
-            return Usage(**counts)
+            return Usage(**{**counts, **_apart(held)})
     return None
+
+
+def _apart(held: Mapping[str, Json]) -> dict[str, int]:
+    """Give both sides of a count whose details stand beside them and not within: only all together make the total."""
+    sides = {"prompt": "input", "completion": "output"}
+    within = {
+        field: sum(as_count(count) or 0 for name, count in held.items() if name == side or name.startswith(f"{side}_"))
+        for field, side in sides.items()
+    }
+    total, plain = as_count(held.get("total")), sum(as_count(held.get(side)) or 0 for side in sides.values())
+    return within if total is not None and plain < total == sum(within.values()) else {}
 
 
 # --------------------------------------------------------------------------------------------------------- functions

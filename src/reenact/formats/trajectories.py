@@ -270,6 +270,12 @@ class _Gathered:
     tools: tuple[Json, ...] = ()
     model: str = ""
     name: str = ""
+    counts_ahead: bool | None = None
+    """Tokens stand before the reply that they are of; None as long as none were counted."""
+    ahead: Usage | None = None
+    """Tokens of the reply that comes next."""
+    total: Json = None
+    """All tokens at the last count."""
 
 
 def _of_lines(lines: Sequence[dict[str, Json]], seed: str, place: str) -> Iterator[Conversation]:
@@ -320,7 +326,7 @@ def _codex_line(gathered: _Gathered, line: dict[str, Json]) -> None:
     elif kind == "turn_context":
         gathered.model = as_text(payload.get("model")) or gathered.model
     elif kind == "event_msg" and payload.get("type") == "token_count":
-        _count(gathered, as_object(at(payload, "info", "last_token_usage")))
+        _count(gathered, as_object(payload.get("info")))
     elif kind == "response_item" or (not payload and kind):
         item = payload or line
         if as_text(item.get("type")) in ("local_shell_call", "web_search_call", "ghost_snapshot"):
@@ -332,23 +338,35 @@ def _codex_line(gathered: _Gathered, line: dict[str, Json]) -> None:
                     "arguments": text_or_json(item.get("action")),
                 }
             )
-        gathered.turns += [replace(turn, model=gathered.model) for turn in _turns_at(item, at_ns)]
+        for turn in _turns_at(item, at_ns):
+            usage = gathered.ahead if turn.message.role == "assistant" else None
+            gathered.turns.append(replace(turn, model=gathered.model, usage=usage))
+            gathered.ahead = None if usage is not None else gathered.ahead
 
 
-def _count(gathered: _Gathered, usage: dict[str, Json]) -> None:
-    """Put tokens to the reply that they were counted for: the last turn of the model."""
-    for place in reversed(range(len(gathered.turns))):
-        turn = gathered.turns[place]
-        if turn.message.role == "assistant":
-            told = Usage(
-                prompt=as_count(usage.get("input_tokens")),
-                completion=as_count(usage.get("output_tokens")),
-                total=as_count(usage.get("total_tokens")),
-                cache_read=as_count(usage.get("cached_input_tokens")),
-                reasoning=as_count(usage.get("reasoning_output_tokens")),
-            )
-            gathered.turns[place] = replace(turn, usage=told)
-            return
+def _count(gathered: _Gathered, info: dict[str, Json]) -> None:
+    """Put tokens to the reply that they are of: the last one, or the next where the file's first count is ahead of all.
+
+    A count that is said again, as when a limit is told, is none.
+    """
+    usage, total = as_object(info.get("last_token_usage")), info.get("total_token_usage")
+    if not usage or (total is not None and total == gathered.total):
+        return
+    gathered.total = total
+    told = Usage(
+        prompt=as_count(usage.get("input_tokens")),
+        completion=as_count(usage.get("output_tokens")),
+        total=as_count(usage.get("total_tokens")),
+        cache_read=as_count(usage.get("cached_input_tokens")),
+        reasoning=as_count(usage.get("reasoning_output_tokens")),
+    )
+    replies = [place for place, turn in enumerate(gathered.turns) if turn.message.role == "assistant"]
+    if gathered.counts_ahead is None:
+        gathered.counts_ahead = not replies
+    if gathered.counts_ahead:
+        gathered.ahead = told
+    else:
+        gathered.turns[replies[-1]] = replace(gathered.turns[replies[-1]], usage=told)
 
 
 def _claude_line(gathered: _Gathered, line: dict[str, Json]) -> None:
@@ -366,11 +384,14 @@ def _claude_line(gathered: _Gathered, line: dict[str, Json]) -> None:
         return
     at_ns = records.nanoseconds(line.get("timestamp"))
     usage = as_object(message.get("usage"))
+    fresh, read, written = (
+        as_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_")
+    )
     told = Usage(
-        prompt=as_count(usage.get("input_tokens")),
+        prompt=fresh + (read or 0) + (written or 0) if fresh is not None else None,  # Anthropic counts them apart
         completion=as_count(usage.get("output_tokens")),
-        cache_read=as_count(usage.get("cache_read_input_tokens")),
-        cache_write=as_count(usage.get("cache_creation_input_tokens")),
+        cache_read=read,
+        cache_write=written,
     )
     for turn in _turns_at({"role": kind, **message}, at_ns):
         if turn.message.role != "assistant":
