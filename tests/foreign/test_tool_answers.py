@@ -6,6 +6,7 @@ What the transcripts say is read here from the raw files, by nothing of ours.
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -160,24 +161,61 @@ def _swe_agent(path: Path) -> Iterator[tuple[str, str]]:
             yield message["tool_call_ids"][0], _said(message["content"])
 
 
+def _codex_exec(path: Path) -> Iterator[tuple[str, str]]:
+    for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        if line["type"] == "item.completed" and line["item"]["type"] == "command_execution":
+            yield line["item"]["id"], line["item"]["aggregated_output"]
+
+
+def _openhands(path: Path) -> Iterator[tuple[str, str]]:
+    for event in json.loads(path.read_text(encoding="utf-8")):
+        if "observation" in event and event.get("tool_call_metadata"):
+            yield event["tool_call_metadata"]["tool_call_id"], event["content"]
+
+
+def _inspect(path: Path) -> Iterator[tuple[str, str]]:
+    if path.suffix == ".eval":
+        with zipfile.ZipFile(path) as held:
+            samples: list[Any] = [
+                json.loads(held.read(name)) for name in held.namelist() if name.startswith("samples/")
+            ]
+    else:
+        samples = json.loads(path.read_text(encoding="utf-8")).get("samples", [])
+    for sample in samples:
+        for event in sample.get("events", []):
+            if event["event"] == "tool":
+                text = event["result"]
+                yield event["id"], sample["attachments"].get(text.removeprefix("attachment://"), text)
+
+
 READERS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
+    "codex-rollouts/stream-output-*.jsonl": _codex_exec,
+    "inspect-ai/*": _inspect,
+    "openhands/*.json": _openhands,
     "claude-code-sessions/*.jsonl": _claude,
     "codex-rollouts/rollout-*.jsonl": _codex,
     "swe-agent-traj-more/*.traj": _swe_agent,
 }
 
 
+LEAST = {"codex-rollouts/stream-output-*.jsonl": 2, "inspect-ai/*": 9, "openhands/*.json": 4}
+
+
 @pytest.mark.parametrize("pattern", READERS)
 def test_a_transcript_s_answers_are_those_of_the_raw_file(pattern: str, shared_data: Path) -> None:
     compared = 0
     for path in sorted((shared_data / "traces").glob(pattern)):
+        try:
+            runs = build(joined(open_spans(path)))
+        except InputError:  # it holds no calls: a header, a session that ended before its first item
+            continue
         raw = list(READERS[pattern](path))
-        read = [(node.tool_call_id or "", result(node)) for node in tools(*build(joined(open_spans(path))))]
+        read = [(node.tool_call_id or "", result(node)) for node in tools(*runs)]
         for call_id in {call_id for call_id, _ in (*raw, *read)}:
             mine, theirs = ([text for each, text in said if each == call_id] for said in (read, raw))
             assert mine == theirs, (path.name, call_id)
         compared += len(raw)
-    assert compared > 20
+    assert compared >= LEAST.get(pattern, 20)
 
 
 def _text(message: Message) -> str:

@@ -38,7 +38,9 @@ class Turn:
     at_ns: int = 0
     """Nanoseconds since the epoch; 0 where the file does not say."""
     id: str = ""
-    """Pieces of one reply share it."""
+    """Of the reply, by the file's own word; pieces of one reply share it."""
+    reply: str = ""
+    """What tells pieces of one reply from those of the next, where the file has no id."""
     model: str = ""
     usage: Usage | None = None
     finish: str = ""
@@ -117,9 +119,7 @@ def _calls(told: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Tu
 
 
 def _is_one(last: Turn, turn: Turn) -> bool:
-    if last.id or turn.id:
-        return last.id == turn.id
-    return True
+    return (last.id, last.reply) == (turn.id, turn.reply)
 
 
 def _asked(told: Conversation, messages: Sequence[Message], model: str) -> Asked:
