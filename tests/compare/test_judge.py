@@ -274,6 +274,13 @@ def test_a_program_that_never_joined_is_not_judged() -> None:
     assert "never joined" in found.why
 
 
+def test_a_replay_whose_ledger_was_spoilt_is_not_judged_and_says_why() -> None:
+    ledger = [{"t": "joined"}, {"t": "damaged", "why": "line 2: no"}]
+    found = judge_replay(worker(), (), None, ledger, exit_code=0, recorded_exit=0)
+    assert found.result == "unjudged"
+    assert found.why == "the program changed what the replay took down about it (its ledger): line 2: no"
+
+
 def test_nothing_recorded_and_nothing_asked_is_not_judged() -> None:
     assert judged(Made(1).run()).result == "unjudged"
 

@@ -150,6 +150,8 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
 
 def _unbegun(ledger: Sequence[Entry]) -> str:
     """Say why there is nothing to judge; empty where there is."""
+    if damaged := _all(ledger, "damaged"):
+        return f"the program changed what the replay took down about it (its ledger): {as_text(damaged[0].get('why'))}"
     if not _all(ledger, "joined"):
         return "the program never joined the replay"
     undelivered = _all(ledger, "undelivered")

@@ -7,14 +7,14 @@ The exit code comes from here and never from whether the program ended well.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from reenact.contracts.redactor import Redactor
-from reenact.errors import InputError
 from reenact.values.lenient import as_object
 
 _OF_TODAY = frozenset(("refused", "miss", "ignored", "live", "killed", "undelivered", "volatile"))
@@ -22,6 +22,9 @@ _OF_TODAY = frozenset(("refused", "miss", "ignored", "live", "killed", "undelive
 
 _OURS = "reenact.ledger."
 """What an entry says is of the replay's own making, and no payload: it is searched, and never taken whole."""
+
+_AS_IT_IS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""What a program put in the ledger's place leads nowhere, and is not waited for."""
 
 
 def _none() -> str:
@@ -61,16 +64,27 @@ class Ledger:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Read a ledger back. Raises `InputError` at a line that is none."""
-    entries: list[dict[str, Any]] = []
-    if not path.exists():
-        return entries
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            entry: Any = orjson.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}:{number}", f"the ledger is damaged: {error}") from error
-        if not isinstance(as_object(entry).get("t"), str):
-            raise InputError(f"{path}:{number}", "the ledger is damaged: the line is no entry")
-        entries.append(entry)
-    return entries
+    """Read a ledger back. What the program spoilt of it is an entry `damaged`, which says where."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | _AS_IT_IS)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        why = "a link stands in its place" if path.is_symlink() else f"it cannot be read: {error.strerror}"
+        return [_damaged(why)]
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return [_damaged("it is no file any more")]
+        return [_entry(number, line) for number, line in enumerate(stream.read().splitlines(), 1)]
+
+
+def _entry(number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry: Any = orjson.loads(line)
+    except ValueError as error:
+        return _damaged(f"line {number}: {error}")
+    return entry if isinstance(as_object(entry).get("t"), str) else _damaged(f"line {number} is no entry")
+
+
+def _damaged(why: str) -> dict[str, Any]:
+    return {"t": "damaged", "why": why}
