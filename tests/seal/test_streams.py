@@ -128,7 +128,8 @@ def test_an_interrupt_reaches_the_program(tmp_path: Path) -> None:
 def test_a_terminal_is_set_as_it_was_before(tmp_path: Path) -> None:
     code = (
         "import termios\nnow = termios.tcgetattr(0); now[3] &= ~termios.ECHO\n"
-        "termios.tcsetattr(0, termios.TCSANOW, now); termios.tcsetwinsize(0, (7, 9)); print('set')"
+        "termios.tcsetattr(0, termios.TCSANOW, now); termios.tcsetwinsize(0, (7, 9)); print('set')\n"
+        "import fcntl; fcntl.ioctl(0, termios.TIOCSETD, (27).to_bytes(4, 'little'))"  # N_NULL: nothing goes through
     )
     outside, inside = os.openpty()
     termios.tcsetwinsize(inside, (24, 80))

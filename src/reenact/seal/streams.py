@@ -9,6 +9,7 @@ it was set is put back.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import stat
@@ -95,12 +96,18 @@ class Streams:
             os.waitpid(carrier, 0)
 
 
-def _settings(number: int) -> tuple[Any, tuple[int, int]]:
-    """Read how a terminal is set, and its size in lines and columns."""
-    return termios.tcgetattr(number), termios.tcgetwinsize(number)
+def _settings(number: int) -> tuple[Any, tuple[int, int], bytes]:
+    """Read how a terminal is set, its size in lines and columns, and its line discipline (ioctl_tty(2))."""
+    return termios.tcgetattr(number), termios.tcgetwinsize(number), _discipline(number)
 
 
-def _set_again(number: int, settings: tuple[Any, tuple[int, int]]) -> None:
+def _discipline(number: int) -> bytes:
+    return fcntl.ioctl(number, termios.TIOCGETD, bytes(4))
+
+
+def _set_again(number: int, settings: tuple[Any, tuple[int, int], bytes]) -> None:
+    if _discipline(number) != settings[2]:  # first: another one may know no settings
+        fcntl.ioctl(number, termios.TIOCSETD, settings[2])
     if _settings(number) == settings:
         return
     before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # in the background this would stop us
