@@ -24,6 +24,7 @@ from reenact.boundary import children, program
 from reenact.boundary.children import Descent
 from reenact.boundary.forgiving import forgive, swallow
 from reenact.boundary.program import bytes_of, text_of
+from reenact.boundary.program_descriptors import Lent, mode_of, says_there
 from reenact.boundary.program_folder import Look
 from reenact.boundary.program_stand_in import StandIn
 from reenact.boundary.program_talk import ERR, IN, MOST, OUT, Reader, Talk, Writer, opened_over
@@ -78,6 +79,7 @@ class Child:
         self.unheard: set[str] = set()
         self.handed: set[str] = set()
         self.files: dict[str, tuple[int, int]] = {}
+        self.lent = Lent()
         """Files that the agent opened for a stream: a descriptor of ours, and where the stream begins."""
         self.inherited: set[str] = set()
         self.readers: list[Any] = []
@@ -139,6 +141,8 @@ class Child:
             except Exception:
                 swallow("program_starts.see_files")
             self._take_files()
+            if self.lent.take():
+                self.unheard.add(_HANDED_ON)
             self.settle()
         if told:
             self.check()
@@ -214,6 +218,7 @@ class Child:
         for fd, _ in self.files.values():
             os.close(fd)
         self.files.clear()
+        self.lent.take()
         self.passage.raised(error)
 
     def _take_files(self) -> None:
@@ -289,6 +294,10 @@ _PIPES: Final = dict[tuple[int, int], tuple[Child, str]]()
 _inside = threading.local()
 
 
+_HANDED_ON: Final = "a descriptor that it was handed"
+"""How a verdict names it, and whatever is said through it."""
+
+
 def of(popen: Any) -> Child | None:
     """Give what is known of a process object."""
     return cast("dict[str, Any]", vars(popen)).get(_CHILD)
@@ -323,8 +332,10 @@ def start(original: Callable[..., None], popen: Any, args: Any, given: dict[str,
         for stream in (OUT, ERR):  # before it starts: it may write at once
             listen_elsewhere(given.get(stream), stream, child)
         for fd in given.get("pass_fds") or ():
-            if _says_there(fd):
-                child.unheard.add("a descriptor that it was handed")
+            if says_there(fd):
+                child.unheard.add(_HANDED_ON)
+            elif child.answer is None:
+                child.lent.look_at(fd)
         child.look_at(given.get("cwd"))
     except Exception:
         swallow("program_starts.listen_elsewhere")
@@ -472,7 +483,7 @@ def _listen(popen: Any, given: Mapping[str, Any], child: Child) -> None:
         popen.stdin, raw = opened_over(popen.stdin, Writer, size)
         raw.talk = child.talk
         child.heard.add(IN)
-    elif stat.S_ISSOCK(_mode(given.get("stdin"))):  # asyncio's
+    elif stat.S_ISSOCK(mode_of(given.get("stdin"))):  # asyncio's
         child.heard.add(IN)
 
 
@@ -507,23 +518,6 @@ def _standard() -> set[tuple[int, int]]:
             of_it = os.fstat(fd)
             found.add((of_it.st_dev, of_it.st_ino))
     return found
-
-
-def _says_there(fd: int) -> bool:
-    """Tell whether a child may say something through a descriptor: a pipe's writing end, a socket."""
-    import fcntl
-
-    mode = os.fstat(fd).st_mode
-    writes = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
-    return stat.S_ISSOCK(mode) or (stat.S_ISFIFO(mode) and writes)
-
-
-def _mode(target: Any) -> int:
-    try:
-        fd: int = target if isinstance(target, int) else target.fileno()
-        return os.fstat(fd).st_mode
-    except (AttributeError, OSError, ValueError):
-        return 0
 
 
 def _taken(child: Child) -> Callable[[int, Reader], None]:
