@@ -109,6 +109,7 @@ class Ground:
             assert self.victim.stdout is not None
             self.buffer = int(self.victim.stdout.readline())
             self.as_made = self._victim()
+        (self.folder / "victim").write_text(str(self.victim.pid))  # for who is told the same words each time
         places = {
             "folder": str(self.folder),
             "tag": self.tag,

@@ -68,6 +68,15 @@ def _within_the_family(target: Any) -> bool:
     return name.startswith("\0listener-") or bool(folder and name.startswith(f"{folder}{os.sep}listener-"))
 
 
+def is_own_pipe(path: str) -> bool:
+    """Tell whether nobody but this program reads what is written into a named pipe."""
+    if not is_whole():
+        return False
+    from reenact.boundary import pipes  # most programs have none
+
+    return pipes.is_own(path)
+
+
 def is_whole() -> bool:
     """Tell whether this program is recorded or replayed from its first line on: then all its servers are there, too.
 

@@ -172,7 +172,7 @@ def _is_owned(inode: int, port: int, asks: Callable[[int], bool] | None = None) 
     if inode in _strangers:
         return False
     me = os.getpid()
-    for pid in _family(me):
+    for pid in family(me):
         if f"socket:[{inode}]" in _descriptors(pid):
             if asks is not None and not asks(pid):
                 return False
@@ -188,8 +188,9 @@ def _descriptors(pid: int) -> Iterator[str]:
                 yield str(each.readlink())
 
 
-def _family(me: int) -> Iterator[int]:
+def family(me: int = 0) -> Iterator[int]:
     """Give the processes of this program: this one first, then all of its recording, and what descends from them."""
+    me = me or os.getpid()
     yield me
     recording = os.environ.get(_RECORDING)
     mark = f"\0{_RECORDING}={recording}\0".encode() if recording else b""
@@ -207,7 +208,7 @@ def _belongs(pid: int, mark: bytes, known: dict[int, bool]) -> bool:
             found = known[pid]
             break
         above.append(pid)
-        if mark and mark in b"\0" + _read(f"/proc/{pid}/environ"):
+        if mark and mark in b"\0" + read(f"/proc/{pid}/environ"):
             found = True
             break
         pid = _parent(pid)
@@ -216,11 +217,12 @@ def _belongs(pid: int, mark: bytes, known: dict[int, bool]) -> bool:
 
 
 def _parent(pid: int) -> int:
-    told = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    told = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     return int(told[1]) if len(told) > 1 else 0
 
 
-def _read(path: str) -> bytes:
+def read(path: str) -> bytes:
+    """Read a file of `/proc`; nothing where it is gone."""
     try:
         return Path(path).read_bytes()
     except OSError:
@@ -229,7 +231,7 @@ def _read(path: str) -> bytes:
 
 def _is_python_of_ours(pid: int) -> bool:
     """Tell a Python that runs our start-up hook, or a fork of one: it is there in a replay."""
-    words = [os.fsdecode(word) for word in _read(f"/proc/{pid}/cmdline").split(b"\0")[:-1]]
+    words = [os.fsdecode(word) for word in read(f"/proc/{pid}/cmdline").split(b"\0")[:-1]]
     return bool(words) and pythons.is_python(words[0]) and not pythons.isolates(words[1:])
 
 

@@ -7,6 +7,8 @@ program loaded.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 WRITERS: Final = {
@@ -34,6 +36,21 @@ WRITERS: Final = {
     "_cffi_backend": "cffi",
 }
 """Module to the name by which it is known."""
+
+
+_RING: Final = "anon_inode:[io_uring]"
+"""What a descriptor leads to, by which the kernel takes orders that no filter of system calls sees (io_uring(7))."""
+
+
+def rings() -> bool:
+    """Tell whether this process has a ring of io_uring open or mapped."""
+    with suppress(OSError):
+        for each in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):  # the one by which they are listed
+                if str(each.readlink()) == _RING:
+                    return True
+        return _RING in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    return False
 
 
 def loaded() -> list[str]:

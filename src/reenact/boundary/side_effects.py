@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from reenact.boundary import touches
 from reenact.boundary.files import spelled
-from reenact.boundary.kin import stays_within
+from reenact.boundary.kin import is_own_pipe, stays_within
 from reenact.boundary.touches import Touch
 
 _MADE: Final = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
@@ -32,6 +32,7 @@ _PASSING_ON: Final = (
     "boundary/audit.py",
     "boundary/lanes.py",
     "boundary/touches.py",
+    "integrations/native_addresses.py",
     "integrations/native_clients.py",
     "record/undeclared.py",
     "replay/guard.py",
@@ -98,6 +99,9 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
         return None
     if touch.kind == "native":
         return touch if _asks_itself() else None
+    if touch.kind == "pipe":
+        spared = is_left_out(os.path.abspath(touch.path))  # noqa: PTH100 - in an audit hook
+        return None if spared or is_own_pipe(os.fsdecode(args[0])) else touch
     if touch.kind in WRITES:
         return _unless_spared(event, args, touch, logs=logs)
     return None if stays_within(event, args, mark) else touch

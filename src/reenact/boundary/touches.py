@@ -2,7 +2,8 @@
 
 Python raises these events for its own sockets, files and processes; what C extensions do past Python raises none, but
 for those known clients that an integration of ours cuts (`integrations.native_clients`), which raises one of ours; so
-does one for what Python does to other processes without an event (`integrations.process_controls`). What
+does one for what Python does to other processes without an event (`integrations.process_controls`), and for machine
+code that is called by its address (`integrations.native_addresses`). What
 every program does anyway and changes nothing is no touch: devices, `/proc`, open file descriptors, nameless temporary
 files, bytecode caches, the code and data of libraries, databases in memory.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import stat
 import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from reenact.values import alarms
 from reenact.values.run import NATIVE_CODE
 
-Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native"]
+Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native", "pipe"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,11 @@ PROCESS: Final = "reenact.process"
 """The audit event of an act on another process: the act in a few words, and the process."""
 NATIVE: Final = "reenact.native"
 """The audit event of a client in native code: its library, what it reaches, and whether that is a file."""
+
+ADDRESS: Final = "reenact.address"
+"""The audit event of machine code that is called by its address: the address."""
+_TYPES_INPUT: Final = frozenset({0x5412, 0x541C, 0x541D})
+"""TIOCSTI, TIOCLINUX, TIOCCONS of ioctl_tty(2): they put words into a terminal, or take them."""
 
 
 def described(event: str, args: tuple[Any, ...]) -> Touch | None:
@@ -137,9 +144,20 @@ def _opened(args: tuple[Any, ...]) -> Touch | None:
     if path is None:
         return None
     if not opens_to_read(args):
-        nameless = Path(path).is_dir()  # opened for writing it can only be O_TMPFILE, a file without a name
-        return None if nameless else _written(f"write {path}", path)
+        mode = _mode(args[0])
+        if stat.S_ISDIR(mode):  # opened for writing it can only be O_TMPFILE, a file without a name
+            return None
+        if stat.S_ISFIFO(mode) and not path.startswith(_DEVICES):
+            return Touch(kind="pipe", what=f"speak into the pipe {path}", path=path)
+        return _written(f"write {path}", path)
     return _read(f"read {path}", path)
+
+
+def _mode(path: Any) -> int:
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116 - in a hook: no object for each file
+    except (OSError, ValueError):
+        return 0
 
 
 def _read(what: str, path: str) -> Touch | None:
@@ -247,6 +265,14 @@ def _native_function(args: tuple[Any, ...]) -> Touch:
     return Touch(kind="native", what=f"{NATIVE_CODE}{name}{of} by ctypes")
 
 
+def _address_called(_: tuple[Any, ...]) -> Touch:
+    return Touch(kind="native", what=f"{NATIVE_CODE}a function at an address by ctypes")
+
+
+def _device_told(args: tuple[Any, ...]) -> Touch | None:
+    return Touch(kind="child", what="type into a terminal") if args[1] & 0xFFFFFFFF in _TYPES_INPUT else None
+
+
 def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
     """Tell of sockets that speak to the kernel, or past TCP and UDP: sending by them raises no event that says whom."""
     _, family, kind, _protocol = args
@@ -310,6 +336,7 @@ _declare(
         "os.kill": _killed,
         "os.killpg": _killed,
         PROCESS: _controlled,
+        "fcntl.ioctl": _device_told,
     },
 )
 _declare(
@@ -337,7 +364,10 @@ _declare(
         "shutil.unpack_archive": _changed("unpack"),
     },
 )
-_declare("native", {"ctypes.dlsym": _native_function, "ctypes.dlsym/handle": _native_function})
+_declare(
+    "native",
+    {"ctypes.dlsym": _native_function, "ctypes.dlsym/handle": _native_function, ADDRESS: _address_called},
+)
 _declare("child", {"socket.__new__": _raw_socket})
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})

@@ -31,7 +31,7 @@ from reenact.seal import kernel
 from reenact.values import unit
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import Node, Run
+from reenact.values.run import NATIVE_CODE, Node, Run
 
 if TYPE_CHECKING:
     from reenact.values.way import Way
@@ -193,11 +193,13 @@ def _ways(spelled: Sequence[str]) -> tuple[Way, ...]:
 
 
 def _note_native_libraries(ledger: Ledger) -> None:
-    """Name the libraries whose native code nobody watched."""
+    """Name the libraries whose native code nobody watched, and the ring by which orders went past everybody."""
     from reenact.boundary import native_libraries
 
     for name in native_libraries.loaded():
         ledger.note("unwatched", what=f"native code of {name}")
+    if native_libraries.rings():
+        ledger.note("unwatched", what=f"{NATIVE_CODE}io_uring")
 
 
 def _note_missing_caches(ledger: Ledger) -> None:
