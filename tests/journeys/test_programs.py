@@ -468,6 +468,34 @@ with tempfile.TemporaryDirectory() as folder:
     assert (desk.folder / "made.txt").stat().st_mtime_ns == before
 
 
+CLONES = """
+import os, subprocess, reenact
+
+@reenact.tool
+def ask(text):
+    return "thanks"
+
+if not os.path.exists("clone"):
+    subprocess.run(["sh", "-c", "mkdir clone && echo one > clone/notes"], check=True)
+if not os.path.exists("work"):
+    os.mkdir("work")
+    subprocess.run(["sh", "-c", "echo one > work/notes"], check=True)
+for folder in ("clone", "work"):
+    with open(f"{folder}/notes", "a") as file:
+        file.write("two\\n")
+    print(open(f"{folder}/notes").read(), ask(folder))
+"""
+
+
+def test_what_a_program_made_is_not_there_when_the_replay_begins(desk: Desk) -> None:
+    program = desk.write("agent.py", CLONES)
+    done = desk.reenact("run", "--", "python", program)
+    assert "replayable: exact" in done.stderr, done.stderr
+    code, told, printed = replayed(desk)
+    assert (code, told["result"], printed) == (0, "same", done.stdout), told["divergences"]
+    assert (desk.folder / "clone/notes").read_text() == "one\ntwo\n"
+
+
 def test_a_program_that_changes_what_was_there_makes_the_recording_partial(desk: Desk) -> None:
     (desk.folder / "notes.txt").write_text("a\n")
     desk.write("agent.py", BEGIN + "subprocess.run(['sed', '-i', 's/a/b/', 'notes.txt'], check=True)\n")

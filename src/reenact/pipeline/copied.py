@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from reenact.pipeline.sources import Found
 from reenact.seal import inventory
 from reenact.values import unit
+from reenact.values.call import Returned, Value
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
-from reenact.values.run import Run
-from reenact.values.written import State, Written, together, written
+from reenact.values.run import Node, Run
+from reenact.values.written import Absences, State, Written, together, written
 
 _MOST: Final = 20_000
 """Entries of the copy that are looked at."""
@@ -49,19 +50,27 @@ class Begin:
     unlike: tuple[str, ...] = ()
     """What is not as it was and cannot be made so, each with the reason."""
 
+    def made(self, change: Changed) -> bool:
+        """Tell whether a change of the copy is the beginning: what was put back there, or taken away for it."""
+        kinds = (as_text(each.get("kind")) for each in self.entries if each.get("path") == change.path)
+        return any(kind != "absent" or change.at is None for kind in kinds)
+
 
 def begin(found: Found, cwd: Path) -> Begin:
     """Say what stood where the recorded run wrote, for a replay in `cwd`. Only the user's own runs say so."""
-    told = _recorded(found)
+    runs = _whole(found)
+    told = of_all(runs)
     if told is None or not found.run.own:
         return Begin()
-    entries: list[dict[str, Json]] = []
+    absences = Absences(told, (made for run in runs for node in run.nodes for made in _made(node)))
+    paths = (moved(path, told, cwd) for path in absences.of_programs())
+    entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in paths if _is_path(path)]
     unlike: list[str] = []
     for file in told.files.values():
         path = moved(file.path, told, cwd)
-        if not path.startswith("/") or "REDACTED_" in path:
+        if not _is_path(path):
             continue
-        entry = _entry(path, file.before)
+        entry = _entry(path, None if absences.holds(file) else file.before)
         if entry is not None:
             entries.append(entry)
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
@@ -70,10 +79,26 @@ def begin(found: Found, cwd: Path) -> Begin:
     return Begin(entries=tuple(entries), unlike=tuple(unlike))
 
 
-def _recorded(found: Found) -> Written | None:
-    """Join what the whole program wrote: a unit that came in is replayed with the earlier ones on which it stands."""
+def _made(node: Node) -> Iterator[tuple[str, int]]:
+    """Give what a program made that the recorded run started, with when it was started."""
+    if not node.call.is_child or not isinstance(node.outcome, Returned):
+        return
+    from reenact.values import child  # most runs start none
+
+    payload = node.outcome.payload
+    for path, how in child.changed(payload.json) if isinstance(payload, Value) else ():
+        if how == "made" and path.startswith("/"):
+            yield path, node.span.start_ns
+
+
+def _is_path(path: str) -> bool:
+    return path.startswith("/") and "REDACTED_" not in path
+
+
+def _whole(found: Found) -> list[Run]:
+    """List the runs of the whole program: a unit that came in is replayed with the earlier ones on which it stands."""
     runs = (found.run, *(found.history.units if unit.inbound(found.run) is not None else found.siblings))
-    return of_all(run for run in runs if run.own)
+    return [run for run in runs if run.own]
 
 
 def of_all(runs: Iterable[Run]) -> Written | None:
@@ -256,9 +281,8 @@ def unwitnessed(
     """Name the changed paths that no note names: native code wrote them, or a child that is not Python."""
     noted = _Noted(entries)
     named = noted.paths | {path for note in notes for path in note.files}
-    named |= {as_text(each.get("path")) for each in began.entries}
     named |= {path for paths in by_tools(entries).values() for path in paths}
-    differ = [each.path for each in found if not each.same]
+    differ = [each.path for each in found if not each.same and not began.made(each)]
     return [each for each in differ if not noted.is_of(each, named) and not noted.is_temporary(each)]
 
 
@@ -275,9 +299,9 @@ def by_tools(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 def written_by(found: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:
     """Name the changed paths that the program wrote itself, temporary files aside."""
     noted = _Noted(entries)
-    put_back = {as_text(each.get("path")) for each in began.entries} - noted.paths
-    written = [each.path for each in found if not each.same or each.path in noted.paths]
-    return [each for each in written if each not in put_back and not noted.is_temporary(each)]
+    written = [each for each in found if not each.same or each.path in noted.paths]
+    own = [each.path for each in written if each.path in noted.paths or not began.made(each)]
+    return [each for each in own if not noted.is_temporary(each)]
 
 
 class _Noted:

@@ -58,7 +58,7 @@ Owner: TypeAlias = Inbound | int | None
 class _File:
     """One path of one run."""
 
-    __slots__ = ("at", "before", "content", "handler", "is_log", "part_of", "path", "reads", "touch")
+    __slots__ = ("at", "before", "content", "handler", "is_log", "part_of", "path", "reads", "touch", "touched_ns")
 
     def __init__(self, path: str, at: str, part_of: str) -> None:
         self.path, self.at, self.part_of = path, at, part_of
@@ -71,6 +71,7 @@ class _File:
         self.handler: Callable[[], Any] | None = None
         """Gives the handler of `logging` that writes it, while it lives."""
         self.touch = 0
+        self.touched_ns = _now()
 
 
 class _Part:
@@ -200,7 +201,7 @@ class Writes:
         return compact({**said, "thread_ids": [*ids]}) if ids else spelled
 
     def _said(self, file: _File, part: _Part, kept: list[int], *, alone: bool) -> dict[str, Json]:
-        said: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at)}
+        said: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at), "touched": file.touched_ns}
         if file.is_log:
             said |= _of_log(file)
             if "log_of" in said:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
 
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
@@ -38,6 +40,8 @@ class WrittenFile:
     """Others wrote to it meanwhile: another unit of work, or another process."""
     part_of: str = ""
     """The database that it belongs to; it says nothing by itself."""
+    touched_ns: int = 0
+    """When it was touched first; 0 where the recording does not say so."""
 
     @property
     def changed(self) -> bool:
@@ -92,7 +96,7 @@ def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
     for part in ordered:
         for path, file in part.files.items():
             first = files[path]
-            files[path] = replace(file, before=first.before, at=first.at or file.at, shared=first.shared or file.shared)
+            files[path] = replace(file, **_of_first(first, file))
     return Written(
         files=files,
         began_ns=min(each.began_ns for each in ordered),
@@ -105,6 +109,50 @@ def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
         more=sum(each.more for each in ordered),
         cwd=next((each.cwd for each in ordered if each.cwd), ""),
     )
+
+
+class Absences:
+    """What was not there when a run began, though something stood there when its Python code came to it.
+
+    A program that the run started made it first (`git init`, `tar x`), or it lies in a folder that the run made. It
+    is no file of the beginning: a replay that began with it would find the repository cloned already, and not clone it.
+    """
+
+    def __init__(self, told: Written, made: Iterable[tuple[str, int]]) -> None:
+        """`made` are the paths that programs made, each with when the program was started."""
+        self._files = told.files
+        self._by_programs = [*made]
+        self._since = [(each.path, each.touched_ns) for each in told.files.values() if each.before is None]
+
+    def holds(self, file: WrittenFile) -> bool:
+        """Tell whether a file was not there at the beginning."""
+        if file.before is None:
+            return True
+        return any(
+            ns < file.touched_ns and _below(file.path, path) for path, ns in chain(self._by_programs, self._since)
+        )
+
+    def of_programs(self) -> list[str]:
+        """List what programs made where nothing had stood, each once, but for what is noted as a file by itself."""
+        listed = dict.fromkeys(path for path, ns in self._by_programs if not self._stood(path, ns))
+        return [path for path in listed if path not in self._files]
+
+    def _stood(self, path: str, ns: int) -> bool:
+        """Tell whether something had stood there before a program made it: the run took it away in between."""
+        return any(
+            each.before is not None and each.touched_ns < ns and _below(each.path, path)
+            for each in self._files.values()
+        )
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _of_first(first: WrittenFile, file: WrittenFile) -> dict[str, Any]:
+    """Give what the first touch of a path says of it."""
+    shared = first.shared or file.shared
+    return {"before": first.before, "at": first.at or file.at, "touched_ns": first.touched_ns, "shared": shared}
 
 
 def _part(node: Node, run: Run) -> tuple[int, Written]:
@@ -139,6 +187,7 @@ def _file(said: Mapping[str, Json]) -> WrittenFile:
         backups=as_count(said.get("backups")) or 0,
         shared=said.get("shared") is True,
         part_of=as_text(said.get("part_of")),
+        touched_ns=as_count(said.get("touched")) or 0,
     )
 
 
