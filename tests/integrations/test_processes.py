@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -215,6 +216,35 @@ def test_a_forked_child_leaves_the_parent_s_run_to_the_parent(held: Held) -> Non
     assert process.parent == found.root.id
     assert process.span.end_ns > 0
     assert not process.span.attributes.get("reenact.incomplete")
+
+
+def _late(_signal: int, _frame: object) -> None:
+    raise TimeoutError
+
+
+class _Alarmed:
+    """A host whose closing a signal handler of the program's interrupts."""
+
+    def close(self, _status: int) -> None:
+        signal.signal(signal.SIGALRM, _late)
+        signal.raise_signal(signal.SIGALRM)
+
+
+def test_a_forked_child_ends_whatever_a_signal_handler_raises_meanwhile(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = held.start()
+    try:
+        child = os.fork()
+        if child == 0:
+            monkeypatch.setattr(children, "host", _Alarmed)
+            try:
+                os._exit(5)
+            finally:  # it would go on as a second test run
+                os.kill(os.getpid(), signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
+    finally:
+        held.finish(made)
 
 
 def test_a_replay_in_code_answers_what_is_forked_off(held: Held) -> None:

@@ -299,7 +299,10 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
-    """Close the recording of a process that ends without Python's clean-up, as those of multiprocessing do."""
+    """Close the recording of a process that ends without Python's clean-up, as those of multiprocessing do.
+
+    It ends whatever is raised meanwhile, by a signal handler for one: a copy of its parent would go on as the parent.
+    """
 
     @wraps(original)
     def leave(status: int) -> Any:
@@ -307,10 +310,8 @@ def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
             host = children.host()
             if host is not None:
                 host.close(status)
-        except Exception:
-            alarms.pass_on()
-            return original(status)
-        return original(status)
+        finally:
+            original(status)
 
     return leave
 
