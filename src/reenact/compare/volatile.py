@@ -6,7 +6,8 @@
 - a version 4 UUID (RFC 9562, section 5.4)
 - the address of an object, as its default `repr` tells it (`at 0x…`)
 - the id of a thread of its own run, as `threading.get_ident` gives it
-- in what `logging` writes the id of a thread, and milliseconds since the start, where the format of its lines has them
+- which thread of a pool it was: the number behind the pool's name
+- in what `logging` writes the same two, the milliseconds of a time and those since the start, where its format has them
 
 Both sides must have such a value at the same place. Names and UUIDs have to map one to one, throughout two runs, where
 they are the same included; a thread takes over the id of one that has ended, or does not. A UUID that the program was
@@ -47,8 +48,14 @@ _FORMS: Final = (
 _VALUE: Final = re.compile("|".join(rf"(?<![0-9A-Za-z.])(?:{form})(?![0-9A-Za-z])" for form in _FORMS))
 _UUID: Final = re.compile(_FORMS[0].replace("?P<uuid>", "?:"))
 _FIELD: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
-_OF_A_LINE: Final = {"thread": r"(?P<thread>\d+)", "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)"}
-_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "msecs", "created", *_OF_A_LINE})
+_POOL: Final = re.compile(r"\b(?:ThreadPoolExecutor-\d+|asyncio)_(?P<number>\d+)\b")
+_OF_A_LINE: Final = {
+    "thread": r"(?P<thread>\d+)",
+    "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)",
+    "msecs": r"(?P<msecs>\d{1,3}(?:\.\d+)?)",
+    "threadName": r"(?:\S+_(?P<worker>\d+)|\S.*?)",
+}
+_NUMBERS: Final = frozenset({"process", "lineno", "levelno", "created", *_OF_A_LINE} - {"threadName"})
 _WORDS: Final = frozenset({"levelname", "name", "module", "funcName", "filename", "pathname", "processName"})
 """Fields of a log line (`logging.LogRecord`) that hold a number, or no blank."""
 _REPLACED: Final = frozenset({"replaced", "thread ids", "times"})
@@ -139,7 +146,10 @@ def uuids_in(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(each.lower() for text in texts for each in _UUID.findall(text))
 
 
-_KINDS: Final = ("temporary names", "uuids", "addresses", "thread ids", "relative times", "process ids", "times")
+_KINDS: Final = (
+    *("temporary names", "uuids", "addresses", "thread ids", "threads of a pool"),
+    *("relative times", "process ids", "times"),
+)
 _ONE_TO_ONE: Final = frozenset({"temporary names", "uuids"})
 
 
@@ -166,11 +176,16 @@ def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tupl
             found.append((*match.span("thread"), frozenset({"thread ids"})))
         if groups.get("relative") is not None and _is_within(groups["relative"], side):
             found.append((*match.span("relative"), frozenset({"relative times"})))
+        if groups.get("msecs") is not None:
+            found.append((*match.span("msecs"), frozenset({"times"})))
+        if groups.get("worker") is not None:
+            found.append((*match.span("worker"), frozenset({"threads of a pool"})))
     for name in side.temporary:
         at = text.find(name) if name else -1
         while at >= 0:
             found.append((at, at + len(name), frozenset({"temporary names"})))
             at = text.find(name, at + len(name))
+    found += [(*match.span("number"), frozenset({"threads of a pool"})) for match in _POOL.finditer(text)]
     found += [(*match.span(), _kinds(match, side, dates=dates)) for match in _VALUE.finditer(text)]
     order = {begin: number for number, (begin, _, _) in enumerate(found)}
     return sorted(found, key=lambda each: (each[0], order[each[0]]))

@@ -1,0 +1,65 @@
+"""What may differ between two runs by nature, and what may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from reenact.compare.volatile import Side, Volatile
+
+BEGAN = 1_795_646_200_000_000_000  # 2026-11-25 22:36:40 UTC
+SPAN = (BEGAN, BEGAN + 600_000_000_000)
+A = Side(began_ns=SPAN[0], ended_ns=SPAN[1], processes=frozenset({20277}), threads=frozenset({139641235688320}))
+B = Side(began_ns=SPAN[0], ended_ns=SPAN[1], processes=frozenset({2}), threads=frozenset({140273435995008}))
+JSON = '{"process": {"id": %d}, "thread": {"id": %d, "name": "MainThread"}}'
+POOL = "%(asctime)s [%(threadName)s] %(message)s"
+
+
+def passed(one: str, other: str, log: str | None = None) -> dict[str, int] | None:
+    found = Volatile(A, B).alike(one, other, log=log)
+    return None if found is None else dict(found)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "log", "kinds"),
+    [
+        pytest.param(
+            JSON % (20277, 139641235688320),
+            JSON % (2, 140273435995008),
+            None,
+            {"process ids": 1, "thread ids": 1},
+            id="a thread's id in a JSON log",
+        ),
+        pytest.param(
+            "on ThreadPoolExecutor-0_1", "on ThreadPoolExecutor-0_0", None, {"threads of a pool": 1}, id="pool"
+        ),
+        pytest.param(
+            "2026-11-25 22:37:53,103 [fetch_1] done",
+            "2026-11-25 22:38:21,243 [fetch_0] done",
+            POOL,
+            {"threads of a pool": 1, "times": 1},
+            id="a pool of a name of its own in a log",
+        ),
+        pytest.param(
+            "2026-11-25 22:37:53,103,103 done",
+            "2026-11-25 22:38:21,243,243 done",
+            "%(asctime)s,%(msecs)03d %(message)s",
+            {"times": 2},
+            id="milliseconds behind a time that has them",
+        ),
+    ],
+)
+def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dict[str, int]) -> None:
+    assert passed(one, other, log) == kinds
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "log"),
+    [
+        pytest.param("thread 139641235688321", "thread 140273435995008", None, id="no thread of the run"),
+        pytest.param("by ThreadPoolExecutor-0_1", "by ThreadPoolExecutor-1_1", None, id="another pool"),
+        pytest.param("on stage_1", "on stage_2", None, id="a name outside of logging's field"),
+        pytest.param("[fetch_1] 3 done", "[fetch_0] 4 done", "[%(threadName)s] %(message)s", id="what it says"),
+    ],
+)
+def test_two_runs_do_not_differ_in_it(one: str, other: str, log: str | None) -> None:
+    assert passed(one, other, log) is None
