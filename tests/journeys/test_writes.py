@@ -231,6 +231,13 @@ def test_each_way_to_write_is_done_again_in_the_copy_from_where_it_began(desk: D
     } == {"path": "state.json", "state": "file", "new": True, "size": 11}
 
 
+def test_a_program_that_goes_elsewhere_is_started_where_it_was_started(desk: Desk) -> None:
+    text = "import os, reenact\nos.mkdir('out')\nos.chdir('out')\n@reenact.tool\ndef note(): return 1\nprint(note())\n"
+    recorded(desk, desk.write("agent.py", text))
+    said = replayed(desk, "last")
+    assert (said["result"], said["exit_code"]) == ("same", {"recorded": 0, "replay": 0}), said
+
+
 def test_what_only_one_of_two_runs_wrote_diverges(desk: Desk) -> None:
     program = desk.write(
         "late.py",

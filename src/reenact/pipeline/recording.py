@@ -176,6 +176,7 @@ class Recording:
         self._suppressed, self._unrecorded = door.suppressed(), door.unrecorded()
         self._shown: Projection | None = None
         self._around: dict[str, str] = {}
+        self._folder = surroundings.working_folder()  # the program may change it before anything is recorded
         self.taped = setup.taped and environ.get("REENACT_TAPE", "").lower() != "off"
         self.answers = setup.answers
         self.modes = tape.Modes(_unknown() if setup.generators is None else setup.generators)
@@ -245,12 +246,14 @@ class Recording:
         def safe(said: Sequence[str]) -> list[str]:
             return spoken(words.without_secrets(said, lambda _, value: token(KNOWN, value), names_a_secret), stands)
 
-        return surroundings.entry_point(safe)
+        return surroundings.entry_point(safe, folder=self._folder)
 
     def _root_attributes(self) -> dict[str, Any]:
         engine = self.engine
         if not self._around:  # read once: a service opens many runs
-            around = surroundings.surroundings(lambda _, value: engine.token(KNOWN, value), names_a_secret)
+            around = surroundings.surroundings(
+                lambda _, value: engine.token(KNOWN, value), names_a_secret, folder=self._folder
+            )
             self._around = {
                 "reenact.entry": compact(self._entry()),
                 "reenact.surroundings": compact(around),

@@ -22,14 +22,17 @@ _HOOK = str(Path(__file__).parents[1] / "bootstrap")
 """What `reenact` itself puts on PYTHONPATH."""
 
 
-def entry_point(words: Callable[[list[str]], list[str]] = list) -> dict[str, Json]:
-    """Say how this program was started, so that it can be started again. `words` gives those that may be written."""
+def entry_point(words: Callable[[list[str]], list[str]] = list, *, folder: str | None = None) -> dict[str, Json]:
+    """Say how this program was started, so that it can be started again.
+
+    `words` gives those that may be written, `folder` is where it was started, if it may have gone elsewhere since.
+    """
     main = sys.modules.get("__main__")
     source = getattr(main, "__file__", None)
     entry: dict[str, Json] = {
         "argv": [*words(sys.orig_argv)],
         "executable": sys.executable,
-        "cwd": _cwd(),
+        "cwd": working_folder() if folder is None else folder,
         "main": str(source) if source else None,
     }
     if source and (mark := _sha256(Path(source))):
@@ -37,14 +40,16 @@ def entry_point(words: Callable[[list[str]], list[str]] = list) -> dict[str, Jso
     return entry
 
 
-def surroundings(token: Callable[[str, str], str], names_a_secret: Callable[[str], bool]) -> dict[str, Json]:
+def surroundings(
+    token: Callable[[str, str], str], names_a_secret: Callable[[str], bool], *, folder: str | None = None
+) -> dict[str, Json]:
     """Say what the program ran in. `token` stands for the value of a variable that holds a secret."""
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "platform": platform.platform(terse=True),
         "libraries": _versions(),
-        "commit": commit(Path(_cwd())),
+        "commit": commit(Path(working_folder() if folder is None else folder)),
         "build": os.environ.get("REENACT_BUILD"),
         "environment": _environment(os.environ, token, names_a_secret),
         "steering": dict[str, Json](digests(os.environ, _HOOK)),
@@ -164,7 +169,8 @@ def _versions() -> dict[str, Json]:
     return found
 
 
-def _cwd() -> str:
+def working_folder() -> str:
+    """Give the folder that the process is in; empty where it is gone."""
     try:
         return str(Path.cwd())
     except OSError:
