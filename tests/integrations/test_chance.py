@@ -72,6 +72,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "numpy.random.randint": lambda: int(np.random.randint(10**9)),
     "numpy.random.sample": lambda: float(np.random.sample()),
     "numpy.random.permutation": lambda: np.random.permutation(9).tolist(),
+    "numpy's shared generator itself": lambda: np.random.mtrand._rand.randint(10**9),
     "default_rng": lambda: np.random.default_rng().random(2).tolist(),
     "RandomState()": lambda: np.random.RandomState().rand(),
     "SeedSequence()": lambda: np.random.SeedSequence().entropy,

@@ -453,6 +453,31 @@ def _install_numpy(patches: PatchSet, module: Any) -> None:
         patches.replace(module, name, wrapper)
         replaced[id(value)] = getattr(module, name)
     tape.rebind(patches, replaced)
+    _hand_out_streams(patches, module.mtrand, numpy)
+
+
+def _hand_out_streams(patches: PatchSet, mtrand: Any, shared: Shared) -> None:
+    """Give a stream to those who take the shared generator itself, as scikit-learn and SciPy do without a seed."""
+    plain = cast("type[Any]", type(mtrand))
+
+    class Streaming(plain):
+        """A module whose shared generator is a stream, as long as nobody has chosen a seed."""
+
+        @property
+        def _rand(self) -> Any:
+            stream = shared.stream(_getframe(1))
+            return self.__dict__["_rand"] if stream is None else stream
+
+        @_rand.setter
+        def _rand(self, value: Any) -> None:
+            self.__dict__["_rand"] = value
+
+    def undo() -> None:
+        if type(mtrand) is Streaming:
+            mtrand.__class__ = plain
+
+    mtrand.__class__ = Streaming
+    patches.when_undone(undo)
 
 
 INTEGRATION = Integration(
