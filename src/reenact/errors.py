@@ -51,6 +51,10 @@ class InputError(ReenactError):
         super().__init__(f"{place}: {problem}", hint=hint)
 
 
+class UnknownShapeError(InputError):
+    """A file is well formed, and of no kind that is known."""
+
+
 class CannotJudge(ReenactError):
     """Nothing can be said: the recording has no evidence to replay, or its program cannot be started."""
 

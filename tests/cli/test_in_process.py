@@ -26,6 +26,7 @@ SPOKEN = {
     "check": ["check", TRACE, "--assert", "called lookup_order"],
     "diff": ["diff", TRACE, TRACE],
     "doctor": ["doctor", TRACE, "--json"],
+    "what": ["what", TRACE],
     "cold": ["cold", TRACE],
     "incident": ["incident", TRACE, "-o", "page.html"],
     "export": ["export", TRACE, "-o", "-"],

@@ -136,6 +136,8 @@ COMMANDS = {
     "check": ("check", "h.jsonl", "--assert", 'answer contains "zzz"', "--assert", "called x before y"),
     "diff": ("diff", "h.jsonl", "other.jsonl"),
     "diff, a document": ("diff", "h.jsonl", "other.jsonl", "--json"),
+    "what": ("what", "h.jsonl"),
+    "what, a document": ("what", "broken.jsonl", "--json"),
     "cold": ("cold", "h.jsonl"),
     "cold, as metrics": ("cold", "h.jsonl", "--metric", "-"),
     "incident": ("incident", "h.jsonl", "-o", "page.html"),

@@ -153,7 +153,7 @@ def test_a_file_without_permission(put: Callable[[bytes], Path]) -> None:
         (b"hello, world\n", "not a trace file"),
         (b"\x00\x01\x02\x03" * 100, "not a trace file"),
         (b'{"resourceSpans": []}\n', "holds no spans"),
-        (b'{"data": []}\n', "expected OTLP/JSON"),
+        (b'{"data": []}\n', "not a trace file that is known: it is JSON with `data`"),
         (b"[]", "holds no spans"),
         (JSON[:-20], "cut off"),
         (PROTO[:-20], "the file ends"),

@@ -41,6 +41,9 @@ COMMANDS = {
         "Look for bugs around RUN: run the program again, offline, with answers that are each a little different.",
     ),
     "doctor": Row("doctor", "Judge RUN from its trace alone: the verdict, and the replay kit piece by piece."),
+    "what": Row(
+        "what", "Say what a trace FILE is: its format and what it holds, or the known format that it is nearest to."
+    ),
     "cold": Row(
         "cold", "Count the runs and calls that cannot be replayed: of the store, or of SOURCES, trace files or `-`."
     ),

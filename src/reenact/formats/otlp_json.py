@@ -19,11 +19,11 @@ from typing import Any, BinaryIO, cast
 import orjson
 
 from reenact.contracts.format import Format
-from reenact.errors import InputError
+from reenact.errors import InputError, UnknownShapeError
 from reenact.values.documents import documents
 from reenact.values.json import compact
 from reenact.values.log import Record
-from reenact.values.otlp import SHAPELESS, NotOtlpError, records
+from reenact.values.otlp import SHAPELESS, NotOtlpError, OtherShapeError, records
 from reenact.values.skeleton import holds
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
 from reenact.values.unread import Unread
@@ -50,17 +50,20 @@ def _recognises(head: bytes) -> float:
 
 
 def _decode(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Iterator[Record]:
+    known = False
     for line, document in documents(stream, str(path)):
         told = unread.at(f"line {line}") if unread is not None else None
         try:
             found = [record for item in _items(document) for record in records(item, told)]
         except NotOtlpError as refusal:
-            raise InputError(f"{path}:{line}", str(refusal)) from None
+            kind = UnknownShapeError if isinstance(refusal, OtherShapeError) and not known else InputError
+            raise kind(f"{path}:{line}", str(refusal)) from None
         except SHAPELESS as refusal:
             problem = f"this is not shaped like OTLP/JSON ({type(refusal).__name__}: {refusal})"
             raise InputError(f"{path}:{line}", problem) from None
         except RecursionError:
             raise InputError(f"{path}:{line}", "an attribute is nested too deep to be read") from None
+        known = known or bool(found)
         yield from found
 
 

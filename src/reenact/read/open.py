@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.discover import Candidate, candidates, entries
+from reenact.discover import Candidate, candidates
 from reenact.discover import surest as surest_of
-from reenact.errors import InputError
+from reenact.errors import InputError, UnknownShapeError
 from reenact.read.unpack import ZIP, looked_at, unpacked, zip_members
 from reenact.values.log import Record
 from reenact.values.private import is_descriptor
@@ -37,6 +37,7 @@ _WITH_LOGS = re.compile(r"(.+)(\.jsonl?|\.pb)((?:\.gz|\.zst)?)")
 _BLOB = re.compile(r"(?:.*/)?blobs/([0-9a-f]{2})/\1[0-9a-f]{30,}")
 """A value that a recording keeps beside its spans (`values.blob`): no trace file, whatever it holds."""
 _MOST_NAMED = 5
+_READ = "docs/formats.md says what is read; plain, gzip, zstd or zip, or a directory of such files"
 _MOST_FILES = 100_000
 """A directory of more files is none of a recording."""
 
@@ -95,13 +96,22 @@ def open_recording(path: Path) -> Opened:
         except OSError as failure:
             raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
         if not head:
-            raise InputError(str(shown), "the file is empty", hint=_expected())
+            raise InputError(str(shown), "the file is empty", hint=_READ)
         if head.startswith(ZIP):
             return Opened(records=_zipped(stream, shown, opened.pop_all(), notes), notes=notes)
         chosen = _format_of(head, str(shown))
-        records = _whole(chosen, stream, shown, opened.pop_all(), notes)
+        records = _whole(chosen, stream, shown, opened.pop_all(), notes, head)
         beside = logs_beside(path)
         return Opened(records=_followed(records, beside, notes) if beside is not None else records, notes=notes)
+
+
+def first_bytes(path: Path) -> bytes | None:
+    """Give the first bytes of a file by which its format is told, unpacked; None for what holds several files."""
+    if str(path) == "-" or _is_folder(path):
+        return None
+    with _source(path) as source:
+        head, _ = looked_at(unpacked(source, str(path)), HEAD_BYTES)
+    return None if head.startswith(ZIP) else head
 
 
 def _is_folder(path: Path) -> bool:
@@ -138,26 +148,27 @@ def _kind(mode: int) -> str:
     return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
-def _spans(chosen: Format, stream: BinaryIO, shown: Path, notes: list[str]) -> Iterator[Record]:
+def _spans(chosen: Format, stream: BinaryIO, shown: Path, notes: list[str], head: bytes = b"") -> Iterator[Record]:
     unread = Unread(shown.name)
     try:
         yield from chosen.tolerant(stream, shown, unread) if chosen.tolerant else chosen.decode(stream, shown)
+    except UnknownShapeError as refusal:
+        raise unknown(head, refusal.place) if head else refusal from None
     except OSError as failure:
         raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
     notes += unread.notes
 
 
 def _whole(
-    chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str]
+    chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str], head: bytes
 ) -> Iterator[Record]:
     found = False
     with opened:
-        for record in _spans(chosen, stream, shown, notes):
+        for record in _spans(chosen, stream, shown, notes, head):
             found = True
             yield record
     if not found:
-        problem = "; ".join([f"the file is {chosen.name} and holds no spans", *notes])
-        raise InputError(str(shown), problem, hint="" if notes else _expected())
+        raise InputError(str(shown), "; ".join([f"the file is {chosen.name} and holds no spans", *notes]))
 
 
 # ------------------------------------------------------------------------------------------------- more than one file
@@ -235,7 +246,7 @@ def _several(
             passed.append(name)
     if not count:
         problem = f"this {what} holds no file of spans" + (f": not {_named(passed)}" if passed else "; it is empty")
-        raise InputError(str(shown), problem, hint=_expected())
+        raise InputError(str(shown), problem, hint=_READ)
     if passed:
         notes.append(f"{len(passed)} files in the {what} hold no spans and are passed over: {_named(passed)}")
 
@@ -261,15 +272,14 @@ def _formats() -> tuple[Candidate[Format, bytes], ...]:
 def _format_of(head: bytes, shown: str) -> Format:
     chosen = surest(head, _LEAST_CERTAINTY)
     if chosen is None:
-        raise InputError(shown, f"this is not a trace file: it begins with {_shown(head)}", hint=_expected())
+        raise unknown(head, shown)
     return chosen
 
 
-def _expected() -> str:
-    names = ", ".join(entry.outline["name"] for entry in entries("formats", Format))
-    return f"Expected one of: {names}; plain, gzip, zstd or zip, or a directory of such files."
+def unknown(head: bytes, shown: str) -> UnknownShapeError:
+    """Refuse a file that no format reads, and say which it is nearest to."""
+    from reenact.read.likeness import nearest, outward
 
-
-def _shown(head: bytes) -> str:
-    text = head[:24].decode("utf-8", "backslashreplace")
-    return repr(text) + (" …" if len(head) > 24 else "")
+    near = nearest(head)
+    problem = f"this is not a trace file that is known: {outward(head)}"
+    return UnknownShapeError(shown, f"{problem}; {near.told}" if near is not None else problem, hint=_READ)

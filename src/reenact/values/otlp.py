@@ -60,6 +60,10 @@ class NotOtlpError(ValueError):
     """JSON that is no OTLP. Becomes an `errors.InputError` where its line is known."""
 
 
+class OtherShapeError(NotOtlpError):
+    """A document is no OTLP at all."""
+
+
 class _NoIdError(NotOtlpError):
     """What stands where an id should be is none."""
 
@@ -88,7 +92,7 @@ def records(item: object, unread: Told | None = None) -> Iterator[Record]:
     elif "scopeLogs" in top:
         yield from _resource_logs(top, unread)
     elif top and _OTHER_SIGNALS.isdisjoint(top):
-        raise NotOtlpError(
+        raise OtherShapeError(
             f"expected OTLP/JSON with `resourceSpans`, found an object with {_keys(cast('_Object', item))}"
         )
 

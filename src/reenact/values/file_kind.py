@@ -1,0 +1,28 @@
+"""What a file is, told by its content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileKind:
+    """A file, the format that reads it, and what it holds; or why none does."""
+
+    path: str
+    format: str | None = None
+    """None where no format reads it, and for a folder or a zip file, which may hold several."""
+    runs: int = 0
+    calls: int = 0
+    dialects: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Spans by the dialect that reads them."""
+    notes: tuple[str, ...] = ()
+    place: str = ""
+    """Where it cannot be read: its path, with line or byte."""
+    problem: str = ""
+    """Why it is not read; empty where it is."""
+    nearest: str = ""
+    """The format that it is nearest to, where none reads it."""
+    lacks: tuple[str, ...] = ()
+    """What it lacks of that format."""
