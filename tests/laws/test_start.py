@@ -85,12 +85,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 181),
+        ("nothing", "child", 182),
         ("nothing", "parent", 135),
-        ("recorded", "child", 184),
+        ("recorded", "child", 185),
         ("recorded", "parent", 141),
-        ("replayed", "child", 233),
-        ("replayed", "parent", 197),
+        ("replayed", "child", 234),
+        ("replayed", "parent", 198),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:
