@@ -203,3 +203,29 @@ def test_a_run_that_a_child_opens_is_part_of_the_unit_that_started_it(desk: Desk
     (call,) = [call for call in shown["calls"] if call["name"] == "f"]
     assert call["attributes"]["user.id"] == "u-1"
     assert desk.reenact("replay", "last").returncode == 0
+
+
+SPAWNING = """
+import math, multiprocessing
+import reenact
+
+@reenact.tool
+def look_up(city):
+    return {"city": city, "rain": [3, 1]}
+
+rain = look_up("Delft")["rain"]
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(math.factorial, rain))
+"""
+
+
+@pytest.mark.slow
+def test_what_a_spawned_worker_asks_as_it_imports_the_program_is_its_own_call(desk: Desk) -> None:
+    program = desk.write("agent.py", SPAWNING)
+    assert desk.reenact("run", "-q", "--", "python", program).stdout == "[6, 1]\n"
+    listed = desk.reenact("ls", "--json").stdout.splitlines()
+    calls = json.loads(desk.reenact("show", "last", "--json").stdout)["calls"]
+    assert [len(listed), sum(each["kind"] == "tool" for each in calls)] == [1, 2]
+    told = json.loads(desk.reenact("replay", "last", "--json").stdout)
+    assert (told["result"], told["answered"]) == ("same", {"tool": 2}), told

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -30,6 +31,11 @@ _PASS_FDS = 15
 _DESCENT, _EAGER, _SENT = "_reenact_descent", "_reenact_eager", "_reenact_sent"
 _WORKERS = {("multiprocessing.pool", "worker"), ("concurrent.futures.process", "_process_worker")}
 """What the processes of pools run: they do nothing of their own, their jobs hang where they were submitted."""
+
+_starting = threading.local()
+"""What this thread's process object that starts carries, beside itself: it is unpickled behind the main module."""
+_taken_in: list[str] = []
+"""The lane that this process was taken in on before its own object came."""
 
 
 def _described(name: str) -> tuple[Host, Descent] | None:
@@ -219,8 +225,12 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
         if found is not None:
             named = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
             vars(self)[_DESCENT], vars(self)[_EAGER] = found[1], named not in _WORKERS
-        with children.starting():
-            original(self)
+        _starting.process = found and (found[1].spelled(), vars(self)[_EAGER])
+        try:
+            with children.starting():
+                original(self)
+        finally:
+            _starting.process = None
         descent, eager = _taken(self)
         if descent is not None and eager and (popen := getattr(self, "_popen", None)) is not None:
             vars(popen)[_DESCENT] = descent
@@ -260,6 +270,37 @@ def _default_method() -> str:
     return str(multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0])
 
 
+def _preparation(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    @wraps(original)
+    def get_preparation_data(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        data = original(*args, **kwargs)
+        if (starts := getattr(_starting, "process", None)) is not None:
+            data[_DESCENT], data[_EAGER] = starts
+        return data
+
+    return get_preparation_data
+
+
+def _prepare(original: Callable[..., None]) -> Callable[..., None]:
+    """Take a spawned process in before it imports the program's main module, which may make calls."""
+
+    @wraps(original)
+    def prepare(data: dict[str, Any]) -> None:
+        try:
+            descent, eager = children.read(data.pop(_DESCENT, "")), bool(data.pop(_EAGER, False))
+            host = children.host()
+            if host is not None and descent is not None:
+                host.take_in(descent, eager=eager)
+                _taken_in.append(descent.lane)
+        except Exception:  # as below
+            alarms.pass_on()
+            original(data)
+            return
+        original(data)
+
+    return prepare
+
+
 def _bootstrap(original: Callable[..., int]) -> Callable[..., int]:
     @wraps(original)
     def bootstrap(self: Any, *args: Any, **kwargs: Any) -> int:
@@ -267,7 +308,8 @@ def _bootstrap(original: Callable[..., int]) -> Callable[..., int]:
         host = children.host()
         if host is not None and descent is not None:
             try:
-                host.take_in(descent, eager=eager)
+                if descent.lane not in _taken_in:
+                    host.take_in(descent, eager=eager)
             except Exception:  # the child runs, whatever becomes of us
                 alarms.pass_on()
                 return original(self, *args, **kwargs)
@@ -346,6 +388,11 @@ def _install_multiprocessing(patches: PatchSet, module: Any) -> None:
     patches.replace(module.BaseProcess, "_bootstrap", _bootstrap)
 
 
+def _install_spawning(patches: PatchSet, module: Any) -> None:
+    patches.replace(module, "get_preparation_data", _preparation)
+    patches.replace(module, "prepare", _prepare)
+
+
 def _install_popen(patches: PatchSet, module: Any) -> None:
     patches.replace(module.Popen, "poll", _poll)
     if "_send_signal" in vars(module.Popen):
@@ -369,6 +416,7 @@ def _install(patches: PatchSet) -> None:
         "asyncio.base_subprocess",
         lambda module: patches.replace(module.BaseSubprocessTransport, "_process_exited", _transport_exited),
     )
+    patches.when_imported("multiprocessing.spawn", partial(_install_spawning, patches))
     patches.when_imported("multiprocessing.process", partial(_install_multiprocessing, patches))
     for name in ("multiprocessing.popen_fork", "multiprocessing.popen_forkserver"):
         patches.when_imported(name, partial(_install_popen, patches))

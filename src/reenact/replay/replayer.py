@@ -67,6 +67,8 @@ _UNTIL_KILLED_S = 1.0
 """How much longer than when recorded a process that its parent killed waits for that, before it ends by itself."""
 
 
+_UNTIL_ENDED_S = 10.0
+"""How long a process that the recording has nothing of waits for its end, before what it asks is a difference."""
 _READY_S, _LOOK_S = 10.0, 0.001
 """How long a tool that runs again waits for the one before it at most, and how often it looks."""
 
@@ -255,6 +257,8 @@ class Replayer:
         self.pacing = Pacing(stubs.pauses, lambda each: self._gates.get(each, self._no_gate), lambda: self._process)
         self._process = process
         """The recorded process whose calls this one makes again."""
+        self._stray = ""
+        """The lane of this process, where the recording holds none on it."""
         self._lock = threading.Lock()
         self._stopped: str | None = None
         self._beyond = False
@@ -312,6 +316,13 @@ class Replayer:
         found = self.stubs.family.on(lane)
         if self._process not in found:
             self._process = found[0] if found else ""
+        self._stray = "" if found else lane
+
+    def _wait_for_its_end(self, call: Call, lane: str) -> None:
+        """Hold up a process that was ended, when recorded, before it asked for anything: as a pool's workers are."""
+        if self._stray and lane == self._stray and not call.is_structure:
+            self._stray = ""
+            time.sleep(_UNTIL_ENDED_S)
 
     def forked(self) -> None:
         """Begin afresh with the locks; what was taken before the fork stays taken."""
@@ -362,6 +373,7 @@ class Replayer:
             gate.settled(_at(here_on))
         if self._stopped is not None:
             raise Miss(self._stopped)
+        self._wait_for_its_end(call, lane)
         asked = question(call, self._redactor)
         here = place.current()
         parent = here.recorded if here is not None else None
