@@ -14,6 +14,7 @@ import pytest
 import reenact
 from held import Held
 from reenact.boundary import reads, standing
+from reenact.graph.history import NONE, history
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade, Run
 
@@ -141,3 +142,16 @@ def test_units_that_share_nothing_stay_exact(tmp_path: Path, monkeypatch: pytest
     did = Held(tmp_path).record(lambda: [stateless(str(n)) for n in range(30)])
     assert did.error is None
     assert [reason.lost for run in did.runs for reason in judge(run).reasons if reason.field == "state"] == []
+
+
+def test_a_unit_of_an_agent_that_is_too_large_to_be_looked_at_is_not_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standing, "_MOST_MODULES", 0)
+    did = Held(tmp_path).record(lambda: [stateless("a"), stateless("b")])
+    assert did.error is None
+    first, second = sorted(did.runs, key=lambda run: run.started_ns)
+    for known in (None, history(second, NONE)):
+        (reason,) = [reason for reason in judge(second, known).reasons if reason.field == "state"]
+        assert reason.lost.startswith("stands on state of an agent of ")
+    assert [reason for reason in judge(first).reasons if reason.field == "state"] == []

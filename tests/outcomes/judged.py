@@ -19,6 +19,9 @@ WHERE = {
 }
 """How the first divergence names the place where a bug is seen."""
 
+_TOLD = ("passed over", "not witnessed", "stand in another order")
+"""What a replay says of printed text that differs."""
+
 
 def faults_of(program: Program, replays: int) -> tuple[str, list[str]]:
     """Record a program, replay it as it was and, where it has one, with its bug.
@@ -52,7 +55,7 @@ def _as_it_was(program: Program, verdict: str, good: Ended, again: Ended) -> lis
     if again.said.startswith("same"):
         if again.code != 0:
             faults.append(f"same, and ended with {again.code}")
-        told = any(each in again.err for each in ("passed over", "not witnessed")) or b"REDACTED_" in again.out
+        told = any(each in again.err for each in _TOLD) or b"REDACTED_" in again.out
         if not (program.serve or program.delivered) and again.out != good.out and not told:
             faults.append(f"same, and another stdout with nothing passed over: {differing(good.out, again.out)}")
     return faults

@@ -84,7 +84,7 @@ class _Stand:
             from reenact.boundary.forgiving import forgive
 
             forgive("inbound.stand")
-            return {"state": ["state that could not be looked at"], "units": [], "without_run": 0, "more": 0}
+            return {"unseen": "state that could not be looked at"}
 
 
 _stand = _Stand()

@@ -26,8 +26,8 @@ from reenact.boundary.roots import CACHE, Root
 
 KEPT: Final = 50
 """Units that are named; of the earlier ones it is only told how many they are."""
-_MOST_MODULES: Final = 60
-"""Modules of an agent's own that are looked at; a larger agent is not asked on what its units stand."""
+_MOST_MODULES: Final = 200
+"""Modules of an agent's own that are looked at; of a larger agent nobody knows on what its units stand."""
 
 
 class Stood:
@@ -53,8 +53,8 @@ class Standing:
         self._lock = threading.Lock()
         self._count = 0
         self._modules = -1
-        self._is_large = False
-        """The agent has more modules than can be looked at beside a request."""
+        self._unseen = 0
+        """How many modules the agent has, where these are more than can be looked at beside a request."""
         self._named: frozenset[str] = frozenset()
         self._entries = Entries()
         self._roots: list[Root] = []
@@ -123,7 +123,10 @@ class Standing:
             between = [name for name in self._between if name in changed]
             units = {each.number: each for held in changed.values() for each in held}
             names = [name for name, held in changed.items() if held]
-            left = self._told_of(own) if own is not None and not self._is_large else {}
+            left = self._told_of(own) if own is not None and not self._unseen else {}
+            unseen = self._unseen if number > 1 else 0
+        if unseen:
+            left["unseen"] = f"state of an agent of {unseen} modules, which is more than is looked at"
         if not units and not between:
             return left
         listed = [units[each] for each in sorted(units)]
@@ -163,10 +166,11 @@ class Standing:
         """Look at all state, and note who may have changed what is not as it was."""
         if self._modules != (loaded := len(sys.modules)):
             self._modules = loaded
-            self._is_large = len(own_modules()) > _MOST_MODULES
-            if not self._is_large:
+            many = len(own_modules())
+            self._unseen = many if many > _MOST_MODULES else 0
+            if not self._unseen:
                 self._find()
-        if self._is_large:  # a request would wait for the look
+        if self._unseen:  # a request would wait for the look
             return
         for at, root in enumerate(self._roots):
             value = root.get()

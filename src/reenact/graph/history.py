@@ -143,6 +143,7 @@ def _unnamed(runs: Sequence[Run]) -> Iterator[str]:
     many = max((as_count(unit.stands_on(run).get("without_run")) or 0 for run in runs), default=0)
     if many:
         yield f"{many} earlier units that called nobody, which are not kept"
+    yield from dict.fromkeys(said for run in runs if (said := unit.unseen(run)))
     between = {as_text(each) for run in runs for each in as_list(unit.stands_on(run).get("between"))}
     if between:
         yield f"{', '.join(sorted(between)[:_NAMED])}, which changed while no unit was under way"

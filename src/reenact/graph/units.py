@@ -37,7 +37,11 @@ def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:
         for lost in history.lost:
             yield Reason(call="run", field="state", lost=f"stands on {lost}", fix=fix)
         return
+    if said := unit.unseen(run):
+        yield Reason(call="run", field="state", lost=f"stands on {said}", fix=fix)
     units = [as_text(each)[:12] for each in as_list(told.get("units"))]
+    if not (units or told.get("without_run")):
+        return
     others = (as_count(told.get("without_run")) or 0) + (as_count(told.get("more")) or 0) + len(units[_NAMED:])
     named = [*units[-_NAMED:], *([f"{others} more"] if others else [])]
     state = ", ".join(as_text(each) for each in as_list(told.get("state"))[:_NAMED])

@@ -88,6 +88,11 @@ def stands_on(run: Run) -> dict[str, Json]:
     return _object(run, STANDS_ON) or {}
 
 
+def unseen(run: Run) -> str:
+    """Say what of the state that earlier units may have left was not looked at; empty where all of it was."""
+    return as_text(stands_on(run).get("unseen"))
+
+
 def leaves(run: Run) -> list[Json] | None:
     """Give the names of what the unit may have changed in memory; None where its recorder did not say."""
     said = _text(run, LEAVES)
