@@ -33,6 +33,8 @@ _COUNTED: Final = frozenset({dict, list, tuple, set, frozenset, deque})
 _STEPPING: Final = frozenset({GeneratorType, enumerate, zip, map, filter}) | ITERATORS
 """What stands somewhere."""
 _CHANGING: Final = (MutableMapping, MutableSequence, MutableSet)
+_HELD: Final = 300
+"""What a library's object refers to, so far as it is looked at for functions."""
 _MOST_KEPT: Final = 50
 """Values of a cache that are looked at."""
 
@@ -118,8 +120,27 @@ def functions_behind(value: Any) -> Iterator[FunctionType]:
         if type(value) is FunctionType and is_own_function(value):
             yield value
         if type(value) is not FunctionType and type(value) is not CACHE:
+            yield from _held_by(value)
             return
         value, seen = vars(value).get("__wrapped__"), seen + 1
+
+
+def _held_by(value: Any) -> Iterator[FunctionType]:
+    """Give the agent's functions that a library's callable object holds, such as a task; runs none of its code."""
+    if issubclass(kind_of(value), CODE) or not callable(value):
+        return
+    seen, left = {id(value)}, deque([value])
+    while left and len(seen) < _HELD:
+        for each in gc.get_referents(left.popleft()):
+            kind = kind_of(each)
+            if id(each) in seen or kind in PLAIN or issubclass(kind, ModuleType):
+                continue
+            seen.add(id(each))
+            if kind is FunctionType:
+                if is_own_function(each):
+                    yield each
+            elif not issubclass(kind, COLLECTIONS) or len(each) <= _HELD:
+                left.append(each)
 
 
 @lru_cache(maxsize=4096)
