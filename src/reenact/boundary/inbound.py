@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reenact.boundary import door, lanes, memory_databases, place
+from reenact.boundary import door, lanes, memory_databases, place, visitors
 from reenact.boundary.lanes import Lane
 from reenact.boundary.place import Place
 
@@ -149,8 +149,12 @@ class Inbound:
         "written",
     )
 
-    def __init__(self, name: Callable[[], str], asked: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(
+        self, name: Callable[[], str], asked: Callable[[], Mapping[str, Any]], *, handed: bool = False
+    ) -> None:
         self._name, self._asked = name, asked
+        if _stand.wanted:
+            visitors.unit_came(handed=handed)
         self.lane = Lane(LANE)
         if again := _again.get():  # of this unit alone, and of none that its tasks begin
             self.lane.reel.again = again

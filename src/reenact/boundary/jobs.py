@@ -39,8 +39,13 @@ def unit(
     arguments: Mapping[str, Json],
     said: Mapping[str, Json],
     origin: Callable[[], Mapping[str, Json] | None],
+    *,
+    handed: bool = False,
 ) -> Inbound:
-    """Make the unit for one call: `arguments` is typed JSON, `said` describes it, `origin` tells where it is from."""
+    """Make the unit for one call: `arguments` is typed JSON, `said` describes it, `origin` tells where it is from.
+
+    `handed` says that a worker took it from others.
+    """
     if _stopped_at:
         raise _FirstUnit
 
@@ -54,7 +59,7 @@ def unit(
             facts["reenact.app"] = compact(dict(made))
         return facts
 
-    return Inbound(lambda: name, asked)
+    return Inbound(lambda: name, asked, handed=handed)
 
 
 def arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Json]:

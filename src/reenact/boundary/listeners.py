@@ -1,4 +1,4 @@
-"""Whose a socket is that somebody connects to, or sends to: of this program's processes, or of anybody else.
+"""Whose a socket is that this program connects to, or that connects to it: of its own processes, or of anybody else.
 
 The kernel lists the sockets of this process's network namespace with their addresses and inodes (proc(5)); whoever has
 one has its inode among its descriptors. A program that talks to itself does nothing outside: what listens runs again in
@@ -26,6 +26,7 @@ _RECORDING: Final = "REENACT_RECORDING"
 _LISTENS, _UNCONNECTED = "0A", "07"
 _ACCEPTS: Final = 0x10000
 """The flag of a unix socket that accepts connections (`__SO_ACCEPTCON`)."""
+_STREAMS: Final = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_UNIX})
 _DEEPEST: Final = 50
 _NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback", ""})
 
@@ -84,6 +85,61 @@ def _number(host: Any) -> IPv4Address | IPv6Address | None:
 
 def _is_looped(number: IPv4Address | IPv6Address | None) -> bool:
     return number is not None and (number.is_loopback or number.is_unspecified)
+
+
+# who connected
+
+
+def is_visited() -> bool:
+    """Tell whether anybody who is no process of this program is connected to a server of this process."""
+    if not sys.platform.startswith("linux"):
+        return False
+    listening, accepted, own = set[Any](), list[tuple[Any, Any, int]](), set[int]()
+    for held in _held():
+        own.add(os.fstat(held.fileno()).st_ino)
+        at: Any = held.getsockname()
+        where: Any = cast("tuple[Any, ...]", at)[1] if isinstance(at, tuple) else at
+        if held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            listening.add(where)
+        elif where:
+            with suppress(OSError):  # it is not connected, or no more
+                accepted.append((where, held.getpeername(), _asker(held)))
+    return any(where in listening and not _is_within(peer, pid, own) for where, peer, pid in accepted)
+
+
+def _held() -> Iterator[socket.socket]:
+    """Give the sockets of streams that this process has, each for as long as it is looked at."""
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # it is closed by now
+            if str(each.readlink()).startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(each.name))) as held:
+                    if held.type == socket.SOCK_STREAM and held.family in _STREAMS:
+                        yield held
+
+
+def _asker(held: socket.socket) -> int:
+    """Give the process at the other end of a unix socket; 0 of another."""
+    if held.family != socket.AF_UNIX:
+        return 0
+    return int(struct.unpack("3i", held.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+
+
+def _is_within(peer: Any, pid: int, own: set[int]) -> bool:
+    """Tell whether the other end of a connection is of this program; of one that is closed there it may be."""
+    if pid:
+        return pid in _family(os.getpid())
+    inodes = _connected(*peer[:2])
+    if inodes is None or not own.isdisjoint(inodes):
+        return inodes is not None
+    return any(f"socket:[{inode}]" in _descriptors(each) for each in _family(os.getpid()) for inode in inodes)
+
+
+def _connected(host: str, port: int) -> list[int] | None:
+    """Give the inodes of the sockets of this machine that speak from an address; None where none does."""
+    number = _number(host)
+    rows = (words for name in ("tcp", "tcp6") for words in _rows(f"/proc/net/{name}"))
+    spoken = [words for words in rows if int(words[1].rpartition(":")[2], 16) == port and words[3] != _LISTENS]
+    return [int(words[9]) for words in spoken if _spelled(words[1].partition(":")[0]) == number] or None
 
 
 # what listens

@@ -103,7 +103,7 @@ def fork_command(
     """  # noqa: D301 - click's own mark against rewrapping
     store = options.store(folder)
     found = find(selector, store)
-    check_judgeable(found)
+    check_judgeable(found, given)
     if said["app"] and (given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     wanted = _wanted(said)

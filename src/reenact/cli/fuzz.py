@@ -73,7 +73,7 @@ def fuzz_command(
     """
     store = options.store(folder)
     found = find(selector, store)
-    check_judgeable(found)
+    check_judgeable(found, given)
     if app and (given or unit.inbound(found.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     found = trusting.agreed(found, given, app, trusting=how["trust"])

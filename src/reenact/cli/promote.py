@@ -65,7 +65,7 @@ def promote_command(
     """
     store = options.store(folder)
     found = find(selector, store)
-    check_judgeable(found)
+    check_judgeable(found, given)
     found = trusting.agreed(found, given, _text(wanted["app"]), trusting=bool(wanted["trust"]))
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
         done = promote(

@@ -61,6 +61,8 @@ _ON_FILES = (
 """How acts on files begin in recordings that list them with all others (`boundary.touches`)."""
 _ROOM = "make room on the disk, or name another with REENACT_STORE"
 _CUT = "reenact.cut"
+UNITS = "units"
+"""The field of the reason that a run is of a server's own process."""
 _OPENINFERENCE_MARK = "__REDACTED__"
 
 
@@ -69,7 +71,8 @@ def judge(run: Run, history: History | None = None) -> Verdict:
     outer = frames(run.nodes)
     calls = [node for node in run.nodes if not node.call.is_structure and node.id not in outer]
     again = run_again(run.nodes)
-    reasons = [reason for node in calls for reason in _call_reasons(node, runs_again=node.id in again)]
+    reasons = [*_server_reasons(run)]
+    reasons += (reason for node in calls for reason in _call_reasons(node, runs_again=node.id in again))
     reasons += _run_reasons(run, history)
     answerable = [node for node in calls if not isinstance(node.outcome, Unfinished)]
     if not answerable:
@@ -226,6 +229,20 @@ def _run_reasons(run: Run, history: History | None) -> Iterator[Reason]:
         from reenact.graph.units import unit_reasons
 
         yield from unit_reasons(run, history)
+
+
+def _server_reasons(run: Run) -> Iterator[Reason]:
+    """Say that what the process did for others is not in its own run, and that nobody asks for it in a replay."""
+    units = unit.units_served(run)
+    if units is None:
+        return
+    if units:
+        lost = f"{units} units of work that others asked its process for; a replay of the process has nobody who asks"
+        fix = "replay one of them: `reenact replay ID`, as `reenact ls` lists them"
+    else:
+        lost = "who asks: it is a server's process, and a replay of it has nobody who does"
+        fix = "declare the function that does what is asked with @reenact.unit, if no unit of it is a run of its own"
+    yield Reason(call="run", field=UNITS, lost=lost, fix=fix)
 
 
 def _end_reasons(root: Node) -> Iterator[Reason]:

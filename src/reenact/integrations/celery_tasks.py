@@ -7,12 +7,13 @@ below nobody, as each of their tasks is a run of its own.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from reenact.boundary import children, door, inbound, jobs, origins
+from reenact.boundary import children, door, inbound, jobs, origins, visitors
 from reenact.boundary.origins import Origin
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms, typed
@@ -44,7 +45,9 @@ def _run(task: Any, original: Callable[..., Any]) -> Callable[..., Any]:
         if door.doorman() is None or task.request.called_directly or inbound.under_way():
             return original(*args, **kwargs)
         taken = jobs.arguments(args, kwargs)
-        unit = jobs.unit(task.name, taken, _said(task), lambda: jobs.said_of(_origin(task), INTERFACE))
+        unit = jobs.unit(
+            task.name, taken, _said(task), lambda: jobs.said_of(_origin(task), INTERFACE), handed=_is_handed(task)
+        )
         unit.entry = original
         try:
             with inbound.inside(unit):
@@ -57,6 +60,11 @@ def _run(task: Any, original: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(run, _CUT, True)
     return run
+
+
+def _is_handed(task: Any) -> bool:
+    """Tell whether another process asked for the task: an eager one is asked for by the program itself."""
+    return not (task.request.is_eager or str(task.request.origin).startswith(f"gen{os.getpid()}@"))
 
 
 def _origin(task: Any) -> Origin | None:
@@ -79,6 +87,7 @@ def _said(task: Any) -> dict[str, Json]:
 def _apart(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def start(self: Any) -> Any:
+        visitors.workers_started()
         with children.apart():
             return original(self)
 

@@ -21,11 +21,11 @@ from reenact.pipeline.tails import Salvaged, Tail, journals
 from reenact.stores.directory import DirectoryStore, IndexUnusableError
 from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.json import parsed_or_none
-from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.lenient import as_object
 from reenact.values.losses import marked
-from reenact.values.run import PROCESS_ROOT, STOPPED, Run
+from reenact.values.run import FROM_OUTSIDE, PROCESS_ROOT, SERVED, STOPPED, Run
 from reenact.values.span import SpanRecord
-from reenact.values.unit import INBOUND
+from reenact.values.unit import INBOUND, serves
 
 if TYPE_CHECKING:  # a drain that sends nothing imports nothing that sends
     from reenact.export.post import Post, Standing
@@ -34,10 +34,6 @@ if TYPE_CHECKING:  # a drain that sends nothing imports nothing that sends
 _EXIT_CODE = "process.exit.code"
 _STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """The signals by which an operator stops a server."""
-_SERVERS = frozenset(
-    ("arq", "celery", "daphne", "dramatiq", "flask", "granian", "gunicorn", "hypercorn", "rq", "runserver", "uvicorn")
-) | {"uwsgi", "waitress-serve"}
-"""Commands that serve until an operator stops them."""
 _QUICK_S = 1.0
 _NOTED_S = 0.0005
 """What noting a span in the index takes at most, on a slow machine."""
@@ -84,6 +80,8 @@ class Drain:
         """The root that ended last, by process."""
         self._open: dict[str, SpanRecord] = {}
         """The roots of processes that did not come to their end, by span."""
+        self._asked = Counter[int]()
+        """Units that others asked for, by process."""
         self._serves = False
         """A process did a unit of work (a request, a job, a block of `reenact.run`), or was started by a server."""
         self._tails: dict[str, Tail] = {}
@@ -154,7 +152,7 @@ class Drain:
             try:
                 for read in self._read(tail, written=written):
                     spans = read if self._mend is None else [*map(self._mend, read)]
-                    self._carry(tail, self._with_exit_codes(spans, exit_codes), written=written)
+                    self._carry(tail, self._with_exit_codes(self._with_units(spans), exit_codes), written=written)
             except BaseException:
                 del self._tails[name]  # read again from its beginning next time: what is stored twice is folded
                 raise
@@ -294,6 +292,20 @@ class Drain:
                     self._due.update(dict.fromkeys(self._store.append(marked([root], [told]), proofs=True)))
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
+
+    def _with_units(self, spans: list[SpanRecord]) -> list[SpanRecord]:
+        """Note how many units others asked a process for that did not come to say so itself."""
+        noted: list[SpanRecord] = []
+        for span in spans:
+            pid, said = span.resource.attributes.get("process.pid"), span.attributes
+            if isinstance(pid, int) and said.get(FROM_OUTSIDE):
+                self._asked[pid] += 1
+            elif (
+                isinstance(pid, int) and said.get(PROCESS_ROOT) and said.get("reenact.incomplete") and self._asked[pid]
+            ):
+                span = replace(span, attributes={**said, SERVED: self._asked[pid]})  # noqa: PLW2901 - the noted one is meant
+            noted.append(span)
+        return noted
 
     def _with_exit_codes(self, spans: list[SpanRecord], exit_codes: Mapping[int, int]) -> list[SpanRecord]:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
@@ -468,5 +480,4 @@ def _ended(root: SpanRecord, exit_code: int) -> SpanRecord:
 def _is_server(root: SpanRecord) -> bool:
     """Return True for the root of a process that a known server of applications or of jobs began."""
     entry = as_object(parsed_or_none(str(root.attributes.get("reenact.entry") or "")))
-    words = [as_text(word) for word in as_list(entry.get("argv"))[:3]]
-    return any(Path(word).name in _SERVERS for word in words)
+    return serves(entry)

@@ -121,7 +121,7 @@ def replay_and_judge(
     """
     if order.history_max is not None:
         found = replace(found, most=order.history_max)
-    check_judgeable(found)
+    check_judgeable(found, program(order.given))
     _check_named(found, order.policy)
     argv, cwd = command(found, program(order.given), order.app)
     outcome = replay(found, argv, cwd, order.policy, store, start=printing(stdout, stderr))

@@ -97,13 +97,35 @@ def policy_note(run: Run, store: DirectoryStore) -> str:
     return found.note if found.otherwise else ""
 
 
-def check_judgeable(found: Found) -> None:
-    """Raise `CannotJudge` where nothing in the recording could answer a call."""
+def check_judgeable(found: Found, given: Sequence[str] = ()) -> None:
+    """Raise `CannotJudge` where nothing in the recording could answer a call, or its program would wait for ever.
+
+    `given` is the command that the user names, if any.
+    """
+    if not given:
+        _check_is_no_server(found)
     verdict = judge(found.run, found.history)
     if verdict.grade is Grade.NONE:
         why = verdict.reasons[0] if verdict.reasons else None
         lost = f"{why.call}: {why.lost}" if why else "no call was recorded"
         raise CannotJudge(f"run {found.run.id[:12]} cannot be replayed: {lost}", hint=why.fix if why else "")
+
+
+def _check_is_no_server(found: Found) -> None:
+    units = unit.units_served(found.run)
+    if units is None:
+        return
+    newest = max(
+        (each for each in found.siblings if unit.inbound(each) is not None),
+        key=lambda run: run.started_ns,
+        default=None,
+    )
+    why = f"run {found.run.id[:12]} is of a server's own process: its program would wait for somebody who asks"
+    if newest is None:
+        hint = "it did nothing for others that is a run of its own; declare the function that does with @reenact.unit"
+        raise CannotJudge(why, hint=hint)
+    said = f"of the {units} units that came in " if units > 1 else ""
+    raise CannotJudge(why, hint=f"replay what it was asked for; {said}the last is `reenact replay {newest.id[:12]}`")
 
 
 def replay(

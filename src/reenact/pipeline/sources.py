@@ -202,6 +202,8 @@ def _unordered(span: SpanRecord) -> SpanRecord:
     return replace(span, attributes=kept)
 
 
+_LOOKED_AT = 100
+"""So many runs of a recording are looked through for a unit: its processes are fewer."""
 _MOST_AROUND = 1000
 """So many calls of the process are looked at: those of its start-up come first."""
 _ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends", PAUSES})
@@ -209,11 +211,20 @@ _ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.en
 
 def _of_the_first_process(found: Found, store: DirectoryStore) -> Found:
     """Go from a run of a child process to the newest one of the program that started it, process by process."""
+    if unit.units_served(found.run) is not None:  # nobody means what a server did for nobody
+        return _last_unit(found, store)
     seen = {found.run.id}
-    while (above := _above(found.run, store)) is not None and above not in seen:
+    while unit.inbound(found.run) is None and (above := _above(found.run, store)) is not None and above not in seen:
         seen.add(above)
         found = _in_store(store, above)
     return found
+
+
+def _last_unit(found: Found, store: DirectoryStore) -> Found:
+    """Go from the run of a server's process to the newest unit of work of its recording, where it did any."""
+    entries = store.find([*NO_FORK, ("recording = ?", found.run.recording)], newest=_LOOKED_AT, replays=False)
+    units = (each for entry in entries if unit.inbound((each := _in_store(store, entry.id)).run) is not None)
+    return next(units, found)
 
 
 def _above(run: Run, store: DirectoryStore) -> str | None:

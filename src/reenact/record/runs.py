@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from reenact.boundary import door, flows, inbound, lanes, place
+from reenact.boundary import door, flows, inbound, lanes, place, visitors
 from reenact.boundary.children import Descent
 from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
@@ -39,11 +39,13 @@ from reenact.values.json import Json, compact
 from reenact.values.run import (
     CAME_IN,
     ENDED_BY,
+    FROM_OUTSIDE,
     LEAVES,
     OUTPUT,
     PROCESS_REST,
     RECEIVED,
     REPLIED,
+    SERVED,
     STANDS_ON,
     STDIN,
     UNDECLARED,
@@ -163,6 +165,8 @@ class Runs:
         self._last: Run | None = None
         """The run that ended last, units that came in aside."""
         self._process: Run | None = None
+        self._units = 0
+        """Units that came in and called anybody."""
         self._copied_from: str | None = None
         """The run of the process that this one was forked off."""
         self._descent: Descent | None = None
@@ -179,6 +183,7 @@ class Runs:
         unit = inbound.current()
         if unit is not None and (root := unit.place(self, self._begin_inbound)) is not None:
             return root
+        visitors.called()
         process = self._process
         if process is None:
             units = [run for run in tuple(self._open.values()) if not run.came_in]
@@ -197,6 +202,9 @@ class Runs:
             asked[AROUND] = around
         if unit.order:
             asked[CAME_IN] = unit.order
+        self._units += 1
+        if visitors.are_known():
+            asked[FROM_OUTSIDE] = True
         with lanes.on(unit.lane):
             run = self._begin(name, "AGENT", {**self._identity, **known, **identity, **from_context()}, facts=asked)
         run.unit = unit
@@ -246,6 +254,8 @@ class Runs:
     def forked(self) -> None:
         """Forget, in a copy of a process, the runs that are the original's to close."""
         self._lock = threading.RLock()  # a signal handler or a finalizer may call in the middle
+        visitors.forget()
+        self._units = 0
         self.undeclared.forked()
         if self.writes is not None:
             self.writes.forked()
@@ -528,7 +538,7 @@ class Runs:
     @shielded
     def _end_process(self, error: ExceptionRecord | None, facts: Mapping[str, Any] | None = None) -> None:
         """End the run of the process. What it gave out outside of it hangs below the last run, if any was."""
-        writes = self.writes
+        writes, served = self.writes, self._units if visitors.are_known() else None
         if (
             any(each is not None and each.pending for each in (writes, self.outputs, self.stdin))
             and self._process is None
@@ -536,6 +546,7 @@ class Runs:
             if self._descent is not None:
                 self.process()
             elif self._last is not None:
+                served = None
                 above = self._last.place
                 name, lane = "after the run", lanes.current().path
                 after = Descent(trace_id=above.trace_id, span_id=above.span_id, lane=lane, name=name, within=True)
@@ -543,7 +554,7 @@ class Runs:
                     after, {"reenact.process.root": None, PROCESS_REST: True, **self._tape}
                 )
         if self._process is not None:
-            self.end(self._process, error, facts)
+            self.end(self._process, error, {**(facts or {}), **({} if served is None else {SERVED: served})})
         if writes is not None and self.wrote is not None:
             self.wrote(writes.paths())
 

@@ -71,7 +71,7 @@ class Program:
 
     def replayed(self, found: Found, *, quiet: bool = False) -> Ran:
         """Run it against a recording, `quiet` without passing its output on. Raises `CannotJudge` and `InputError`."""
-        check_judgeable(found)
+        check_judgeable(found, self.words)
         argv, cwd = self._argv(), self.root / self.folder
         if not argv:  # a fixture is data: of what it names nothing is run
             try:

@@ -34,6 +34,12 @@ PROCESS_REST = "reenact.process.rest"
 CAME_IN = "reenact.inbound.order"
 """When a unit came in, in the sequence that numbers what reached agent code in its process."""
 
+FROM_OUTSIDE = "reenact.inbound.from_outside"
+"""The attribute of the root of a unit that tells that others asked its process for work."""
+
+SERVED = "reenact.process.served"
+"""The attribute of what stands for a process that counts the units that came in; it is there where others asked."""
+
 RECEIVED = "reenact.inbound.received"
 """When the body of a request was there, in the same sequence."""
 

@@ -1,5 +1,7 @@
 """A unit of work that came in from outside, as the root of its run tells it: what asked for it, how to do it again.
 
+And the run of a server's own process, which holds what it did for nobody, beside the units that came in.
+
 `docs/schema.md`, "Inbound units".
 """
 
@@ -7,15 +9,33 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.run import ANSWERED_WITH, LEAVES, STANDS_ON, Run
+from reenact.values.run import ANSWERED_WITH, LEAVES, PROCESS_ROOT, SERVED, STANDS_ON, Run
 
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
+_COMMANDS: Final = frozenset(
+    ("arq", "daphne", "dramatiq", "granian", "gunicorn", "hypercorn", "uvicorn", "uwsgi", "waitress-serve")
+)
+"""Commands that serve until an operator stops them."""
+_SUBCOMMANDS: Final[Mapping[str, frozenset[str]]] = {
+    "celery": frozenset({"worker", "beat"}),
+    "flask": frozenset({"run"}),
+    "rq": frozenset({"worker", "worker-pool"}),
+    "manage.py": frozenset({"runserver"}),
+    "django": frozenset({"runserver"}),
+    "django-admin": frozenset({"runserver"}),
+}
+"""Commands of which one of their own serves."""
+_FIRST: Final = 3
+"""Words of a command line among which the command's name is: the interpreter, `-m`, and it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +222,25 @@ def _body(run: Run, value: str, binary: str) -> bytes | None:
 def _address(given: Json) -> tuple[str, int] | None:
     pair = as_list(given)
     return (as_text(pair[0]), as_count(pair[1]) or 0) if len(pair) == 2 else None
+
+
+# servers
+
+
+def units_served(run: Run) -> int | None:
+    """Give how many units of work came in to the process of a run; None where it is no server's own."""
+    processes = [node for node in run.nodes if node.span.attributes.get(PROCESS_ROOT)]
+    told = [count for node in processes if isinstance(count := node.span.attributes.get(SERVED), int)]
+    if told:
+        return sum(told)
+    return 0 if run.root in processes and serves(run.entry) else None
+
+
+def serves(entry: Mapping[str, Json]) -> bool:
+    """Tell whether a program was started by the command of a known server of applications or of jobs."""
+    words = [as_text(word) for word in as_list(entry.get("argv"))]
+    for number, word in enumerate(words[:_FIRST]):
+        name = Path(word).name
+        if name in _COMMANDS or not _SUBCOMMANDS.get(name, frozenset()).isdisjoint(words[number + 1 :]):
+            return True
+    return False
