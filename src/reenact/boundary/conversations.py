@@ -44,6 +44,13 @@ class Turn:
     model: str = ""
     usage: Usage | None = None
     finish: str = ""
+    given: bool = False
+    """No model said it, though it stands in the conversation as if one had: a greeting of the program's own."""
+
+    @property
+    def replies(self) -> bool:
+        """A model said it."""
+        return self.message.role == _MODELS and not self.given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +107,7 @@ def _calls(told: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Tu
     before: list[Message] = []
     reply: list[Turn] = []
     for turn in [*told.turns, None]:
-        if turn is not None and turn.message.role == _MODELS and (not reply or _is_one(reply[-1], turn)):
+        if turn is not None and turn.replies and (not reply or _is_one(reply[-1], turn)):
             reply.append(turn)
             continue
         if reply:
@@ -110,7 +117,7 @@ def _calls(told: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Tu
             reply = []
         if turn is None:
             break
-        if turn.message.role == _MODELS:
+        if turn.replies:
             reply = [turn]
         else:
             before.append(turn.message)
