@@ -26,6 +26,7 @@ def test_it_names_the_format_the_runs_and_the_dialects(desk: Desk) -> None:
     assert kind["format"] == "langfuse"
     assert (kind["runs"] >= 1, kind["calls"] >= 1, kind["problem"], kind["nearest"]) == (True, True, None, None)
     assert set(kind["dialects"]) == {"langfuse"}
+    assert kind["formats"] == ["langfuse"]
     said = desk.reenact("what", str(path)).stdout
     assert said.startswith(f"{path}: langfuse; {kind['runs']} run")
 
@@ -55,3 +56,12 @@ def test_a_line_that_is_none_of_otlp_is_told_with_its_place(desk: Desk) -> None:
     first = otlp_json.encode([told.chat(1, [])]).decode().splitlines()[0]
     desk.write("mixed.jsonl", f"{first}\n{json.dumps({'other': 1})}\n")
     assert "mixed.jsonl:2: expected OTLP/JSON with `resourceSpans`" in desk.reenact("what", "mixed.jsonl").stderr
+
+
+def test_of_a_folder_it_names_every_format(desk: Desk) -> None:
+    (desk.folder / "folder").mkdir()
+    for name in ("langfuse/screen", "vcr_cassette/vcrpy"):
+        (source,) = (GOLDEN / name).glob("input.*")
+        desk.write(f"folder/{source.parent.parent.name}{source.suffix}", source.read_text())
+    kind = json.loads(desk.reenact("what", "folder", "--json").stdout)
+    assert (kind["format"], kind["formats"]) == (None, ["langfuse", "vcr-cassette"])

@@ -8,17 +8,14 @@ from pathlib import Path
 from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.read.likeness import nearest
-from reenact.read.open import first_bytes, open_recording, surest
+from reenact.read.open import first_bytes, open_recording
 from reenact.values.file_kind import FileKind
 from reenact.values.run import Node
-
-_LEAST = 0.01
 
 
 def kind_of(path: Path) -> FileKind:
     """Tell what a file, a folder or a zip file is. Raises `InputError` for what cannot be opened at all."""
     head = first_bytes(path)
-    chosen = surest(head, _LEAST) if head is not None else None
     try:
         opened = open_recording(path)
         runs = build(opened.records)
@@ -34,7 +31,7 @@ def kind_of(path: Path) -> FileKind:
     dialects = Counter(name for run in runs for node in run.nodes if (name := _dialect(node)))
     return FileKind(
         path=str(path),
-        format=chosen.name if chosen is not None else None,
+        formats=tuple(opened.formats),
         runs=len(runs),
         calls=sum(len(run.nodes) for run in runs),
         dialects=dict(dialects.most_common()),

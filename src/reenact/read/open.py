@@ -49,6 +49,8 @@ class Opened:
     records: Iterator[Record]
     notes: list[str] = field(default_factory=list[str])
     """What is to be told of the whole, such as files that were passed over. Complete once all records are read."""
+    formats: list[str] = field(default_factory=list[str])
+    """The formats that read it, each once. Complete once all records are read."""
 
 
 def is_big(path: Path) -> bool:
@@ -98,11 +100,14 @@ def open_recording(path: Path) -> Opened:
         if not head:
             raise InputError(str(shown), "the file is empty", hint=_READ)
         if head.startswith(ZIP):
-            return Opened(records=_zipped(stream, shown, opened.pop_all(), notes), notes=notes)
+            formats: list[str] = []
+            records = _zipped(stream, shown, opened.pop_all(), notes, formats)
+            return Opened(records=records, notes=notes, formats=formats)
         chosen = _format_of(head, str(shown))
         records = _whole(chosen, stream, shown, opened.pop_all(), notes, head)
         beside = logs_beside(path)
-        return Opened(records=_followed(records, beside, notes) if beside is not None else records, notes=notes)
+        whole = _followed(records, beside, notes) if beside is not None else records
+        return Opened(records=whole, notes=notes, formats=[chosen.name])
 
 
 def first_bytes(path: Path) -> bytes | None:
@@ -202,25 +207,29 @@ def _folder(path: Path) -> Opened:
         hint = "Name a file in it, or a directory of its own for each recording."
         raise InputError(str(path), f"this directory holds more than {_MOST_FILES:,} files", hint=hint)
     notes: list[str] = []
+    formats: list[str] = []
 
     def each_file() -> Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]]:
         for file in files:
             yield str(file.relative_to(path)), file, _source(file)
 
-    return Opened(records=_several(each_file(), path, "directory", notes), notes=notes)
+    records = _several(each_file(), path, "directory", notes, formats)
+    return Opened(records=records, notes=notes, formats=formats)
 
 
 def _hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
-def _zipped(stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str]) -> Iterator[Record]:
+def _zipped(
+    stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str], formats: list[str]
+) -> Iterator[Record]:
     def each_file() -> Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]]:
         for name, member in zip_members(stream, str(shown)):
             yield name, Path(f"{shown}!{name}"), contextlib.nullcontext(member)
 
     with opened:
-        yield from _several(each_file(), shown, "zip file", notes)
+        yield from _several(each_file(), shown, "zip file", notes, formats)
 
 
 def _several(
@@ -228,8 +237,9 @@ def _several(
     shown: Path,
     what: str,
     notes: list[str],
+    formats: list[str],
 ) -> Iterator[Record]:
-    """Read files as one recording. What is no trace file is passed over and told in `notes`."""
+    """Read files as one recording. What is no trace file is passed over and told in `notes`; `formats` read others."""
     passed: list[str] = []
     count = 0
     for name, place, opening in files:
@@ -244,6 +254,8 @@ def _several(
                 yield record
         if count == before:
             passed.append(name)
+        elif chosen is not None and chosen.name not in formats:
+            formats.append(chosen.name)
     if not count:
         problem = f"this {what} holds no file of spans" + (f": not {_named(passed)}" if passed else "; it is empty")
         raise InputError(str(shown), problem, hint=_READ)

@@ -10,7 +10,7 @@ def file_kind_lines(kind: FileKind) -> list[str]:
     """Say in one line which format reads a file, and what it holds, and its notes below."""
     dialects = ", ".join(f"{name} ({count})" for name, count in kind.dialects.items())
     counts = f"{_many(kind.runs, 'run')}, {_many(kind.calls, 'call')}"
-    said = f"{kind.path}: {kind.format or 'several files'}; {counts}" + (f"; read as {dialects}" if dialects else "")
+    said = f"{kind.path}: {', '.join(kind.formats)}; {counts}" + (f"; read as {dialects}" if dialects else "")
     return [said, *(f"note: {note}" for note in kind.notes)]
 
 
@@ -18,7 +18,8 @@ def file_kind_document(kind: FileKind) -> dict[str, Json]:
     """Make the document of `reenact what`."""
     return {
         "path": kind.path,
-        "format": kind.format,
+        "format": kind.formats[0] if len(kind.formats) == 1 else None,
+        "formats": [*kind.formats],
         "runs": kind.runs,
         "calls": kind.calls,
         "dialects": dict(kind.dialects),

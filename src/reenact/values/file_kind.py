@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileKind:
-    """A file, the format that reads it, and what it holds; or why none does."""
+    """A file, the formats that read it, and what it holds; or why none does."""
 
     path: str
-    format: str | None = None
-    """None where no format reads it, and for a folder or a zip file, which may hold several."""
+    formats: tuple[str, ...] = ()
+    """Those that read it: one, of a folder or a zip file perhaps several, none where nothing does."""
     runs: int = 0
     calls: int = 0
     dialects: Mapping[str, int] = field(default_factory=dict[str, int])
