@@ -26,7 +26,7 @@ from typing import Any, Protocol, cast
 
 from reenact.boundary import place, thread_ids
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.own_code import own_line
+from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
 from reenact.values import alarms
 
@@ -377,6 +377,15 @@ def _as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
     return as_completed
 
 
+_begun = [0]
+"""How many threads were started here whose work is no installed package's."""
+
+
+def threads_begun() -> int:
+    """Count the threads that were started here; those that an installed package does its own work on aside."""
+    return _begun[0]
+
+
 def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def start(self: threading.Thread) -> None:
@@ -402,6 +411,8 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
     """Make a thread run on a lane of its own; gives a function that makes it as it was."""
     held: dict[str, Any] = vars(thread)
     target, args, own = held.get("_target"), held.get("_args"), held.get("run")
+    code = getattr(type(thread).run if target is None else target, "__code__", None)
+    _begun[0] += code is None or not is_of_package(code.co_filename)
     if args and _runs_in_context(target):  # Thread(target=context.run, args=(function, …))
         lane = _spawn_threaded(label(args[0]))
         held["_args"] = (carried(lane, args[0]), *args[1:])

@@ -38,6 +38,11 @@ _started: list[tuple[weakref.ref[ModuleType], frozenset[str]]] = []
 """What was found last. The program's module is not held: it would outlive its end, and what it holds would with it."""
 
 
+def is_of_package(path: str) -> bool:
+    """Tell whether code of this file is an installed package's, or ours."""
+    return path.startswith((*_PACKAGES, _OURS))
+
+
 def _started_from(main: ModuleType | None) -> frozenset[str]:
     """Name the top-level packages that the program was started from."""
     if main is None:

@@ -16,7 +16,7 @@ from reenact.compare.rotated import RotatedLog, rotated_logs
 from reenact.compare.volatile import Side, Volatile
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
 from reenact.values.json import Json
-from reenact.values.lenient import as_text
+from reenact.values.lenient import as_count, as_text
 from reenact.values.written import State, Written, WrittenFile
 
 _MOST_LINES: Final = 2000
@@ -162,6 +162,8 @@ def _shown(state: State) -> Json:
 
 def _compare_content(pair: _Pair, found: _Found) -> None:
     left, right = pair.left, pair.right
+    if others := max(as_count(each.get("of_libraries")) or 0 for each in (left, right)):
+        found.passed[pair.name, "lines that libraries logged"] += others
     if "digest" in left and left.get("digest") == right.get("digest"):
         found.same.append(pair.name)
         return

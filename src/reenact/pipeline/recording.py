@@ -26,7 +26,7 @@ from reenact.discover import entries
 from reenact.errors import ReplayStopped
 from reenact.pipeline import late_cuts, proving
 from reenact.pipeline.family import Family
-from reenact.record import pipe, surroundings, undeclared, words
+from reenact.record import console, pipe, surroundings, undeclared, words
 from reenact.record.bounds import bounds_from
 from reenact.record.journal import JournalProcessor
 from reenact.record.outputs import Outputs
@@ -303,6 +303,8 @@ class Recording:
         _take_charge()
         if self.runs.outputs is not None:
             self.runs.outputs.listen()
+        if self.runs.writes is not None:
+            console.listen_to_logs(self.runs.writes.logged)
         if self.runs.stdin is not None:
             self.runs.stdin.listen()
         children.install(self._family)
@@ -352,6 +354,8 @@ class Recording:
         self.runs.close(self._error)
         if self.runs.outputs is not None:
             self.runs.outputs.leave()
+        if self.runs.writes is not None:
+            console.leave_logs(self.runs.writes.logged)
         if self.runs.stdin is not None:
             self.runs.stdin.leave()
         self.provider.shutdown()

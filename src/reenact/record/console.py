@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from sys import _getframe as _frame  # pyright: ignore[reportPrivateUsage] - who writes is asked at every text
 from typing import Any, Final, TypeAlias, cast
@@ -43,6 +44,8 @@ class Source:
 Hearer: TypeAlias = Callable[[str, str, Source | None], None]
 """Hears of a text: the stream, the text, who wrote it."""
 _hearers: Final[list[Hearer]] = []
+_LOG_LINES: Final[list[Callable[[str, str], None]]] = []
+"""Each hears what an installed library logged to a file: the path, and the text with its line end."""
 _cut: Final[list[tuple[Any, str, Any, Any]]] = []
 """Each object with an attribute of ours: its name, ours, and what stood there in its `__dict__` before."""
 _lock: Final = threading.RLock()
@@ -85,6 +88,17 @@ def leave(hearer: Hearer) -> None:
                     delattr(target, name)
                 else:
                     setattr(target, name, before)
+
+
+def listen_to_logs(hearer: Callable[[str, str], None]) -> None:
+    """Have `hearer` told of what libraries log to files, as long as anybody listens to the streams."""
+    _LOG_LINES.append(hearer)
+
+
+def leave_logs(hearer: Callable[[str, str], None]) -> None:
+    """Tell `hearer` no more."""
+    if hearer in _LOG_LINES:
+        _LOG_LINES.remove(hearer)
 
 
 def tell(name: str, text: str) -> None:
@@ -173,11 +187,34 @@ def _handling(handle: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         """Emit the record if the filters let it."""
         before, _mark.record = _mark.record, record
         try:
+            if _LOG_LINES and isinstance(self, logging.FileHandler) and not is_own_file(record.pathname):
+                return _handled_of_library(handle, self, record)
             return handle(self, record)
         finally:
             _mark.record = before
 
     return handled
+
+
+def _handled_of_library(
+    handle: Callable[[Any, Any], Any], handler: logging.FileHandler, record: logging.LogRecord
+) -> Any:
+    """Let a handler write what a library logged, and tell the text as the handler makes it."""
+    held, made = vars(handler), list[str]()
+    with handler.lock or nullcontext():  # all that it writes is written under it
+        before, form = held.get("format", _ABSENT), handler.format
+
+        def formatted(said: logging.LogRecord) -> str:
+            made[:] = [form(said)]
+            return made[0]
+
+        held["format"] = formatted
+        try:
+            return handle(handler, record)
+        finally:
+            held.pop("format", None) if before is _ABSENT else held.update(format=before)
+            for hearer in tuple(_LOG_LINES) if made else ():
+                hearer(os.path.realpath(handler.baseFilename), made[0] + handler.terminator)
 
 
 def _tell(name: str, text: object, frame: Any) -> None:

@@ -20,10 +20,11 @@ import threading
 import time
 import weakref
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from reenact.boundary import thread_ids
+from reenact.boundary import lanes, thread_ids
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.values import alarms
@@ -45,6 +46,8 @@ _MOST_READ: Final = 4096
 """Paths that were opened to read and are remembered."""
 _MOST_NAMES: Final = 200
 _MOST_TOUCHED: Final = 10_000
+_MOST_LOGGED: Final = 4 << 20
+"""Characters of what libraries log to files that are remembered."""
 _SLACK_NS: Final = 1_000_000_000
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
@@ -77,10 +80,11 @@ class _File:
 class _Part:
     """What one unit, one run, or the process wrote."""
 
-    __slots__ = ("began_ns", "files", "more", "number", "read", "threads", "told")
+    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "threads", "told")
 
     def __init__(self, began_ns: int, number: int) -> None:
         self.began_ns, self.number = began_ns, number
+        self.begun = lanes.threads_begun()
         self.files: dict[str, _File] = {}
         self.read = 0
         self.more = 0
@@ -102,6 +106,9 @@ class Writes:
         self._reads: dict[str, None] = {}
         self._touched: dict[str, int] = {}
         """The number of the part that touched a path last."""
+        self._logged: dict[str, Counter[str]] = {}
+        """What libraries logged, by the file that it went to."""
+        self._logged_left = _MOST_LOGGED
         self._count = self._made = 0
         self._copy = False
 
@@ -123,6 +130,12 @@ class Writes:
 
     def _known(self, owner: Owner) -> _Part | None:
         return cast("_Part | None", owner.written) if isinstance(owner, Inbound) else self._parts.get(owner)
+
+    def logged(self, path: str, text: str) -> None:
+        """Remember a text that an installed library logged to a file: it is none of the program's."""
+        self._logged_left -= len(text)
+        if self._logged_left > 0:
+            self._logged.setdefault(path, Counter())[text] += 1
 
     def reads(self, path: str) -> None:
         """Remember that a file was opened to read."""
@@ -192,7 +205,8 @@ class Writes:
         said["offset"] = time.localtime().tm_gmtoff
         if more := sum(part.more for _, part in parts):
             said["more"] = more
-        if any(part.threads for _, part in parts) or threading.active_count() > 1:
+        begun = lanes.threads_begun()
+        if any(part.threads or part.begun < begun for _, part in parts) or threading.active_count() > 1:
             said["threads"] = True
         if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
             said["temporary"] = [*names]
@@ -212,7 +226,8 @@ class Writes:
         if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
             said["shared"] = True
         said["before"] = self._before(file, kept)
-        said["after"] = {"kind": "other"} if file.part_of else self._after(file, kept)
+        logged = self._logged.get(str(said.get("log_of", file.path)), Counter[str]())
+        said["after"] = {"kind": "other"} if file.part_of else self._after(file, kept, logged)
         return said
 
     @property
@@ -244,7 +259,7 @@ class Writes:
             told["read"] = True
         return told
 
-    def _after(self, file: _File, kept: list[int]) -> Json:
+    def _after(self, file: _File, kept: list[int], logged: Counter[str]) -> Json:
         from reenact.record.holdings import LARGEST, holding
 
         found = _stated(file.path)
@@ -264,9 +279,12 @@ class Writes:
             said["same"] = True
         held = holding(data, file.path, text=begin > 0)
         said["of"] = held.of
-        if held.text is None or len(held.text) > _KEPT:
-            return {**said, "digest": _hash(data if held.text is None else held.text.encode())}
-        clean, count = self._scrubbed(held.text)
+        text, others = _own(held.text, logged) if held.of == "text" and held.text is not None else (held.text, 0)
+        if others:
+            said["of_libraries"] = others
+        if text is None or len(text) > _KEPT:
+            return {**said, "digest": _hash(data if text is None else text.encode())}
+        clean, count = self._scrubbed(text)
         said["digest"] = _hash(clean.encode())
         if count:
             said["redacted"] = count
@@ -345,6 +363,28 @@ def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
         part.read += len(file.content)
     except OSError as error:
         before["lost"] = f"it cannot be read: {error.strerror}"
+
+
+def _own(text: str, logged: Counter[str]) -> tuple[str, int]:
+    """Leave out of a log what libraries logged; say how many texts that was."""
+    if not logged:
+        return text, 0
+    left, begins = Counter(logged), dict[str, list[str]]()
+    for each in logged:
+        begins.setdefault(each.partition("\n")[0], []).append(each)
+    kept: list[str] = []
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        found = next((each for each in begins.get(text[at:end], ()) if left[each] and text.startswith(each, at)), None)
+        if found is None:
+            kept.append(text[at : end + 1])
+            at = end + 1
+        else:
+            left[found] -= 1
+            at += len(found)
+    return "".join(kept), logged.total() - left.total()
 
 
 def _open_paths() -> set[str]:
