@@ -46,7 +46,7 @@ def is_this_machine(host: Any) -> bool:
     if not isinstance(host, str | bytes):
         return False
     name = os.fsdecode(host).lower().rstrip(".")
-    return name in _NAMES or _is_looped(_number(name))
+    return name in _NAMES or name == os.uname().nodename.lower() or _is_looped(_number(name))
 
 
 def is_own(sock: Any, target: Any) -> bool:
