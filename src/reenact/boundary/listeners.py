@@ -127,11 +127,11 @@ def _asker(held: socket.socket) -> int:
 def _is_within(peer: Any, pid: int, own: set[int]) -> bool:
     """Tell whether the other end of a connection is of this program; of one that is closed there it may be."""
     if pid:
-        return pid in _family(os.getpid())
+        return pid in family()
     inodes = _connected(*peer[:2])
     if inodes is None or not own.isdisjoint(inodes):
         return inodes is not None
-    return any(f"socket:[{inode}]" in _descriptors(each) for each in _family(os.getpid()) for inode in inodes)
+    return any(f"socket:[{inode}]" in _descriptors(each) for each in family() for inode in inodes)
 
 
 def _connected(host: str, port: int) -> list[int] | None:

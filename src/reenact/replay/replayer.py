@@ -65,8 +65,6 @@ TWIN = "reenact.replay.instead_of"
 """The recorded call in whose place a live one stands."""
 _UNTIL_KILLED_S = 1.0
 """How much longer than when recorded a process that its parent killed waits for that, before it ends by itself."""
-
-
 _UNTIL_ENDED_S = 10.0
 """How long a process that the recording has nothing of waits for its end, before what it asks is a difference."""
 _READY_S, _LOOK_S = 10.0, 0.001
@@ -473,7 +471,8 @@ class Replayer:
         tries_again = isinstance(call.request, HttpRequest) and call.request.attempt > 0 and failed_for_good(node)
         if not isinstance(answer, Unfinished) and not tries_again:
             self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth())
-        if answer is not None and _is_other_code(node.span.attributes.get(SOURCE), call.attributes.get(SOURCE)):
+        written, now = node.span.attributes.get(SOURCE), call.attributes.get(SOURCE)
+        if answer is not None and written and now and written != now:
             self.ledger.note("other_code", id=node.id, call=node.label, name=call.name)
         self._note_noise(asked, stub)
         inner = self._recorder.open(call)
@@ -700,8 +699,3 @@ def _at(lane: lanes.Lane) -> str:
 
 _OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
 """Kinds whose function is only a frame around a provider's call when one is recorded inside."""
-
-
-def _is_other_code(recorded: object, now: object) -> bool:
-    """Tell whether an answered function is written otherwise than when it was recorded, where both are known."""
-    return bool(recorded and now and recorded != now)
