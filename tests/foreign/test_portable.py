@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,27 @@ def _below(span: SpanRecord, root: SpanRecord) -> SpanRecord:
     from dataclasses import replace
 
     return replace(span, parent_id=root.span_id)
+
+
+def test_parameters_that_are_the_reply_s_own_are_not_what_was_asked(tmp_path: Path) -> None:
+    reply = {"id": "resp_1", "created_at": 1.0, "model": "small-2026-01-01", "temperature": 1.0, "tool_choice": "auto"}
+    said = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.system": "openai",
+        "llm.model_name": reply["model"],
+        "llm.invocation_parameters": json.dumps(reply),
+        "llm.input_messages.0.message.role": "system",
+        "llm.input_messages.0.message.content": "Be brief.",
+        "llm.input_messages.1.message.role": "user",
+        "llm.input_messages.1.message.content": QUESTION,
+        "output.value": json.dumps({**reply, "object": "response", "status": "completed", "output": [said]}),
+        "output.mime_type": "application/json",
+    }
+    path = told.written(tmp_path, told.span(1, "response", attributes))
+    with reenact.replay(path, store=tmp_path / "store") as replay:
+        assert openai.OpenAI().responses.create(**RESPONSE).output_text == ANSWER
+    assert replay.result is not None
+    assert (replay.result.result, replay.result.divergences) == ("same", [])
+    ignored = {entry["field"] for entry in replay.result.ignored if "reason" in entry}
+    assert "body.model" in ignored

@@ -133,7 +133,7 @@ def _text(value: Any) -> str:
 def asked(grown: Tree) -> Asked:
     """Read what a model was asked from the nested attributes of its span."""
     llm = _object(grown.get("llm"))
-    given = as_object(parsed_or_none(_text(llm.get("invocation_parameters")) or "null"))
+    given = _parameters(llm)
     parameters: dict[str, Json] = {
         name: value for name, value in given.items() if name in _PARAMETERS and value is not None
     }
@@ -147,6 +147,15 @@ def asked(grown: Tree) -> Asked:
     )
 
 
+def _parameters(llm: Tree) -> dict[str, Json]:
+    """Read the parameters of a call; none where they are the reply's own: these a provider fills in.
+
+    Some emitters write down a reply's fields, its id among them, where others have what was asked.
+    """
+    given = as_object(parsed_or_none(_text(llm.get("invocation_parameters")) or "null"))
+    return {} if as_text(given.get("id")) and "created_at" in given else given
+
+
 def _asked_model(llm: Tree, given: dict[str, Json]) -> str | None:
     request = _object(llm.get("request"))
     named = _text(request.get("model_name")) or as_text(given.get("model")) or as_text(given.get("model_name"))
@@ -156,7 +165,7 @@ def _asked_model(llm: Tree, given: dict[str, Json]) -> str | None:
 def names_the_asked_model(grown: Tree) -> bool:
     """Tell whether the model that was asked for is named as such, apart from the one that answered."""
     llm = _object(grown.get("llm"))
-    given = as_object(parsed_or_none(_text(llm.get("invocation_parameters")) or "null"))
+    given = _parameters(llm)
     return bool(_text(_object(llm.get("request")).get("model_name")) or given.get("model") or given.get("model_name"))
 
 
