@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import reenact
 from foreign import told
 from foreign.told import ANSWER, QUESTION
 from reenact.errors import Diverged, Miss
-from reenact.values.span import SpanRecord
+from reenact.values.span import Scope, SpanRecord
 
 USER: Any = [{"role": "user", "content": QUESTION}]
 TOOLS: Any = [{"type": "function", "function": {"name": "look", "description": "d", "parameters": {"type": "object"}}}]
@@ -196,8 +197,6 @@ def test_equal_questions_are_told_apart_by_order_and_that_is_said(tmp_path: Path
 
 
 def _below(span: SpanRecord, root: SpanRecord) -> SpanRecord:
-    from dataclasses import replace
-
     return replace(span, parent_id=root.span_id)
 
 
@@ -223,3 +222,21 @@ def test_parameters_that_are_the_reply_s_own_are_not_what_was_asked(tmp_path: Pa
     assert (replay.result.result, replay.result.divergences) == ("same", [])
     ignored = {entry["field"] for entry in replay.result.ignored if "reason" in entry}
     assert "body.model" in ignored
+
+
+def test_logfire_keeps_the_reply_of_an_agent_of_openai_s_whole(tmp_path: Path) -> None:
+    said = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]}
+    reply = {"id": "resp_1", "object": "response", "model": "small-2026-01-01", "status": "completed", "output": [said]}
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.system": "openai",
+        "gen_ai.request.model": "small",
+        "raw_input": json.dumps(USER),
+        "response": json.dumps({**reply, "instructions": "Be brief.", "temperature": 1.0}),
+        "logfire.msg_template": "Responses API with {gen_ai.request.model!r}",
+    }
+    span = replace(told.span(1, "Responses API", attributes), scope=Scope(name="logfire.openai_agents"))
+    with reenact.replay(told.written(tmp_path, span), store=tmp_path / "store") as replay:
+        assert openai.OpenAI().responses.create(**RESPONSE).output_text == ANSWER
+    assert replay.result is not None
+    assert (replay.result.result, replay.result.divergences) == ("same", [])

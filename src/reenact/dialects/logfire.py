@@ -22,6 +22,8 @@ from reenact.values.span import SpanRecord
 
 NAME: Final = "logfire"
 _NOT_GIVEN: Final = ("code.", "logfire.", "gen_ai.", "otel.", "http.", "reenact.", "service.", "thread.")
+_AGENTS: Final = frozenset({"raw_input", "response"})
+"""Of the OpenAI Agents SDK: the input of a request, and the reply as the API gave it, which repeats the rest."""
 _PARAMETERS: Final = Loss(
     field="parameters",
     lost="logfire's spans keep no more of the request than its model, messages and tools",
@@ -33,6 +35,8 @@ def _recognises(span: SpanRecord) -> float:
     said = span.attributes
     if "request_data" in said and (span.scope.name.startswith("logfire") or "logfire.msg" in said):
         return 0.85
+    if said.keys() >= _AGENTS and span.scope.name.startswith("logfire"):
+        return 0.85
     if span.scope.name.startswith("logfire"):
         return 0.82 if "gen_ai.input.messages" in said else 0.4
     return 0.4 if "logfire.msg_template" in said and "gen_ai.operation.name" not in said else 0.0
@@ -41,7 +45,7 @@ def _recognises(span: SpanRecord) -> float:
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     said = said_of(span)
     kind = genai.kind_of(said)
-    request = as_object(structured(said.get("request_data")))
+    request = as_object(structured(said.get("request_data"))) or _of_an_agent(said)
     unknown_api = isinstance(said.get("url"), str) and set(request) <= {"model"}  # counting tokens, say
     if kind is CallKind.UNKNOWN and request and not unknown_api:
         kind = (
@@ -56,6 +60,9 @@ def _model(span: SpanRecord, said: dict[str, Json], request: dict[str, Json], ki
     asked, answered = parts.told(said)
     whole = native.asked(request) if len(request) > 1 else None
     answered = semconv.or_else(answered, _replied(as_object(structured(said.get("response_data")))))
+    answered = semconv.or_else(
+        answered, native.answered(structured(said["response"])) if request and said.keys() >= _AGENTS else None
+    )
     listed = events.told(events.listed(said.get("events")))
     if whole is not None and (whole.messages or whole.inputs):
         asked, losses = whole, tuple[Loss, ...]()
@@ -74,6 +81,16 @@ def _model(span: SpanRecord, said: dict[str, Json], request: dict[str, Json], ki
         system=system or span.scope.name.removeprefix("logfire."),
         api="responses" if "responses" in span.name.lower() or "instructions" in request else "",
     )
+
+
+def _of_an_agent(said: dict[str, Json]) -> dict[str, Json]:
+    """Put a request together from its input and what the reply repeats; what a provider fills in is none of it."""
+    if not said.keys() >= _AGENTS:
+        return {}
+    reply = as_object(structured(said["response"]))
+    told: dict[str, Json] = {"model": said.get("gen_ai.request.model"), "input": structured(said["raw_input"])}
+    told |= {name: reply[name] for name in ("instructions", "tools") if reply.get(name)}
+    return told
 
 
 def _embedded(request: dict[str, Json]) -> Asked | None:
