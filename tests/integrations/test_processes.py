@@ -267,6 +267,29 @@ def test_a_replay_in_code_answers_what_is_forked_off(held: Held) -> None:
     assert (again.result.result, again.result.answered) == ("same", {"tool": 2})
 
 
+def test_a_script_with_a_drawn_name_is_found_again(desk: Desk) -> None:
+    lines = """
+import os, subprocess, sys, tempfile
+import reenact
+
+@reenact.tool
+def note():
+    return 1
+
+note()
+with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+    file.write("import agent_tools; print(6 * 7, agent_tools.ask())")
+environ = {**os.environ, "PYTHONPATH": os.getcwd() + os.pathsep + os.environ.get("PYTHONPATH", "")}
+print(subprocess.run([sys.executable, file.name], capture_output=True, text=True, env=environ).stdout)
+os.unlink(file.name)
+"""
+    desk.write("agent_tools.py", "import reenact\n@reenact.tool\ndef ask():\n    return 'there'\n")
+    done = desk.reenact("run", "--", "python", desk.write("agent.py", lines))
+    assert "42 there" in done.stdout
+    again = desk.reenact("replay", "last", "--json")
+    assert (again.returncode, json.loads(again.stdout)["result"]) == (0, "same"), again.stdout
+
+
 def test_a_recording_in_code_takes_its_children_along(held: Held) -> None:
     code = "import reenact\n@reenact.tool\ndef f(n: int) -> int: return n\nprint(f(7))"
     did = held.record(lambda: subprocess.check_output([sys.executable, "-c", code], env={}, text=True))

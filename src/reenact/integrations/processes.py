@@ -70,8 +70,17 @@ def program(words: Sequence[str]) -> str | None:
         elif word == "-m":
             return next(rest, "python")
         elif word == "-c" or not word.startswith("-"):
-            return Path(word).name
+            return _steady(word)
     return "python"
+
+
+def _steady(script: str) -> str:
+    """Name a script; one that `tempfile` named anew is called so, since a replay finds it by its name."""
+    from reenact.boundary.side_effects import made
+
+    path = Path(script)
+    is_drawn = any(Path(each).name == path.name for each in made())
+    return f"temporary{path.suffix}" if is_drawn else path.name
 
 
 def _of_program(words: Sequence[str], given: Mapping[Any, Any] | None) -> tuple[Descent, dict[str, str]] | None:
