@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType, SimpleNamespace, coroutine
+from typing import cast
 
 import pytest
 
@@ -346,3 +349,39 @@ def test_of_a_turn_of_the_loop_who_is_never_asked_for_is_not_awaited_for_long() 
     asyncio.run(asyncio.wait_for(gate.wait_async(1, "lane 1"), 60))
     assert gate.has_passed(1)
     assert not gate.has_passed(2)
+
+
+class _Turns:
+    """What a gate takes of trio: an event, and a way to set it from elsewhere."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        self.is_set = True
+
+    async def wait(self) -> None:
+        while not self.is_set:
+            await _turn()
+
+    @staticmethod
+    def run_sync_soon(done: Callable[[], None]) -> None:
+        done()
+
+
+@coroutine
+def _turn() -> Generator[None]:
+    yield
+
+
+@pytest.mark.usefixtures("patient", "graceful")
+def test_tasks_of_another_loop_than_asyncio_are_let_through_in_recorded_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    lowlevel = SimpleNamespace(current_trio_token=_Turns)
+    monkeypatch.setitem(sys.modules, "trio", cast("ModuleType", SimpleNamespace(Event=_Turns, lowlevel=lowlevel)))
+    gate = Gate(expected([1, 2]))
+    second, first = gate.wait_async(2, "b"), gate.wait_async(1, "a")
+    second.send(None)
+    for task in (first, second):
+        with pytest.raises(StopIteration):
+            task.send(None)
+        gate.settled("a")

@@ -18,6 +18,7 @@ import _thread
 import asyncio
 import heapq
 import os
+import sys
 import threading
 import time
 from bisect import bisect_left
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from reenact.replay.pace import let_timers_go_first
 
@@ -117,6 +119,9 @@ class Gate:
 
     async def wait_async(self, order: int | None, lane: str) -> None:
         """Suspend the calling task until `order` is granted, and until timers did what they did before it."""
+        if asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where it is trio's
+            await self._wait_in_trio(order, lane)
+            return
         loop = asyncio.get_running_loop()
         began = loop.time()
         future: asyncio.Future[None] = loop.create_future()
@@ -138,6 +143,19 @@ class Gate:
                     await asyncio.sleep(0)
         finally:
             self._let_on(order, lane)
+
+    async def _wait_in_trio(self, order: int | None, lane: str) -> None:
+        """Suspend the calling task of trio's loop until `order` is granted."""
+        trio: Any = sys.modules["trio"]
+        token, granted = trio.lowlevel.current_trio_token(), trio.Event()
+        with self._lock:
+            if self._pass(order, lane):
+                return
+            waiter = self._enlist(order, lane, lambda: token.run_sync_soon(granted.set))
+        try:
+            await granted.wait()
+        finally:
+            self._leave(waiter)
 
     def _follows(self, order: int | None) -> bool:
         """Tell whether the release before this one, in whose turn of the loop it was, is yet to reach its task."""
