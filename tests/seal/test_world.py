@@ -75,6 +75,22 @@ def probe(code: str) -> list[str]:
     return [sys.executable, "-I", "-c", f"{HEAD}\n{code}"]
 
 
+def test_a_folder_that_holds_nothing_is_a_copy_as_any_other(sealed: Sealed, tmp_path: Path) -> None:
+    bare = [each for each in Layout(mount_points(Path("/proc/self/mountinfo").read_text())).copied if is_bare(each)]
+    if not bare:
+        pytest.skip("each folder of this machine holds something")
+    code = f"import os; os.mkdir({bare[0]!r} + '/in'); print(os.listdir({bare[0]!r}))"
+    done, told = sealed([sys.executable, "-I", "-c", code])
+    assert done.stdout == "['in']\n", done.stderr
+    assert is_bare(bare[0])
+    (upper,) = (tmp_path / "upper").iterdir()
+    assert (upper / str(told["copied"].index(bare[0])) / "upper" / "in").is_dir()
+
+
+def is_bare(path: str) -> bool:
+    return Path(path).stat().st_uid == os.geteuid() and not any(Path(path).iterdir())
+
+
 @pytest.mark.parametrize("name", EFFECTS)
 def test_the_probe_does_what_it_says_where_nothing_keeps_it_from_that(tmp_path: Path, name: str) -> None:
     with outside(tmp_path / "outside") as here:

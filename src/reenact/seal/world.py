@@ -25,7 +25,7 @@ from reenact.seal.mounts import Layout, mount_points
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Final, NoReturn
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
@@ -96,7 +96,8 @@ def enter(
     layout, runs = Layout(points), _run_folders()
     kept = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
     copied = [*layout.copied, *kept]
-    _make_layers(upper, copied, used)
+    bare = _bare(copied)
+    _make_layers(upper, copied, used, bare)
     holders = Holders(layout.divided, upper, len(copied))
     _leave_namespaces()
     kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
@@ -111,7 +112,7 @@ def enter(
         layers = places.link(upper, os.O_DIRECTORY)
         holders.stand(layers, copied, places.links)
         shut = [(path, places.open(path)) for path in holders.read_only(points, copied) if os.path.lexists(path)]
-        _copy(copied, lowers, layers)
+        _copy(copied, lowers, layers, bare)
         again = {path: places.link(path, os.O_DIRECTORY) for path in kept}
         _bind(real)
         for path, handle in shut:
@@ -156,9 +157,22 @@ def _check(doors: Mapping[str, str]) -> None:
             raise OSError(2, os.strerror(2), path)
 
 
-def _make_layers(upper: str, copied: Sequence[str], used: Sequence[str]) -> None:
+def _bare(copied: Sequence[str]) -> frozenset[str]:
+    """Name the folders that hold nothing and are this user's: of these an empty folder is a copy, and an overlay dear.
+
+    Another user's stays an overlay, which keeps what may be made in it.
+    """
+    found = set[str]()
+    for path in copied:
+        with suppress(OSError):
+            if os.stat(path).st_uid == os.geteuid() and not os.listdir(path):
+                found.add(path)
+    return frozenset(found)
+
+
+def _make_layers(upper: str, copied: Sequence[str], used: Sequence[str], bare: Collection[str]) -> None:
     for number, path in enumerate(copied):
-        for name in ("upper", "work"):
+        for name in ("upper",) if path in bare else ("upper", "work"):
             os.makedirs(f"{upper}/{number}/{name}")
         with suppress(FileNotFoundError):  # somebody took it away meanwhile
             os.chmod(f"{upper}/{number}/upper", stat.S_IMODE(os.stat(path).st_mode))
@@ -190,9 +204,12 @@ def _make_ways_to(used: Sequence[str], upper: str, copied: Sequence[str]) -> Non
                 os.chmod(layer, stat.S_IMODE(seen.st_mode))
 
 
-def _copy(copied: Sequence[str], lowers: Mapping[str, str], upper: str) -> None:
+def _copy(copied: Sequence[str], lowers: Mapping[str, str], upper: str, bare: Collection[str]) -> None:
     for number, path in enumerate(copied):
         if path not in lowers or not os.path.isdir(path):  # somebody took it away meanwhile
+            continue
+        if path in bare:
+            kernel.mount(f"{upper}/{number}/upper", path, flags=kernel.BIND)
             continue
         layers = f"lowerdir={lowers[path]},upperdir={upper}/{number}/upper,workdir={upper}/{number}/work"
         # It is thrown away: nothing of it is forced to the disk.
