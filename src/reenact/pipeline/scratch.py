@@ -60,24 +60,40 @@ def _empty(top: int) -> None:
     while names := [name for name in _names(top) if name not in stuck]:
         for name in names:
             try:
-                if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                mode = os.stat(name, dir_fd=top, follow_symlinks=False).st_mode
+                if not stat.S_ISDIR(mode):
                     os.unlink(name, dir_fd=top)
                     continue
-                os.chmod(name, 0o700, dir_fd=top)
+                _open_up(name, mode, top)
                 inner = os.open(name, _OPEN, dir_fd=top)
                 try:
-                    for below in _names(inner):
-                        if stat.S_ISDIR(os.stat(below, dir_fd=inner, follow_symlinks=False).st_mode):
-                            os.chmod(below, 0o700, dir_fd=inner)
-                            number += 1
-                            os.rename(below, f"{_MOVED}{number}", src_dir_fd=inner, dst_dir_fd=top)
-                        else:
-                            os.unlink(below, dir_fd=inner)
+                    number = _empty_one(inner, top, number)
                 finally:
                     os.close(inner)
                 os.rmdir(name, dir_fd=top)
             except OSError:
                 stuck.add(name)
+
+
+def _empty_one(inner: int, top: int, number: int) -> int:
+    """Empty a folder; what holds something is moved to the top, by a number. Gives the last one."""
+    for below in _names(inner):
+        mode = os.stat(below, dir_fd=inner, follow_symlinks=False).st_mode
+        if not stat.S_ISDIR(mode):
+            os.unlink(below, dir_fd=inner)
+            continue
+        with suppress(OSError):  # most hold nothing, and each step is one of the disk's
+            os.rmdir(below, dir_fd=inner)
+            continue
+        _open_up(below, mode, inner)
+        number += 1
+        os.rename(below, f"{_MOVED}{number}", src_dir_fd=inner, dst_dir_fd=top)
+    return number
+
+
+def _open_up(name: str, mode: int, folder: int) -> None:
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(name, 0o700, dir_fd=folder)
 
 
 def _names(folder: int) -> list[str]:
