@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 
 TWIN = "reenact.replay.instead_of"
 """The recorded call in whose place a live one stands."""
+_OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
+"""Kinds whose function is only a frame around a provider's call when one is recorded inside."""
 _UNTIL_KILLED_S = 1.0
 """How much longer than when recorded a process that its parent killed waits for that, before it ends by itself."""
 _UNTIL_ENDED_S = 10.0
@@ -695,7 +697,3 @@ class Replayer:
 def _at(lane: lanes.Lane) -> str:
     """Name a lane where those of several units may be at work."""
     return in_unit(lane.reel.again, lane.path)
-
-
-_OUTER = frozenset({"LLM", "EMBEDDING", "RERANKER"})
-"""Kinds whose function is only a frame around a provider's call when one is recorded inside."""
