@@ -96,8 +96,7 @@ def enter(
     layout, runs = Layout(points), _run_folders()
     kept = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
     copied = [*layout.copied, *kept]
-    bare = _bare(copied)
-    _make_layers(upper, copied, used, bare)
+    _make_layers(upper, copied, used, bare := _bare(copied))
     holders = Holders(layout.divided, upper, len(copied))
     _leave_namespaces()
     kernel.mount("", "/", flags=kernel.REC | kernel.PRIVATE)
