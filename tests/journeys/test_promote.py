@@ -123,6 +123,9 @@ def test_what_is_written_names_no_folder_of_this_machine(desk: Desk) -> None:
     assert len(fixture.read_text().splitlines()) == 8  # a line a call, so that a diff can be read
     assert "# outcome.holds(" in test.read_text()
     assert pytest_in(desk, environ).startswith("exit 0")
+    unknown = ("--name", "typo", "--assert", "never called isue_refund")
+    (warning,) = json.loads(desk.reenact("promote", "last", "--json", *unknown, environ=environ).stdout)["warnings"]
+    assert warning.startswith("`never called isue_refund` is undecided on the recording: ")
     again = desk.reenact("promote", "last", "--name", "clean up", environ=environ)
     assert (again.returncode, "is there already" in again.stderr) == (3, True)
     shown = desk.reenact("replay", "--trust", str(fixture), environ=environ)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from reenact.assess.check import check
 from reenact.assess.language import spell
 from reenact.errors import InputError, UsageError
 from reenact.pipeline.applications import Making
@@ -25,9 +26,10 @@ from reenact.testing.program import Program
 from reenact.testing.project import folder_of_tests, root_of
 from reenact.testing.verdicts import About, named
 from reenact.values import unit
-from reenact.values.assertion import Placed
+from reenact.values.assertion import Placed, Standing
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
+from reenact.values.run import Run
 
 _VERBS = ("delete", "remove", "drop", "purge", "refund", "pay", "transfer", "order", "buy", "sell", "send", "cancel")
 
@@ -121,7 +123,7 @@ def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
         now=judged.word if judged is not None else "",
         why=judged.message if judged is not None else "",
         replaced=kept.replaced,
-        warnings=_warnings(kept, started.words),
+        warnings=(*_warnings(kept, started.words), *_undecided(run, wanted.assertions)),
     )
 
 
@@ -226,6 +228,15 @@ def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: 
     if wanted.assertions:
         return judging.holds(recorded, ran.run, ran.result, wanted.assertions, about)
     return judging.same(ran.result, about)
+
+
+def _undecided(run: Run, assertions: Sequence[Placed]) -> list[str]:
+    """Say of each assertion that nothing can decide on the recording that the test does not stand on it."""
+    return [
+        f"`{each.assertion}` is undecided on the recording: {each.because}; a run that is the same passes all the same"
+        for each in check(run, assertions)
+        if each.standing is Standing.UNDECIDED
+    ]
 
 
 def _warnings(kept: Portable, words: Sequence[str]) -> tuple[str, ...]:
