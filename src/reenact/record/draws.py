@@ -1,21 +1,19 @@
 """Writing down what was drawn of the clock and of chance: with the next call of the lane, else at the end of the run.
 
 Spelled as JSON (docs/schema.md): arrays and no objects, since what stands under a key is judged by the key's name when
-it is redacted, and a function may well be called `make_token`. The end of a run also says where its code waited by the
-clock.
+it is redacted, and a function may well be called `make_token`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from reenact.boundary import flows, lanes, pauses, tape
+from reenact.boundary import flows, lanes, tape
 from reenact.boundary.flows import Segment
 from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.place import Place
 from reenact.boundary.tape import Lost, Site
 from reenact.values.json import Json, compact
-from reenact.values.run import PAUSES
 
 NAME: Final = "reenact.draws"
 BEFORE: Final = "reenact.draws.before"
@@ -109,15 +107,6 @@ def rest(reel: Reel, root: int) -> dict[str, Any]:
     if reel.forgotten:
         facts["reenact.draws.forgotten"] = reel.forgotten
     return facts
-
-
-def paused(reel: Reel, began_ns: int) -> dict[str, Any]:
-    """Take the pauses of the lanes of a run: begin and end in the one sequence, and microseconds since it began."""
-    found: dict[str, Json] = {
-        lane: [[each.began, each.ended, (each.at_ns - began_ns) // 1000] for each in held]
-        for lane, held in pauses.told(reel).items()
-    }
-    return {PAUSES: compact(found)} if found else {}
 
 
 def _pages(lane: Lane, parent: int, root: int) -> list[Json]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
 from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
-from reenact.replay.pauses import Pauses
 from reenact.replay.release import Expected
 from reenact.values.call import (
     Body,
@@ -87,7 +86,6 @@ class Stubs:
         """Calls of found tools that run again, by id."""
         self.following = follow(self.nodes.values(), self.again)
         self.lane_ends = _lane_ends(self.nodes.values(), self.units)
-        self.pauses = Pauses(self.nodes.values(), self.units)
         self.ends_on = {lane: place for place in self.lane_ends for lane in [place[1]]}
         """By lane alone: a pool's jobs run in whatever process is free."""
         self.family = Family(self.nodes.values())
@@ -203,8 +201,7 @@ class Stubs:
         return any(attributes.get("reenact.process.root") is True for attributes in below)
 
     def _turns(self) -> Iterator[tuple[str, list[Expected]]]:
-        """Give when pool jobs and pauses ended, and when units began and ended, by sequence."""
-        yield from self.pauses.expected()
+        """Give when pool jobs ended, and when units began and ended, by sequence."""
         for place, (order, at) in self.lane_ends.items():
             yield self.lane_ends.sequences[place], [Expected(order, at, at)]
         for each in self.units.values():
