@@ -31,7 +31,7 @@ class Cells:
 
         `levels` names what is tried, `prefix` stands before the launcher's command, `owner` owns the copy's folder.
         """
-        upper = Path(tempfile.mkdtemp(prefix="reenact-copy-"))  # as short as it is in a replay: sockets lie in it
+        upper = Path(tempfile.mkdtemp(prefix="reenact-cell-"))  # as long as in a replay, whose copies are cleared away
         self.folders.append(upper)
         order, answer = upper / "order.json", upper / "answer.jsonl"
         levels, prefix = more.pop("levels", ("cell",)), more.pop("prefix", [])
