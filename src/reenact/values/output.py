@@ -110,7 +110,7 @@ def _part(node: Node) -> Output:
         processes=frozenset({as_count(said.get(name)) or 0 for name in ("pid", "parent")} - {0}),
         temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
         threads=said.get("threads") is True,
-        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))),
+        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))) - {0},
         lost=as_text(said.get("lost")),
     )
 

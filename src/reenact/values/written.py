@@ -168,7 +168,7 @@ def _part(node: Node, run: Run) -> tuple[int, Written]:
         processes=frozenset({as_count(said.get("pid")) or 0} - {0}),
         temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
         threads=said.get("threads") is True,
-        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))),
+        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))) - {0},
         more=as_count(said.get("more")) or 0,
         cwd=as_text(run.entry.get("cwd")),
     )
