@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 181),
+        ("nothing", "child", 183),
         ("nothing", "parent", 135),
-        ("recorded", "child", 184),
+        ("recorded", "child", 186),
         ("recorded", "parent", 141),
-        ("replayed", "child", 234),
+        ("replayed", "child", 235),
         ("replayed", "parent", 198),
     ],
 )

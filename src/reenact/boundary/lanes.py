@@ -36,6 +36,9 @@ _LONGEST_PATH = 1000
 _DREW = 10_000
 """So many lanes may draw without ever making a call; a service that spawns for ever keeps the latest."""
 
+_PAUSES = 2_000
+"""So many pauses of a run are noted."""
+
 _RESOLVE_S = 0.25
 """How long the end of a pool job waits for the callbacks of another one: they may themselves wait for this end."""
 
@@ -43,7 +46,7 @@ _RESOLVE_S = 0.25
 class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
-    __slots__ = ("again", "drew", "forgotten", "looked_at", "path", "recorded", "unit", "units")
+    __slots__ = ("again", "drew", "forgotten", "looked_at", "path", "pauses", "recorded", "unit", "units", "unpaused")
 
     def __init__(self, path: str, unit: int = 0, again: str = "") -> None:
         self.path = path
@@ -62,11 +65,22 @@ class Reel:
         """The text in which draws of libraries were looked for last."""
         self.recorded: object = None
         """In a replay, the recorded draws that stand for theirs."""
+        self.pauses: dict[str, list[Any]] = {}
+        """Where they waited by the clock (`boundary.pauses.Pause`), by lane."""
+        self.unpaused = 0
+        """How many pauses more were not noted, being too many."""
 
     def begin_unit(self, path: str) -> Reel:
         """Make the reel of a unit of work that begins on a lane of this one."""
         number = self.units[path] = self.units.get(path, 0) + 1
         return Reel(path, number, self.again)
+
+    def paused(self, path: str, pause: object) -> None:
+        """Note that code of a lane waited by the clock."""
+        if sum(map(len, self.pauses.values())) < _PAUSES:
+            self.pauses.setdefault(path, []).append(pause)
+        else:
+            self.unpaused += 1
 
 
 class Lane:

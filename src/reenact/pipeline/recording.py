@@ -17,7 +17,7 @@ from typing import Any
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link
 
-from reenact.boundary import children, door, inbound, lanes, side_effects, tape
+from reenact.boundary import children, door, inbound, lanes, pauses, side_effects, tape
 from reenact.boundary.patching import Patches
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
@@ -423,7 +423,10 @@ def _take_charge() -> None:
     door.install(innermost.doorman if innermost else None, strict=innermost.strict if innermost else False)
     if innermost is None:
         tape.install(on=False)
+        pauses.install(None)
     else:
+        pace: Any = getattr(innermost.doorman, "pacing", None)
+        pauses.install(innermost.recorder.next_order if innermost.taped else None, pace)
         tape.install(on=innermost.taped, answers=innermost.answers, modes=innermost.modes)
 
 

@@ -18,7 +18,7 @@ from reenact.values import unit
 from reenact.values.history import MOST, History
 from reenact.values.lenient import as_list, as_text
 from reenact.values.log import Record
-from reenact.values.run import Run
+from reenact.values.run import PAUSES, Run
 from reenact.values.span import SpanRecord
 
 ALL = "all"
@@ -206,7 +206,7 @@ _LOOKED_AT = 100
 """So many runs of a recording are looked through for a unit: its processes are fewer."""
 _MOST_AROUND = 1000
 """So many calls of the process are looked at: those of its start-up come first."""
-_ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends"})
+_ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends", PAUSES})
 
 
 def _of_the_first_process(found: Found, store: DirectoryStore) -> Found:

@@ -1,19 +1,22 @@
 """Writing down what was drawn of the clock and of chance: with the next call of the lane, else at the end of the run.
 
 Spelled as JSON (docs/schema.md): arrays and no objects, since what stands under a key is judged by the key's name when
-it is redacted, and a function may well be called `make_token`.
+it is redacted, and a function may well be called `make_token`. The end of a run also says where its code waited by the
+clock.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from reenact.boundary import flows, lanes, tape
+from reenact.boundary import flows, lanes, pauses, tape
 from reenact.boundary.flows import Segment
 from reenact.boundary.lanes import Lane, Reel
+from reenact.boundary.pauses import Pause
 from reenact.boundary.place import Place
 from reenact.boundary.tape import Lost, Site
 from reenact.values.json import Json, compact
+from reenact.values.run import PAUSES
 
 NAME: Final = "reenact.draws"
 BEFORE: Final = "reenact.draws.before"
@@ -107,6 +110,17 @@ def rest(reel: Reel, root: int) -> dict[str, Any]:
     if reel.forgotten:
         facts["reenact.draws.forgotten"] = reel.forgotten
     return facts
+
+
+def paused(reel: Reel, began_ns: int, root: int) -> dict[str, Any]:
+    """Take the pauses of the lanes of a run: places in the one sequence, microseconds since it began, call."""
+
+    def spelled(each: Pause) -> Json:
+        call: list[Json] = [format(each.call, "016x")] if each.call not in {0, root} else []
+        return [each.began, each.ended, (each.at_ns - began_ns) // 1000, *call]
+
+    found: dict[str, Json] = {lane: [spelled(each) for each in held] for lane, held in pauses.take(reel).items()}
+    return {PAUSES: compact(found)} if found else {}
 
 
 def _pages(lane: Lane, parent: int, root: int) -> list[Json]:

@@ -499,6 +499,7 @@ class Runs:
             said = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values())
             facts |= draws.given_out("\n".join(each for each in said if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)
+        facts |= draws.paused(run.reel, getattr(run.span, "start_time", None) or 0, run.place.root)
         if run.unit is None:
             self._last = run
         return facts

@@ -30,6 +30,7 @@ from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
 from reenact.replay.kept import as_told, failed_for_good
 from reenact.replay.ledger import Ledger
 from reenact.replay.onward import EVIDENCE, Going, answers, going
+from reenact.replay.pauses import Pacing
 from reenact.replay.policy import After, Children, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
@@ -253,6 +254,7 @@ class Replayer:
         live = {kind for kind in CallKind if policy.source(kind) is Source.LIVE}
         self._gates = {process: Gate(found, self._skipped) for process, found in stubs.expected(live).items()}
         self._no_gate = Gate(())
+        self.pacing = Pacing(stubs.pauses, lambda each: self._gates.get(each, self._no_gate), lambda: self._process)
         self._process = process
         """The recorded process whose calls this one makes again."""
         self._stray = ""
@@ -325,6 +327,7 @@ class Replayer:
     def forked(self) -> None:
         """Begin afresh with the locks; what was taken before the fork stays taken."""
         self._lock = threading.Lock()
+        self.stubs.pauses.forked()
         self._gates = {each: Gate(found, self._skipped) for each, found in self.stubs.expected(self._live).items()}
 
     def refuse_child(self, what: str) -> None:
@@ -344,6 +347,7 @@ class Replayer:
     def lane_ended(self, lane: lanes.Lane) -> None:
         """Hear that a lane ended; whoever started it may have waited for that."""
         at = _at(lane)
+        self.pacing.ended(lane)
         for gate in self._gates.values():
             gate.settled(at)
             if lane.threaded:
@@ -383,8 +387,8 @@ class Replayer:
                 stub = self.stubs.take(asked, above, lane, self._process, unit)
                 if stub is None and not call.is_structure:
                     stub = self._kept(call, asked, above) or self._renamed(call, asked, above, lane)
-        if stub is not None and self.crossed is not None:
-            self.crossed(lane, stub.node)
+        if stub is not None:
+            self._made_again(here_on, stub.node)
         if call.is_structure:
             return ReplayPassage(self, call, self._recorder.open(call), stub, None, lane)
         if stub is None:
@@ -393,6 +397,12 @@ class Replayer:
                 return ReplayPassage(self, call, self._recorder.open(call), None, shaken.node.outcome, lane)
             return self._unanswered(call, asked, source, lane, parent)
         return self._answered(call, asked, stub, lane)
+
+    def _made_again(self, lane: lanes.Lane, node: Node) -> None:
+        """Tell that a lane made a recorded call again."""
+        self.pacing.crossed(lane, node)
+        if self.crossed is not None:
+            self.crossed(lane.path, node)
 
     def _kept(self, call: Call, asked: Question, parent: str | None) -> Stub | None:
         """Take the call of another emitter that stands for a live one, and say what could not be compared."""
@@ -451,7 +461,7 @@ class Replayer:
                 answer = None  # the model call inside has full evidence and answers for itself
                 never = {sequence_of(node): orders(node)}
             else:
-                never = self.stubs.orders_below(self.stubs.cover(stub))
+                never = self.stubs.orders_below(stub, self.stubs.cover(stub))
         for sequence, numbers in never.items():
             if numbers and (gate := self._gates.get(sequence)) is not None:
                 gate.drop(numbers)
@@ -680,7 +690,8 @@ class Replayer:
             self.ledger.note("left", id=stub.node.id, call=stub.node.label)
 
     def _skipped(self, passed: list[int], granted: int) -> None:
-        self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
+        if passed := self.pacing.answers(passed):
+            self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
 
 
 def _at(lane: lanes.Lane) -> str:

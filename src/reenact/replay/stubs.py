@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
 from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
+from reenact.replay.pauses import Pauses
 from reenact.replay.release import Expected
 from reenact.values.call import (
     Body,
@@ -86,6 +87,7 @@ class Stubs:
         """Calls of found tools that run again, by id."""
         self.following = follow(self.nodes.values(), self.again)
         self.lane_ends = _lane_ends(self.nodes.values(), self.units)
+        self.pauses = Pauses(self.nodes.values(), self.units)
         self.ends_on = {lane: place for place in self.lane_ends for lane in [place[1]]}
         """By lane alone: a pool's jobs run in whatever process is free."""
         self.family = Family(self.nodes.values())
@@ -201,7 +203,8 @@ class Stubs:
         return any(attributes.get("reenact.process.root") is True for attributes in below)
 
     def _turns(self) -> Iterator[tuple[str, list[Expected]]]:
-        """Give when pool jobs ended, and when units began and ended, by sequence."""
+        """Give when pool jobs and pauses ended, and when units began and ended, by sequence."""
+        yield from self.pauses.expected()
         for place, (order, at) in self.lane_ends.items():
             yield self.lane_ends.sequences[place], [Expected(order, at, at)]
         for each in self.units.values():
@@ -275,9 +278,14 @@ class Stubs:
             found.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))
         return found
 
-    def orders_below(self, nodes: Iterable[Node]) -> dict[str, list[int]]:
-        """List the order numbers of calls that nobody will make, and of the pool jobs that made them, by sequence."""
+    def orders_below(self, stub: Stub, nodes: Collection[Node]) -> dict[str, list[int]]:
+        """List the order numbers of calls that nobody will make below an answered one, by sequence.
+
+        Those of the pool jobs that made them and of the pauses between them are among them.
+        """
         found: dict[str, list[int]] = defaultdict(list)
+        for numbers, pauses in self.pauses.covered({stub.node.id, *(node.id for node in nodes)}).items():
+            found[numbers] += pauses
         for node in nodes:
             found[sequence_of(node)] += orders(node)
             place = (process_of(node), in_unit(node.trace_id if node.trace_id in self.units else "", node.lane))

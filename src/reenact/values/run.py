@@ -59,6 +59,7 @@ NATIVE_CODE = "native code: "
 WRITTEN = "reenact.written"
 """The attribute of a root that tells, as JSON, what its program wrote; it is there where it wrote nothing as well."""
 
+PAUSES = "reenact.pauses"
 TOGETHER = "reenact.order.together"
 """The attribute of a call whose answer reached its task in the same turn of the event loop as the one before."""
 OUTPUT = "reenact.output"

@@ -1,0 +1,148 @@
+"""Pauses: where the agent's own code waits by the clock, and when it goes on, among the answers that it is given.
+
+What a program does behind a pause (a line of a ticker, a look whether another one is done) comes before some answers
+and behind others. So the end of a pause takes a number from the sequence that numbers answers, and a replay lets code
+go on behind a pause in its turn: by counting, and not by the clock. The waiting itself is real, always.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from reenact.boundary import lanes, place
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.lanes import Lane, Reel
+
+LONGER_S: Final = 10.0
+"""How much longer a replay waits to be woken where the recorded code was."""
+
+
+class Pause(NamedTuple):
+    """One pause that is over: the numbers of its begin and end, when it ended, and the call in which it was."""
+
+    began: int
+    ended: int
+    """0 where somebody woke who waited, or cancelled the pause, before the time was up."""
+    at_ns: int
+    call: int
+    """The span of the innermost open call."""
+
+
+class Turn(NamedTuple):
+    """When a pause was over in the recording."""
+
+    order: int
+    """0 where somebody woke who waited, or cancelled the pause."""
+
+
+class Pace(Protocol):
+    """Who lets code go on, in a replay."""
+
+    def turn(self, lane: Lane, /) -> Turn | None:
+        """Hear that code of a lane waits; gives when it went on when recorded, None where nobody knows."""
+        ...
+
+    def wait(self, turn: Turn, lane: Lane, /) -> None:
+        """Block until code of a lane may go on."""
+        ...
+
+    async def wait_async(self, turn: Turn, lane: Lane, /) -> None:
+        """Wait likewise, without blocking the loop."""
+        ...
+
+    def given_up(self, turn: Turn, lane: Lane, /) -> None:
+        """Hear that code will not come back from a pause that was over when recorded."""
+        ...
+
+
+class _State:
+    __slots__ = ("number", "pace")
+
+    def __init__(self) -> None:
+        self.number: Callable[[], int] | None = None
+        self.pace: Pace | None = None
+
+
+_STATE: Final = _State()
+
+
+def install(number: Callable[[], int] | None, pace: Pace | None = None) -> None:
+    """Number pauses from now on, or not; with a `pace`, have code go on as recorded."""
+    _STATE.number, _STATE.pace = number, pace
+
+
+def is_on() -> bool:
+    """Tell whether pauses are numbered."""
+    return _STATE.number is not None
+
+
+class Waiting:
+    """Somebody who waits by the clock."""
+
+    __slots__ = ("_began", "_call", "_lane", "_turn")
+
+    def __init__(self) -> None:
+        self._lane, self._began, self._turn, self._call = lanes.current(), 0, None, 0
+        try:
+            number, pace = _STATE.number, _STATE.pace
+            self._began = number() if number is not None else 0
+            here = place.current()
+            self._call = here.span_id if here is not None else 0
+            self._turn: Turn | None = pace.turn(self._lane) if pace is not None else None
+        except Exception:
+            forgive("pauses.Waiting")
+
+    def over(self) -> None:
+        """Go on when the time is up: in a replay, in turn."""
+        pace, turn = _STATE.pace, self._turn
+        if pace is not None and turn is not None:
+            pace.wait(turn, self._lane)
+        self._note()
+
+    async def over_async(self) -> None:
+        """Go on likewise, without blocking the loop."""
+        pace, turn = _STATE.pace, self._turn
+        if pace is not None and turn is not None:
+            await pace.wait_async(turn, self._lane)
+        self._note()
+
+    def cut_short(self) -> None:
+        """Hear that the pause was cancelled or interrupted."""
+        pace, turn = _STATE.pace, self._turn
+        if pace is not None and turn is not None and turn.order:
+            pace.given_up(turn, self._lane)
+        self._note(woken=True)
+
+    def over_or_woken(self, wait: Callable[[float], bool], seconds: float) -> bool:
+        """Wait to be woken, so long at most; tells whether somebody was. In a replay it is as recorded.
+
+        A thread that is woken a moment too early or too late for its last beat would beat another number of times.
+        """
+        woken, turn = wait(seconds), self._turn
+        if turn is None:
+            self._note(woken=woken)
+        elif turn.order:
+            woken = False
+            self.over()
+        else:
+            woken = woken or wait(LONGER_S)
+            self._note(woken=woken)
+        return woken
+
+    def _note(self, *, woken: bool = False) -> None:
+        number = _STATE.number
+        if number is None:
+            return
+        try:
+            pause = Pause(self._began, 0 if woken else number(), time.time_ns(), self._call)
+            self._lane.reel.paused(self._lane.path, pause)
+        except Exception:
+            forgive("pauses.Waiting.note")
+
+
+def take(reel: Reel) -> dict[str, list[Pause]]:
+    """Take the pauses of a line of execution and all that it spawned, by lane."""
+    taken, reel.pauses = reel.pauses, {}
+    return taken

@@ -1,0 +1,95 @@
+"""Waiting by the clock in the agent's own code: `time.sleep`, `asyncio.sleep`, `threading.Event.wait` with a time.
+
+What a library waits for goes by the clock alone: nobody saw what it does behind that. A `threading.Timer` waits for
+the agent's function.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
+from typing import Any, Final
+
+from reenact.boundary import pauses, tape
+from reenact.boundary.pauses import Waiting
+from reenact.boundary.tape import Sites, Source
+from reenact.contracts.integration import Integration, PatchSet
+
+_TIMER: Final = threading.Timer.run.__code__
+_SLEEP, _ASYNC_SLEEP, _WAIT = (Source(name=f"{name} pause") for name in ("time.sleep", "asyncio.sleep", "Event.wait"))
+
+
+def _is_a_while(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and seconds > 0
+
+
+def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
+    sites = Sites(_SLEEP, libraries=False)
+
+    @wraps(original)
+    def sleep(seconds: Any, /) -> None:
+        if not pauses.is_on() or not _is_a_while(seconds) or sites.of(_getframe(1)) is None:
+            original(seconds)
+            return
+        waiting = Waiting()
+        try:
+            original(seconds)
+        except BaseException:
+            waiting.cut_short()
+            raise
+        waiting.over()
+
+    return sleep
+
+
+def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
+    sites = Sites(_ASYNC_SLEEP, libraries=False)
+
+    @wraps(original)
+    async def sleep(delay: float, result: Any = None) -> Any:
+        if not pauses.is_on() or not _is_a_while(delay) or sites.of(_getframe(1)) is None:
+            return await original(delay, result)
+        waiting = Waiting()
+        try:
+            given = await original(delay, result)
+        except BaseException:
+            waiting.cut_short()
+            raise
+        await waiting.over_async()
+        return given
+
+    return sleep
+
+
+def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
+    sites = Sites(_WAIT, libraries=False)
+
+    def is_own(frame: FrameType) -> bool:
+        return frame.f_code is _TIMER or sites.of(frame) is not None
+
+    @wraps(original)
+    def wait(self: threading.Event, timeout: float | None = None) -> bool:
+        if not pauses.is_on() or not _is_a_while(timeout) or not is_own(_getframe(1)):
+            return original(self, timeout)
+        return Waiting().over_or_woken(lambda seconds: original(self, seconds), timeout or 0)
+
+    return wait
+
+
+def _install(patches: PatchSet) -> None:
+    replaced: dict[int, Callable[..., Any]] = {}
+    makes: tuple[tuple[Any, Any], ...] = ((time, _sleep), (asyncio, _async_sleep))
+    for owner, make in makes:
+        original = owner.sleep
+        patches.replace(owner, "sleep", make)
+        replaced[id(original)] = owner.sleep
+    patches.replace(threading.Event, "wait", _wait)
+    tape.rebind(patches, replaced)
+
+
+INTEGRATION = Integration(name="pauses", libraries=("time", "asyncio", "threading"), install=_install)

@@ -1,0 +1,180 @@
+"""The recorded pauses of a recording's lanes, given to the code that waits again, each in its turn.
+
+A pause is known by its lane and by the calls that the lane made before it, so that a loop that waits more or less
+often before one call shifts nothing behind it. What stands behind a lane that went on without it nobody waits for, nor
+for the pauses inside a call that is answered from the recording: its code does not run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from reenact.boundary.lanes import Lane
+from reenact.boundary.pauses import Turn
+from reenact.replay.release import Expected, Gate
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lane import in_unit, sequence
+from reenact.values.lenient import as_list, as_object
+from reenact.values.run import PAUSES, Node
+
+Place = tuple[str, str]
+"""A sequence, and a lane."""
+
+
+class Kept(NamedTuple):
+    """A recorded pause."""
+
+    began: int
+    ended: int
+    at_s: float
+    call: str = ""
+    """The call in which it was; empty where it stood in the run itself."""
+
+
+class Pauses:
+    """Hands out recorded pauses. Thread-safe."""
+
+    def __init__(self, nodes: Collection[Node], units: Collection[str]) -> None:
+        self._lock = threading.Lock()
+        self._left: dict[Place, deque[Kept]] = defaultdict(deque)
+        self._calls: dict[Place, list[int]] = defaultdict(list)
+        """The begins of the recorded calls of a lane that has pauses."""
+        self._at: dict[Place, int] = defaultdict(int)
+        for node in sorted(nodes, key=lambda node: node.span.start_ns):
+            for place, kept in _of(node, units):
+                self._left[place].append(kept)
+        for node in nodes:
+            if (place := _place(node, node.lane, units)) in self._left:
+                self._calls[place].append(node.start_order)
+        for held in self._calls.values():
+            held.sort()
+        self.orders = frozenset(each.ended for held in self._left.values() for each in held if each.ended)
+        """The numbers of pauses, among those of answers."""
+
+    def expected(self) -> Iterator[tuple[str, list[Expected]]]:
+        """Give when pauses ended, by sequence."""
+        for (numbers, _), held in self._left.items():
+            yield numbers, [Expected(each.ended, each.at_s, each.at_s) for each in held if each.ended]
+
+    def take(self, place: Place) -> Turn | None:
+        """Give the next pause of a lane; None where the recording has no more before the lane's next call."""
+        with self._lock:
+            held = self._left.get(place)
+            if not held:
+                return None
+            calls = self._calls.get(place, [])
+            behind = bisect_right(calls, self._at[place])
+            if behind < len(calls) and held[0].began > calls[behind]:
+                return None
+            return Turn(held.popleft().ended)
+
+    def covered(self, calls: Collection[str]) -> dict[str, list[int]]:
+        """Hear that the code inside recorded calls does not run; gives what it will not wait for, by sequence."""
+        dropped: dict[str, list[int]] = defaultdict(list)
+        with self._lock:
+            for (numbers, _), held in self._left.items():
+                for each in [each for each in held if each.call in calls]:
+                    held.remove(each)
+                    dropped[numbers] += [each.ended] if each.ended else []
+        return dropped
+
+    def crossed(self, place: Place, order: int) -> list[int]:
+        """Hear that a lane made the call again that had begun at `order`; gives what it will not wait for."""
+        with self._lock:
+            self._at[place] = max(self._at[place], order)
+        return self._drop(place, order)
+
+    def ended(self, place: Place) -> list[int]:
+        """Hear that a lane ended; gives what it will not wait for."""
+        return self._drop(place, 1 << 62)
+
+    def forked(self) -> None:
+        """Begin afresh with the lock."""
+        self._lock = threading.Lock()
+
+    def _drop(self, place: Place, before: int) -> list[int]:
+        with self._lock:
+            held, dropped = self._left.get(place), list[int]()
+            while held and held[0].began < before:
+                dropped.append(held.popleft().ended)
+        return [order for order in dropped if order]
+
+
+def _place(node: Node, lane: str, units: Collection[str]) -> Place:
+    process = str(node.span.resource.attributes.get("reenact.process.id") or "")
+    return sequence(lane, process), in_unit(node.trace_id if node.trace_id in units else "", lane)
+
+
+def _of(root: Node, units: Collection[str]) -> Iterator[tuple[Place, Kept]]:
+    said = root.span.attributes.get(PAUSES)
+    lanes = as_object(parsed_or_none(said) if isinstance(said, str) else None)
+    for lane, listed in lanes.items():
+        place = _place(root, lane, units)
+        yield from ((place, each) for each in _kept(listed, root))
+
+
+def _kept(listed: Json, root: Node) -> Iterable[Kept]:
+    began_s = root.span.start_ns / 1e9
+    for each in as_list(listed):
+        match each:
+            case [int(began), int(ended), int(after_us), *call]:
+                inside = call[0] if call and isinstance(call[0], str) else ""
+                yield Kept(began, ended, began_s + after_us / 1e6, inside)
+            case _:
+                continue
+
+
+class Pacing:
+    """Finds the recorded pause of code that waits, and the gate that lets it on."""
+
+    def __init__(self, pauses: Pauses, gate: Callable[[str], Gate], process: Callable[[], str]) -> None:
+        """`gate` gives that of a sequence, `process` says which recorded process this one is again."""
+        self._pauses, self._gate, self._process = pauses, gate, process
+
+    def _place(self, lane: Lane) -> Place:
+        return sequence(lane.path, self._process()), in_unit(lane.reel.again, lane.path)
+
+    def turn(self, lane: Lane) -> Turn | None:
+        """Hear that code of a lane waits; gives when it went on when recorded."""
+        place = self._place(lane)
+        self._gate(place[0]).settled(place[1])
+        return None if lane.reel.unit else self._pauses.take(place)
+
+    def wait(self, turn: Turn, lane: Lane) -> None:
+        """Block until code of a lane may go on."""
+        numbers, at = self._place(lane)
+        self._gate(numbers).wait(turn.order, at)
+
+    async def wait_async(self, turn: Turn, lane: Lane) -> None:
+        """Wait likewise, without blocking the loop. What the task does until it waits again is its work."""
+        numbers, at = self._place(lane)
+        gate = self._gate(numbers)
+        await gate.wait_async(turn.order, at)
+        asyncio.get_running_loop().call_soon(gate.settled, at)
+
+    def given_up(self, turn: Turn, lane: Lane) -> None:
+        """Hear that code will not come back from a pause that was over when recorded."""
+        self._drop(self._place(lane), [turn.order])
+
+    def crossed(self, lane: Lane, node: Node) -> None:
+        """Hear that a lane made a recorded call again: nobody waits for pauses that stood before it."""
+        place = self._place(lane)
+        self._drop(place, self._pauses.crossed(place, node.start_order))
+
+    def ended(self, lane: Lane) -> None:
+        """Hear that a lane ended."""
+        place = self._place(lane)
+        self._drop(place, self._pauses.ended(place))
+
+    def _drop(self, place: Place, dropped: Iterable[int]) -> None:
+        if dropped:
+            self._gate(place[0]).drop(dropped)
+
+    def answers(self, passed: Iterable[int]) -> list[int]:
+        """Give those of the numbers that are of answers."""
+        return [order for order in passed if order not in self._pauses.orders]
