@@ -251,12 +251,15 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(ended, ORDER)
+print(ended, ORDER, ended == ORDER == sorted(range(8), key=DELAYS.__getitem__))
 """
 
 
 def test_tools_on_threads_end_in_the_recorded_order_run_again_or_answered(desk: Desk, asking: StandIn) -> None:
-    live = recorded(desk, asking, desk.write("waiting.py", THREADS))
+    for apart in (50, 20, 10, 5, 2):  # a busy machine may let two threads go on at once; no recording knows their order
+        live = recorded(desk, asking, desk.write("waiting.py", THREADS.replace("number / 50", f"number / {apart}")))
+        if "True" in live.stdout:
+            break
     for setting in ({}, {"REENACT_ENFORCE": "off"}):
         done = desk.reenact("replay", "last", environ={**desk.bare(), **setting})
         assert done.returncode == 0, done.stderr

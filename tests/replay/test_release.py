@@ -385,3 +385,51 @@ def test_tasks_of_another_loop_than_asyncio_are_let_through_in_recorded_order(mo
         with pytest.raises(StopIteration):
             task.send(None)
         gate.settled("a")
+
+
+def test_a_lane_that_computes_has_the_processor_time_that_it_had_when_recorded() -> None:
+    """It may run as long as the next answer was away; a busy machine gives it less of a processor meanwhile."""
+    out: list[str] = []
+    gate = Gate([Expected(1, 0.0, 0.0), Expected(2, 0.0, 1.0)])
+
+    def first() -> None:
+        gate.wait(1, "first")
+        while time.thread_time() < 4 * release.GRACE_S:
+            pass
+        out.append("first")
+        gate.settled("first")
+
+    def second() -> None:
+        gate.wait(2, "second")
+        out.append("second")
+
+    threads = [threading.Thread(target=work) for work in (second, first)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert out == ["first", "second"]
+
+
+def test_a_process_that_works_is_waited_for_by_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes late because much is computed first comes in its turn, however little of a processor there is."""
+    monkeypatch.setattr(release, "PATIENCE_S", 1.0)
+    skips, out = Skips(), list[int]()
+    gate = Gate(expected([1, 2]), skips)
+
+    def late() -> None:
+        spent = time.process_time()
+        while time.process_time() - spent < release.PATIENCE_S / 4:
+            time.sleep(0)
+        gate.wait(1, "late")
+        out.append(1)
+        gate.settled("late")
+
+    workers = [threading.Thread(target=late)]
+    for worker in workers:
+        worker.start()
+    gate.wait(2, "main")
+    out.append(2)
+    for worker in workers:
+        worker.join()
+    assert (out, skips.told) == ([1, 2], [])

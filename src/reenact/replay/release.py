@@ -5,11 +5,13 @@ number from the recording's one sequence. A release is granted when all lower nu
 that may still be at work on something have settled: a lane that was granted something is at work until it comes back
 for more or ends; a lane that started a thread, or whose thread ended, may be about to wait for it. Nobody can see a
 thread block, so each of these is waited for no longer than `GRACE_S`, and the last two no longer than they had when
-recorded. Settling is what makes two threads append in recorded order although nothing but the replay keeps them
-apart.
+recorded. Where the kernel says that its thread runs, or would if it could, processor time is what counts, so that a
+busy machine changes nothing. Settling is what makes two threads append in recorded order although nothing but the
+replay keeps them apart.
 
 A lower number that never comes (the agent changed, or waits for what is held here) would hold everything: after a
-bound drawn from the recorded times, the lowest number that waits is granted and the skip is told to the ledger.
+bound drawn from the recorded times, the lowest number that waits is granted and the skip is told to the ledger. The
+time counts in which this process stands still, and the processor time in which it works.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from reenact.replay.activity import Activity, Patience
 from reenact.replay.pace import let_timers_go_first
 
 GRACE_S = 0.05
@@ -35,6 +38,9 @@ GRACE_S = 0.05
 
 PATIENCE_S = 1.0
 """How long a missing lower number is awaited beyond twice its recorded delay."""
+
+_LONGEST_GRACE_S = 2.0
+"""How long a lane keeps others waiting at most whose thread runs, or would if it could, beyond what was recorded."""
 
 _LONGEST_WAIT_S = 120.0
 _RUNNING_S = 10.0
@@ -49,6 +55,8 @@ class _Waiter:
     order: int
     lane: str
     grant: Callable[[], None]
+    thread: int
+    """The thread that waits, or whose loop does: its native id."""
     granted: bool = False
     took: float = 0.0
     """How long the recorded call was out, in seconds: what timers do in that time goes first."""
@@ -73,6 +81,19 @@ class _Work(Enum):
     WOKEN = "its thread ended"
 
 
+@dataclass(frozen=True, slots=True)
+class _Busy:
+    """A lane that may be at work."""
+
+    work: _Work
+    since: float
+    thread: int
+    spent_s: float
+    """The processor time that its thread had had by then."""
+    released_s: float
+    """When what it was granted was released in the recording."""
+
+
 class Gate:
     """Grants releases in recorded order. Thread-safe; waiters may be threads or tasks of any loop."""
 
@@ -95,8 +116,10 @@ class Gate:
         self._enlisted: list[int] = []
         """A heap of the orders that wait, and of some that waited."""
         self._lock = threading.Lock()
-        self._at_work: dict[str, tuple[_Work, float]] = {}
-        self._last_grant = self._since = time.monotonic()
+        self._at_work: dict[str, _Busy] = {}
+        self._threads: dict[str, int] = {}
+        """On which thread a lane was seen last."""
+        self._activity, self._patience = Activity(), Patience()
         self._last_released_s: float | None = None
         self._skipped = skipped or _untold
 
@@ -196,7 +219,7 @@ class Gate:
             if (release := self._expected.get(order or 0)) is not None:
                 self._reached = release.released_s, time.monotonic()
             if self._held_back.pop(order or 0, None) is not None:
-                self._at_work[lane] = (_Work.GRANTED, time.monotonic())
+                self._set_to_work(lane, _Work.GRANTED, _thread.get_native_id())
                 self._advance()
 
     def _leave(self, waiter: _Waiter) -> None:
@@ -215,13 +238,19 @@ class Gate:
     def spawned(self, lane: str) -> None:
         """Hear that a lane started a thread, or handed a job to a pool."""
         with self._lock:
-            self._at_work[lane] = (_Work.SPAWNED, time.monotonic())
+            self._set_to_work(lane, _Work.SPAWNED, _thread.get_native_id())
 
     def woken(self, lane: str) -> None:
         """Hear that a thread or job which this lane started has ended."""
         with self._lock:
-            if self._at_work.get(lane, (None,))[0] is not _Work.GRANTED:
-                self._at_work[lane] = (_Work.WOKEN, time.monotonic())
+            busy = self._at_work.get(lane)
+            if busy is None or busy.work is not _Work.GRANTED:
+                self._set_to_work(lane, _Work.WOKEN, self._threads.get(lane, 0))
+
+    def _set_to_work(self, lane: str, work: _Work, thread: int) -> None:
+        self._threads[lane] = thread
+        spent, released = self._activity.spent(thread) if thread else 0.0, self._last_released_s or 0.0
+        self._at_work[lane] = _Busy(work, time.monotonic(), thread, spent, released)
 
     def running(self, order: int) -> None:
         """Hear that the call whose end has this number runs again in the replay."""
@@ -254,14 +283,14 @@ class Gate:
         self._at_work.pop(lane, None)
         self._forward()
         if self._current() == order and not self._pending(order, lane):
-            self._grant(order, lane)
+            self._grant(order, lane, _thread.get_native_id())
             return True
         return False
 
     def _enlist(self, order: int | None, lane: str, grant: Callable[[], None], *, took: float = 0.0) -> _Waiter:
         if not self._waiting:
-            self._since = time.monotonic()
-        waiter = _Waiter(order or 0, lane, grant, took=took)
+            self._patience.begin()
+        waiter = _Waiter(order or 0, lane, grant, _thread.get_native_id(), took=took)
         self._waiting[waiter.order] = waiter
         heapq.heappush(self._enlisted, waiter.order)
         self._advance()
@@ -310,12 +339,26 @@ class Gate:
         now = time.monotonic()
         release = self._expected[order]
         longest = 0.0
-        for busy, (work, since) in tuple(self._at_work.items()):
-            if now - since >= GRACE_S:
-                del self._at_work[busy]
-            elif busy != lane:
-                longest = max(longest, since + self._allowance(work, release) - now)
+        for each, busy in tuple(self._at_work.items()):
+            allowance = self._allowance(busy.work, release)
+            left = busy.since + allowance - now
+            if left <= 0 and each != lane and self._still_works(busy, allowance, release):
+                left = _TICK_S
+            if left <= 0 and now - busy.since >= GRACE_S:
+                del self._at_work[each]
+            elif each != lane:
+                longest = max(longest, left)
         return longest
+
+    def _still_works(self, busy: _Busy, allowance: float, release: Expected) -> bool:
+        """Tell whether a thread whose time is over by the clock had less of a processor, and takes more."""
+        if not busy.thread or allowance <= 0:
+            return False
+        recorded = release.released_s - busy.released_s if busy.work is _Work.GRANTED else 0.0
+        if time.monotonic() - busy.since > _LONGEST_GRACE_S + max(0.0, recorded):
+            return False
+        at_work = self._activity.is_at_work(busy.thread)
+        return at_work and self._activity.spent(busy.thread) - busy.spent_s < max(allowance, recorded)
 
     def _lacks_company(self, order: int) -> bool:
         """Tell whether a release of the same turn is still to be asked for, and is worth waiting for.
@@ -344,11 +387,11 @@ class Gate:
                 before = self._last_released_s
                 return min(GRACE_S, max(0.0, release.released_s - before)) if before is not None else 0.0
 
-    def _grant(self, order: int, lane: str) -> None:
+    def _grant(self, order: int, lane: str, thread: int) -> None:
         self._gone.add(order)
-        self._last_grant = time.monotonic()
+        self._patience.begin()
         self._last_released_s = self._expected[order].released_s
-        self._at_work[lane] = (_Work.GRANTED, self._last_grant)
+        self._set_to_work(lane, _Work.GRANTED, thread)
 
     def _advance(self) -> None:
         """Grant whatever may go now. Called with the lock held."""
@@ -359,7 +402,7 @@ class Gate:
             if waiter is None or self._pending(waiter.order, waiter.lane) > 0:
                 return
             del self._waiting[waiter.order]
-            self._grant(waiter.order, waiter.lane)
+            self._grant(waiter.order, waiter.lane, waiter.thread)
             if waiter.took:
                 self._hold_back(waiter.order, waiter.took)
             waiter.granted = True
@@ -373,28 +416,28 @@ class Gate:
             pending = self._pending(waiter.order, waiter.lane) if waiter is not None else _TICK_S
         return min(_TICK_S, max(0.0005, pending))
 
-    def _deadline(self) -> float:
-        """Say until when the missing lower number is awaited: twice its recorded delay, and a bit."""
+    def _bound(self) -> float:
+        """Say for how long the missing lower number is awaited: twice its recorded delay, and a bit."""
         current, lowest = self._current(), self._lowest()
         if current is None or lowest is None:
-            return self._last_grant + PATIENCE_S
+            return PATIENCE_S
         first = self._expected[lowest]
         later = max(0.0, self._expected[current].asked_s - first.asked_s)
         if current in self._running:
             release = self._expected[current]
             later += _RUNNING_S + release.released_s - release.asked_s
-        return max(self._last_grant, self._since) + min(_LONGEST_WAIT_S, PATIENCE_S + 2 * later)
+        return min(_LONGEST_WAIT_S, PATIENCE_S + 2 * later)
 
     def _look_again(self) -> None:
         with self._lock:
             self._advance()
-            current, lowest = self._current(), self._lowest()
+            current, lowest, waited = self._current(), self._lowest(), self._patience.waited()
             if (
                 self._held_back
                 or lowest is None
                 or current is None
                 or current in self._waiting
-                or time.monotonic() < self._deadline()
+                or waited < self._bound()
             ):
                 return
             passed = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]

@@ -1,0 +1,91 @@
+"""Whether threads of this process are at work, by the kernel's accounts, and how long nobody was.
+
+A thread that is ready to run and one that waits for a lock look alike by the clock: on a busy machine the first may not
+run for a tenth of a second. Linux tells them apart: the state of a thread (`R` in proc_pid_stat(5)) and the processor
+time that it has had, which moves also while it waits for the interpreter's own lock (it looks again every few
+milliseconds). Elsewhere nothing is known, and the clock alone counts.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+_BETWEEN_S: Final = 0.012
+"""A thread that waits for the interpreter's lock has looked again by then (`sys.getswitchinterval`)."""
+_LEAST_SHARE: Final = 0.02
+"""A process of which the other threads had less of a processor than this stood still."""
+_LATEST_S: Final = 0.02
+"""More time than this between two looks means that the machine had no time for the one who looks."""
+_LONGER: Final = 10
+_THREADS: Final = 1000
+"""So many threads are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    at: float
+    spent_s: float
+    is_at_work: bool
+
+
+class Activity:
+    """Looks at threads. Not thread-safe: its owner holds a lock."""
+
+    def __init__(self) -> None:
+        self._looks: dict[int, _Look] = {}
+
+    def spent(self, thread: int) -> float:
+        """Give the processor time that a thread has had, in seconds; 0 where nobody can know."""
+        return self._look(thread).spent_s
+
+    def is_at_work(self, thread: int) -> bool:
+        """Tell whether a thread runs, is ready to, or did so since it was looked at before."""
+        return self._look(thread).is_at_work
+
+    def _look(self, thread: int) -> _Look:
+        now, before = time.monotonic(), self._looks.get(thread)
+        if before is not None and now - before.at < _BETWEEN_S:
+            return before
+        if len(self._looks) > _THREADS:
+            self._looks.clear()
+        spent_s, runs = _account(thread)
+        moved = before is not None and spent_s > before.spent_s
+        look = self._looks[thread] = _Look(now, spent_s, runs or moved)
+        return look
+
+
+def _account(thread: int) -> tuple[float, bool]:
+    """Read the processor time of a thread in seconds, and whether it is ready to run."""
+    try:
+        with open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as accounts:  # noqa: PTH123 - many times
+            spent_ns = int(accounts.read(100).split()[0])
+        with open(f"/proc/self/task/{thread}/stat", "rb", buffering=0) as states:  # noqa: PTH123 - likewise
+            return spent_ns / 1e9, states.read(200).rpartition(b") ")[2][:1] == b"R"
+    except (OSError, ValueError, IndexError):
+        return 0.0, False
+
+
+class Patience:
+    """Counts how long nothing came: by the clock while this process stands still, by processor time while it works.
+
+    What a busy machine takes longer for is thus waited for longer, and at most ten times as long.
+    """
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now."""
+        self._at, self._spent, self._own, self._waited = time.monotonic(), time.process_time(), time.thread_time(), 0.0
+
+    def waited(self) -> float:
+        """Give the seconds counted; to be asked every few milliseconds, by one thread."""
+        now, spent, own = time.monotonic(), time.process_time(), time.thread_time()
+        passed, worked = now - self._at, spent - self._spent
+        others = worked - max(0.0, own - self._own)
+        self._at, self._spent, self._own = now, spent, own
+        counted = worked if others > _LEAST_SHARE * passed else min(passed, _LATEST_S)
+        self._waited += max(counted, passed / _LONGER)
+        return self._waited
