@@ -193,6 +193,7 @@ def _neighbours_are_whole(calls: list[Node]) -> None:
     ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_costs_itself_at_most(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     value, got = VALUES[name](), []

@@ -53,6 +53,7 @@ def golden(case: str) -> list[Run]:
 # ---------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: f"{path.parent.parent.name}-{path.parent.name}")
 def test_damage_is_refused_with_a_place_or_read_as_less(path: Path) -> None:
     """Cut off, with bytes turned, with pieces doubled: an error of ours or other spans, nothing else, and soon."""

@@ -70,6 +70,7 @@ EMITTERS = (OURS, "projection", OPENINFERENCE, OPENLLMETRY, SDK)
 SUBSETS = [set(left) for count in range(1, 6) for left in itertools.combinations(EMITTERS, count)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("present", SUBSETS, ids=lambda present: "+".join(sorted(present)))
 def test_each_call_is_one_record_whoever_saw_it(
     recorded: Callable[[str], list[SpanRecord]], present: set[str], record_property: Callable[[str, object], None]
@@ -293,6 +294,7 @@ def test_a_trace_of_one_emitter_is_left_alone() -> None:
     assert len(left(*spans)) == 29
 
 
+@pytest.mark.slow
 def test_thousands_of_calls_at_once_are_quick() -> None:
     spans = [theirs(number, number, 10**9) for number in range(1, 1501)]
     spans += [ours(10_000 + number, number, 10**9) for number in range(1, 1501)]

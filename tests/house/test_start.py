@@ -110,6 +110,7 @@ def test_help_loads_no_command(desk: Desk, words: tuple[str, ...]) -> None:
     assert found.others == {"click"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["ls", "show", "doctor"])
 @pytest.mark.parametrize("where", ["a recorded run", "a run that asks a model", "a file"])
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -145,6 +146,7 @@ STRANGERS = sorted(
 )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", STRANGERS, ids=lambda path: str(path.relative_to(GOLDEN)))
 def test_of_a_stranger_s_file_few_members_are_loaded(desk: Desk, path: Path) -> None:
     found = loaded(desk, COMMAND, "doctor", f"{path}#all")

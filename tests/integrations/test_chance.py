@@ -138,6 +138,7 @@ SEEDED: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SEEDED)
 def test_a_seed_gives_the_sequence_that_it_gives_without_us(held: Held, name: str, begins: dict[str, Any]) -> None:
     wanted = SEEDED[name]()

@@ -113,6 +113,7 @@ def test_without_the_tape_the_clock_has_moved_on(held: Held, name: str) -> None:
     assert again.result.result == "diverged"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", COARSE)
 def test_seconds_and_days_are_on_the_tape_too(held: Held, name: str) -> None:
     did = held.record(lambda: told_of(COARSE[name]))

@@ -32,6 +32,7 @@ def told(what: str) -> str:
     return what
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_traced")
 def test_figures_of_memory_and_of_the_processor_come_again_in_their_class(held: Held) -> None:
     seen: list[tuple[Any, ...]] = []

@@ -139,6 +139,7 @@ def taken(turn: Turn, folder: Path) -> Seen:
     return Seen(bare, did, held.replay(did, work), asked)
 
 
+@pytest.mark.sample(9)
 @each_path
 def test_the_agent_sees_in_a_recording_and_a_replay_what_it_sees_without(
     seen: Callable[[Turn], Seen], turn: Turn, path: str
@@ -319,6 +320,7 @@ def test_to_read_on_where_the_recorded_run_left_is_a_miss(held: Held, outside: O
     assert "the agent reads on where the recorded run left this reply" in str(again.error)
 
 
+@pytest.mark.slow
 def test_replies_come_in_the_recorded_order(held: Held, outside: Outside) -> None:
     async def work() -> list[Any]:
         async with (

@@ -72,6 +72,7 @@ def runs(desk: Desk) -> list[dict[str, Any]]:
     return json.loads(desk.reenact("ls", "--json").stdout)["runs"]
 
 
+@pytest.mark.sample(2)
 def test_each_message_is_a_run_and_the_bad_one_is_handled_again(desk: tuple[Desk, str]) -> None:
     at, program = desk
     live = at.reenact("run", "-q", "--", "python", program)

@@ -96,6 +96,7 @@ def test_a_fix_inside_an_answered_tool_is_not_judged(desk: Desk, declared: str) 
         assert [each["name"] for each in told["other_code"]] == ["get_profile"]
 
 
+@pytest.mark.slow
 def test_the_fix_is_judged_where_the_tool_runs(desk: Desk) -> None:
     recorded(desk, "@reenact.tool")
     before = desk.reenact("replay", "last", "--assert", WRONG)

@@ -87,6 +87,7 @@ def test_what_is_no_assertion_is_told_by_its_place(desk: Desk) -> None:
     assert desk.reenact("check", "last", "--check", "missing.txt").returncode == 3
 
 
+@pytest.mark.slow
 def test_a_judge_of_ones_own_is_recorded_and_replayed(desk: Desk) -> None:
     record(desk)
     desk.write(

@@ -115,6 +115,7 @@ def test_a_changed_child_is_named_by_its_call(desk: Desk) -> None:
     assert "recorded 2, replay 5" in done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_call_that_two_processes_take_is_told(desk: Desk) -> None:
     parent = "import subprocess, sys\nfor word in sys.argv[1:]: subprocess.run([sys.executable, 'child.py', word])"
     desk.write("parent.py", parent)

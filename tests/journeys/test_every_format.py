@@ -50,6 +50,7 @@ def listed(run: Run, source: str) -> list[dict[str, object]]:
     return json.loads(done.stdout)["runs"]
 
 
+@pytest.mark.sample(4)
 @every_case
 def test_every_command_reads_it(case: Path, run: Run, tmp_path: Path) -> None:
     runs = listed(run, str(case))
@@ -75,6 +76,7 @@ def test_every_command_reads_it(case: Path, run: Run, tmp_path: Path) -> None:
     assert cold["runs"]["read"] == len([told for told in runs if not told["replay_of"]])
 
 
+@pytest.mark.sample(4)
 @every_case
 def test_it_goes_out_and_in_again_as_the_same_run(case: Path, run: Run, tmp_path: Path) -> None:
     first = listed(run, str(case))[0]

@@ -77,6 +77,7 @@ def test_an_example_replays_with_nothing_around_it(desk: Desk, sockets: Count, n
     assert files(desk) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_AND_ALL)
 def test_an_example_replays_from_its_file_alone(desk: Desk, name: str, receiver: tuple[str, Path]) -> None:
     endpoint, received = receiver

@@ -90,6 +90,7 @@ def test_the_model_chooses_staging_in_a_run_that_names_its_parent(incident: Desk
     assert [each["call"] for each in differs["divergences"]][:2] == ["llm ChatCompletion #6", "tool delete_accounts #7"]
 
 
+@pytest.mark.slow
 def test_a_fork_goes_on_with_the_nearest_answers_and_can_be_replayed_and_forked_again(incident: Desk) -> None:
     (incident.folder / "wanted.txt").write_text(f"never called {PRODUCTION}\n")
     words = ("--at", "second llm", *STAGING, "--after", "nearest", "--check", "wanted.txt")
@@ -110,6 +111,7 @@ def test_a_fork_goes_on_with_the_nearest_answers_and_can_be_replayed_and_forked_
     assert "Nothing was deleted." in str(calls(incident, told["fork"])[-1]["outcome"])
 
 
+@pytest.mark.slow
 def test_what_nobody_recorded_is_answered_by_hand_call_by_call(incident: Desk) -> None:
     told = forked(incident, "last", "--at", "#6", *STAGING)
     for at, value in (

@@ -135,6 +135,7 @@ def said(node: Node) -> Answered:
     return reply
 
 
+@pytest.mark.slow
 def test_every_model_call_goes_out_rewritten(recorded: Desk) -> None:
     with Provider() as provider:
         environ = {**recorded.environ, **environment(provider)}

@@ -67,6 +67,7 @@ print(json.dumps(said))
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("files", "program"),
     [

@@ -33,6 +33,7 @@ def clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("REENACT_", "OTEL_", "OPENAI_"))}
 
 
+@pytest.mark.slow
 def test_an_incident_and_its_fix_are_one_page(incident: Desk) -> None:
     fixed = incident.reenact("replay", "last", "--", "python", AGENT, "--guarded", "--data", "files")
     assert fixed.returncode == 1, fixed.stderr

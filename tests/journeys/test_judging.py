@@ -78,6 +78,7 @@ REFUSED = '{"role": "tool", "tool_call_id": call.id, "content": "refused"}'
 REFUSES = ("                return\n", f"                messages.append({REFUSED})\n                continue\n")
 
 
+@pytest.mark.slow
 def test_a_guard_that_answers_the_model_is_judged_where_the_call_was_to_be(desk: Desk) -> None:
     incident(desk, "cleanup_agent")
     program = variant(desk, GUARD, REFUSES)
@@ -155,6 +156,7 @@ def test_what_a_live_model_says_is_judged_as_one_sample(desk: Desk) -> None:
     assert "1 tool calls answered from the recording, 2 live" in done.stderr
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("source", "says"),
     [

@@ -69,6 +69,7 @@ def test_a_large_result_is_kept_apart_and_answered_to_the_byte(desk: Desk) -> No
     assert len(json.dumps(shown)) > 2_000_000, "it is shown whole"
 
 
+@pytest.mark.slow
 def test_an_image_in_a_request_is_kept_apart_and_matched(desk: Desk, provider: StandIn) -> None:
     desk.environ.update(provider.environment)
     said = recorded(desk, _MODEL)

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
+import pytest
+
 from desk import Desk
 
 CLIENTS = {
@@ -87,6 +89,7 @@ def test_native_clients_are_named_in_the_verdict_and_refused_in_a_replay(desk: D
         assert not heard, "the kernel kept nobody out, and nobody was reached"
 
 
+@pytest.mark.slow
 def test_a_database_in_memory_is_no_effect_and_one_in_a_file_is(desk: Desk) -> None:
     code = (
         "import duckdb, reenact, sys\n"

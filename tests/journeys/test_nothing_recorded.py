@@ -27,6 +27,7 @@ PROGRAMS: dict[str, tuple[list[str], int, str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(os.name != "posix", reason="signals and sh are POSIX")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_reason_is_told(desk: Desk, name: str) -> None:

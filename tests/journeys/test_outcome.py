@@ -87,6 +87,7 @@ def test_a_mistake_behind_the_last_call_diverges_where_it_shows(desk: Desk, reco
     assert (told["result"], told["divergences"][0]["field"]) == ("diverged", field)
 
 
+@pytest.mark.slow
 def test_how_closely_it_is_compared_can_be_chosen_and_is_said(desk: Desk, recorded: str) -> None:
     assert recorded
     desk.write("agent.py", AGENT.replace('print("sum", told["sum"]', 'print("Sum", told["sum"]'))

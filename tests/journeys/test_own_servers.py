@@ -16,6 +16,7 @@ PROGRAM = Path(__file__).with_name("own_servers.py")
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells whose a socket is")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("level", ["namespaces", "landlock", "watched"])
 def test_a_program_s_own_servers_are_reached(desk: Desk, level: str) -> None:
     shutil.copyfile(PROGRAM, desk.folder / "agent.py")
@@ -37,6 +38,7 @@ def test_a_program_s_own_servers_are_reached(desk: Desk, level: str) -> None:
     assert told["ran_again"] == {"child": 2 if words else 1}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_a_server_of_somebody_else_is_none_of_the_program_s(desk: Desk, kind: str, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET) as server:

@@ -198,6 +198,7 @@ def test_what_becomes_of_writes_and_programs_is_said_by_the_marker(desk: Desk) -
     assert desk.reenact("promote", "last", "--name", "no", "--children", "some").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_request_of_a_service_is_promoted(desk: Desk, unshare: list[str]) -> None:
     (desk.folder / "pyproject.toml").write_text("")
     shutil.copy(EXAMPLES / "support_service.py", desk.folder)

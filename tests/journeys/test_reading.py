@@ -122,6 +122,7 @@ def test_every_command_takes_a_run_out_of_a_big_file(tmp_path: Path, monkeypatch
     assert len(list((tmp_path / "cache" / "reenact" / "files").glob("*.db"))) == 1
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_and_gone_at_the_end(tmp_path: Path) -> None:
     path = copies(tmp_path / "big.jsonl", 1500)
     assert path.stat().st_size > opening.BIG

@@ -86,6 +86,7 @@ def test_the_default_replaces_replays_and_is_told_on_the_trace(told: Desk) -> No
     assert "redacted under default" in told.reenact("doctor", "last").stdout
 
 
+@pytest.mark.slow
 def test_a_policy_of_ones_own_is_followed_by_children_and_by_the_replay(told: Desk) -> None:
     done = told.reenact("run", "-q", "--policy", "ours.toml", "--", "python", "program.py", "with")
     assert done.returncode == 0, done.stderr
@@ -177,6 +178,7 @@ def test_a_policy_that_cannot_be_read_costs_the_payloads_and_never_the_agent(tol
     assert [reason["field"] for reason in verdict["reasons"]] == ["payloads"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("command", [["policy"], ["redact", "last"], ["redact", "last", "--check"]])
 def test_commands_stop_at_a_policy_that_cannot_be_read(told: Desk, command: list[str]) -> None:
     assert told.reenact("run", "-q", "--", "python", "program.py").returncode == 0

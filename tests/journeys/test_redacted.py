@@ -112,6 +112,7 @@ def test_an_address_stays_one_for_those_who_check_it(desk: Desk) -> None:
     assert replayed(desk, "pattern")["result"] == "same"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("way", "evidence"),
     [

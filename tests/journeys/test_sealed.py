@@ -74,6 +74,7 @@ def test_native_code_writes_to_a_copy_and_meets_no_server(desk: Desk, server: tu
     assert f"outside world: copied: files; enforced: {', '.join(EFFECTS[1:])}\n" in told
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("why", ["it is switched off", "the temporary folder is none that can be copied"])
 def test_where_there_is_no_sealed_world_no_stronger_word_is_said(desk: Desk, why: str) -> None:
     desk.reenact("run", "-q", "--", "python", desk.write("agent.py", NATIVE), "/nowhere")
@@ -130,6 +131,7 @@ for answer in [each for name in ("answer.jsonl", "order.json") for each in glob.
 """
 
 
+@pytest.mark.slow
 def test_why_a_world_was_not_sealed_is_said(desk: Desk) -> None:
     desk.write("agent.py", "import reenact\n@reenact.tool\ndef note():\n    return 1\nnote()\n")
     (desk.folder / "more").mkdir()

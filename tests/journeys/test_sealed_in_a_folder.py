@@ -62,6 +62,7 @@ def sealed(said: dict[str, object]) -> dict[str, object]:
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cold", [False, True])
 def test_a_program_sees_the_paths_of_the_original(project: Desk, cold: bool) -> None:  # noqa: FBT001 - a parameter
     printed = project.reenact("run", "-q", "--", "python", "agent.py").stdout
@@ -105,6 +106,7 @@ def test_where_namespaces_are_refused_landlock_is_tried_next(project: Desk) -> N
     assert (project.folder / "report.txt").read_text() == "kept\n"
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_too_large_is_watched(project: Desk) -> None:
     environ = {**os.environ, "REENACT_ENFORCE": "landlock", "REENACT_COPY_FILES": "1"}
     said = json.loads(project.reenact("replay", "last", "--json", environ=environ).stdout)

@@ -60,6 +60,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("code", "argv", "number"),
     [

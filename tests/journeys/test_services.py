@@ -337,6 +337,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_application_without_a_name_is_made_by_its_program(desk: Desk) -> None:
     program = desk.write("local.py", LOCAL)
     with serving(desk, "python", program, "PORT", "milk") as service:

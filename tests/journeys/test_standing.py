@@ -22,9 +22,9 @@ pytestmark = pytest.mark.sample(6)
 
 
 @pytest.fixture(autouse=True)
-def _large_agents_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the modules of other tests, which are loaded here, count for nothing."""
-    monkeypatch.setattr(standing, "_MOST_MODULES", 1_000_000)
+def _this_module_is_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the modules of other tests, which are loaded here, be no part of it."""
+    monkeypatch.setattr(reads, "own_modules", lambda: [sys.modules[__name__]])
 
 
 HISTORY: dict[str, list[str]] = {}
@@ -135,10 +135,7 @@ def test_a_unit_that_reads_what_an_earlier_one_left_is_not_exact(tmp_path: Path,
     assert f"stands on unit {first.id[:12]}: " in reason.lost
 
 
-@pytest.mark.slow
-def test_units_that_share_nothing_stay_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other tests that are loaded in this process are no part of the agent.
-    monkeypatch.setattr(reads, "own_modules", lambda: [sys.modules[__name__]])
+def test_units_that_share_nothing_stay_exact(tmp_path: Path) -> None:
     did = Held(tmp_path).record(lambda: [stateless(str(n)) for n in range(30)])
     assert did.error is None
     assert [reason.lost for run in did.runs for reason in judge(run).reasons if reason.field == "state"] == []

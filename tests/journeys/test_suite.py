@@ -46,6 +46,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_a_folder_of_recordings_is_replayed_and_summed_up(recorded: Desk) -> None:
     done = recorded.reenact("replay", "--trust", "--all", "suite", "--jobs", "2")
     assert done.returncode == 0, done.stderr
@@ -113,6 +114,7 @@ def test_a_place_without_recordings_is_not_judged_and_one_that_is_not_there_is_b
         assert why in done.stderr
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
 def test_an_interrupted_suite_ends_what_it_started(recorded: Desk, tmp_path: Path, number: signal.Signals) -> None:
     mark = f"SUITE_MARK={tmp_path.name}"

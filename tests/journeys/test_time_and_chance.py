@@ -131,6 +131,7 @@ def test_a_prompt_of_every_source_replays_a_month_later_in_another_zone(
     )
 
 
+@pytest.mark.slow
 def test_without_its_tape_the_same_recording_does_not_replay(desk: Desk, provider: StandIn) -> None:
     program = desk.write("agent.py", PROMPTS)
     environ = {**desk.bare(), **provider.environment, "REENACT_TAPE": "off"}
@@ -251,6 +252,7 @@ def test_the_clock_strikes_again(desk: Desk, zone: str, moment: datetime, sees: 
     assert sees in live.stdout
 
 
+@pytest.mark.slow
 def test_another_quantity_is_a_divergence(desk: Desk) -> None:
     """Numbers are never taken for chance: selling 5 shares is not selling 1000."""
     with StandIn(slip=1.0) as provider:
@@ -327,6 +329,7 @@ for user in ("ann", "bob", "cid"):
 """
 
 
+@pytest.mark.slow
 def test_each_unit_of_work_has_a_tape_of_its_own(desk: Desk) -> None:
     program = desk.write("agent.py", UNITS)
     live = desk.reenact("run", "--", "python", program)
@@ -365,6 +368,7 @@ def test_doctor_says_what_is_there(desk: Desk) -> None:
     assert (kit["hash seed"]["state"], "reenact run" in kit["hash seed"]["fix"]) == ("missing", True)
 
 
+@pytest.mark.slow
 def test_nothing_is_opened_by_a_replay_of_it(desk: Desk, sockets: Count) -> None:
     program = desk.write("agent.py", UNITS)
     desk.reenact("run", "--", "python", program)

@@ -60,6 +60,7 @@ def replayed(desk: Desk, **environ: str) -> tuple[dict[str, object], subprocess.
     return json.loads(done.stdout), done
 
 
+@pytest.mark.slow
 def test_a_replay_caches_what_only_the_replayed_process_imports(desk: Desk, uncompiled: Path) -> None:
     first, done = replayed(desk)
     assert {"replay/replayer.py", "replay/guard.py"} <= compiled_in(done, uncompiled)

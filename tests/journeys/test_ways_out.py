@@ -109,6 +109,7 @@ def test_live_models_are_reached_and_a_stranger_on_another_port_hears_nothing(
     assert f"reached: {place(provider)} (1 connection)\n" in told
 
 
+@pytest.mark.slow
 def test_python_that_reaches_further_is_told_the_option_and_passes_with_it(
     recorded: Desk, stranger: tuple[int, list[None]]
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_strangers_trace_names_no_host_that_is_dialled(recorded: Desk, provide
     assert provider.served.requests == before + 2
 
 
+@pytest.mark.slow
 def test_a_live_tool_reaches_what_it_reached_when_recorded_and_nobody_else(
     desk: Desk, provider: StandIn, stranger: tuple[int, list[None]]
 ) -> None:

@@ -231,6 +231,7 @@ def test_each_way_to_write_is_done_again_in_the_copy_from_where_it_began(desk: D
     } == {"path": "state.json", "state": "file", "new": True, "size": 11}
 
 
+@pytest.mark.slow
 def test_a_program_that_goes_elsewhere_is_started_where_it_was_started(desk: Desk) -> None:
     text = "import os, reenact\nos.mkdir('out')\nos.chdir('out')\n@reenact.tool\ndef note(): return 1\nprint(note())\n"
     recorded(desk, desk.write("agent.py", text))
@@ -309,6 +310,7 @@ print(sorted(name for name in os.listdir() if name.startswith("timed")))
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seconds", [30, 90])
 def test_a_log_that_is_rotated_by_the_clock_is_rotated_again_or_not(desk: Desk, seconds: int) -> None:
     """The file was written a minute before the recording, so that one of two intervals is over."""
@@ -377,6 +379,7 @@ trap "kill $!" EXIT
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("level", ["namespaces", "namespaces and a volume", "landlock"])
 def test_what_others_write_meanwhile_is_no_write_of_the_program(desk: Desk, level: str) -> None:
     """A folder that holds a mount is made anew, and one without namespaces copied, while the original changes."""

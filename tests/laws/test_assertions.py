@@ -19,6 +19,7 @@ def test_every_member_of_the_union_has_a_law() -> None:
     assert set(MEMBERS) == set(get_args(Assertion))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
 @given(data=st.data())
 def test_what_is_spelled_is_read_as_the_same(member: type, data: st.DataObject) -> None:
@@ -28,6 +29,7 @@ def test_what_is_spelled_is_read_as_the_same(member: type, data: st.DataObject) 
     assert spell(parse(f"  {line}   # said\n")[0].assertion) == line
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("run", [INCIDENT, DAMAGED], ids=["whole", "damaged"])
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
 @given(data=st.data())
@@ -46,6 +48,7 @@ def test_any_assertion_is_held_against_a_run_and_stopping_it_never_turns_a_findi
     assert {*found.nodes} <= {node.id for node in run.nodes}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("member", [each for each in MEMBERS if each is not Price], ids=lambda member: member.__name__)
 @given(data=st.data())
 def test_what_is_decided_of_a_run_s_beginning_stays_so_to_its_end(member: type, data: st.DataObject) -> None:

@@ -83,6 +83,7 @@ def test_runs_are_listed_newest_first(store: DirectoryStore) -> None:
     assert names(store, limit=2)[1:] == ["dinner"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [

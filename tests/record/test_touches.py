@@ -99,6 +99,7 @@ def recorded(held: Held, name: str) -> Did:
     return did
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -56,6 +56,7 @@ COSTLY = Detector(name="costly", group="credentials", anchors=("zy",), pattern=r
 SLOW: Plan = compiled("slow", [COSTLY])
 
 
+@pytest.mark.slow
 def test_a_text_that_takes_too_long_is_replaced_whole_and_counted() -> None:
     engine = Engine(SLOW, salt="00" * 16)
     text = "zy" * 100_000

@@ -83,6 +83,7 @@ def test_no_text_makes_a_pattern_slow(pattern: str) -> None:
     assert automaton(pattern).search("a" * 300_000 + "?") is False
 
 
+@pytest.mark.slow
 def test_what_costs_too_much_is_given_up() -> None:
     chance = random.Random(1)
     text = "".join(chance.choice("ab") for _ in range(200_000))
