@@ -38,7 +38,8 @@ _TRIES_PER_CHARACTER: Final = 2
 """What a search may cost, in tries of a short pattern."""
 _SECONDS: Final = 10.0
 _SECONDS_PER_MEGABYTE: Final = 10.0
-"""A ceiling for what cannot be foreseen; ordinary texts stay a thousand times below."""
+"""A ceiling for what cannot be foreseen, in processor time of the thread that searches; ordinary texts stay a thousand
+times below. By the clock, a busy machine would lose texts that cost nothing."""
 _WORD: Final = re.compile(r"[A-Za-z0-9_\-]{1,4096}")
 _IN_A_WORD: Final = re.compile(r"[A-Za-z0-9_\-]{2}")
 _PLAIN: Final = re.compile(r"[ !#-.0-\[\]-~]+")
@@ -85,14 +86,14 @@ class Budget:
 
     def __init__(self, size: int) -> None:
         self._left = self._when = _TRIES + _TRIES_PER_CHARACTER * size
-        self._until = 0.0 if size < 0 else time.monotonic() + _SECONDS + _SECONDS_PER_MEGABYTE * size / 1e6
+        self._until = 0.0 if size < 0 else time.thread_time() + _SECONDS + _SECONDS_PER_MEGABYTE * size / 1e6
 
     def spend(self, tries: int) -> None:
         """Pay for something. Raises `TooHard`."""
         self._left -= tries
         if self._left < self._when - _TRIES or self._left < 0:
             self._when = self._left
-            if self._left < 0 or time.monotonic() > self._until:
+            if self._left < 0 or time.thread_time() > self._until:
                 raise TooHard
 
 
