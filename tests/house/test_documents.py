@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import documents
+
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 OF_OURS = frozenset(
     f"REENACT_{name}"
@@ -21,9 +23,8 @@ OF_AN_IDENTITY = frozenset({"REENACT_USER", "REENACT_SESSION", "REENACT_TENANT"}
 
 
 @pytest.fixture(scope="module")
-def pages(root: Path) -> dict[Path, str]:
-    paths = [*root.glob("*.md"), *(root / "docs").glob("*.md"), root / "collector" / "README.md"]
-    return {path: path.read_text(encoding="utf-8") for path in paths}
+def pages() -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in documents.PAGES.values()}
 
 
 def anchors(text: str) -> set[str]:
@@ -62,6 +63,8 @@ def test_every_setting_is_in_the_table(root: Path, sources: list[Path]) -> None:
     table = set(name.findall((root / "docs" / "settings.md").read_text()))
     assert known - OF_OURS - table == set(), "in the source, and not in the table"
     assert table - known - OF_AN_IDENTITY == set(), "in the table, and not in the source"
+    named = {each for path in documents.PAGES.values() for each in name.findall(path.read_text(encoding="utf-8"))}
+    assert named - OF_OURS - table == set(), "on a page, and not in the table"
 
 
 def test_the_picture_of_the_house_names_every_room(root: Path, sources: list[Path]) -> None:

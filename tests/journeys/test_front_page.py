@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -11,67 +10,24 @@ from pathlib import Path
 
 import pytest
 
+import documents
 from desk import EXAMPLES, Desk
-
-README = Path(__file__).resolve().parents[2] / "README.md"
-VOLATILE = {
-    r"\b[0-9a-f]{12}\b": "ID",
-    r"\d{4}-\d\d-\d\dT[\d:.]+Z": "WHEN",
-    r"\b\d+(?:\.\d+)? (?:ms|s)\b": "TOOK",
-}
-CUT = "…"
-
-
-def commands(text: str) -> list[tuple[str, list[str]]]:
-    """Give each command of the console blocks, with the lines below it."""
-    found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], []))
-            elif line:
-                found[-1][1].append(line)
-    return found
-
-
-def settled(text: str) -> str:
-    for pattern, word in VOLATILE.items():
-        text = re.sub(pattern, word, text)
-    return text
-
-
-def stands(shown: str, printed: str) -> bool:
-    """Tell whether a line is printed as it is shown; a dot triple stands for anything."""
-    return re.fullmatch(".*".join(map(re.escape, settled(shown).split(CUT))), settled(printed)) is not None
-
-
-def missing(shown: list[str], printed: list[str]) -> str | None:
-    """Name the first shown line that is not printed next; a line of a dot triple alone stands for any lines."""
-    at, skips = 0, False
-    for line in shown:
-        if line == CUT:
-            skips = True
-            continue
-        while skips and at < len(printed) and not stands(line, printed[at]):
-            at += 1
-        if at >= len(printed) or not stands(line, printed[at]):
-            return line
-        at, skips = at + 1, False
-    return None
+from documents import CUT, missing
 
 
 @pytest.mark.slow
 def test_the_commands_of_the_front_page_print_what_it_says(desk: Desk) -> None:
     shutil.copytree(EXAMPLES, desk.folder / "examples")
-    ran = commands(README.read_text(encoding="utf-8"))
+    ran = [command for command in documents.commands("README.md") if command.shown]
     assert len(ran) == 4
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environ = {**desk.settings(), "PATH": path, "COLUMNS": "100"}
-    for command, shown in ran:
-        done = desk.run(shlex.split(command), environ)
+    for command in ran:
+        done = desk.run(shlex.split(command.text), environ)
         assert done.returncode == 0, (command, done.stderr)
         printed = [each for each in (done.stdout + done.stderr).splitlines() if each]
-        assert missing(shown, printed) is None, (command, missing(shown, printed), printed)
+        lost = missing([*command.shown], printed)
+        assert lost is None, (command.text, lost, printed)
 
 
 @pytest.mark.parametrize(
