@@ -23,7 +23,7 @@ from reenact.values.asking import asked, shown, user_of
 from reenact.values.finding import Filters
 from reenact.values.json import Json, parse
 from reenact.values.lenient import as_object, as_text
-from reenact.values.log import Record
+from reenact.values.log import LogRecord, Record
 
 _SETTINGS: Final[Mapping[str, str]] = {
     "default_format": "JSONEachRow",
@@ -33,6 +33,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 }
 _PAGE: Final = 200
 _FEW: Final = 6
+_MOST_STRAYS: Final = 10_000
 _LARGEST: Final = 1 << 30
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
@@ -53,6 +54,11 @@ SELECT TraceId, min(Start) AS Start, max(End) AS End, max(Recording) AS Recordin
     groupUniqArrayArray(Tenants) AS Tenants, groupUniqArrayArray(Models) AS Models, groupUniqArrayArray(Tools) AS Tools
 FROM otel_runs GROUP BY TraceId"""
 """A row a trace, whatever is merged by now."""
+
+_STRAYS: Final = """
+SELECT * FROM otel_logs WHERE TraceId = ''
+    AND Timestamp >= fromUnixTimestamp64Nano({first:Int64}) AND Timestamp <= fromUnixTimestamp64Nano({last:Int64})
+ORDER BY Timestamp LIMIT {most:UInt64}"""
 
 
 class _Database:
@@ -125,6 +131,13 @@ class _Database:
                 ask = f"SELECT * FROM {table} WHERE TraceId = {{id:String}} ORDER BY Timestamp"  # noqa: S608 - as above
                 rows = self._asked(ask, {"id": trace_id})
                 yield from clickhouse_rows.FORMAT.decode(io.BytesIO(rows), Path(f"{self.name}/{table}"))
+
+    def strays(self, first_ns: int, last_ns: int) -> Iterator[LogRecord]:
+        if "otel_logs" in self._tables():
+            rows = self._asked(_STRAYS, {"first": str(first_ns), "last": str(last_ns), "most": str(_MOST_STRAYS)})
+            for record in clickhouse_rows.FORMAT.decode(io.BytesIO(rows), Path(f"{self.name}/otel_logs")):
+                if isinstance(record, LogRecord):
+                    yield record
 
     def _tables(self) -> frozenset[str]:
         if self._known is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reenact.values.finding import Filters
-from reenact.values.log import Record
+from reenact.values.log import LogRecord, Record
 
 
 class Held(Protocol):
@@ -32,6 +32,10 @@ class Held(Protocol):
 
     def records(self, trace_id: str) -> Iterator[Record]:
         """Give the spans, and log events, of one trace; none where it is not there."""
+        ...
+
+    def strays(self, first_ns: int, last_ns: int) -> Iterator[LogRecord]:
+        """Give the log events of a time, in nanoseconds since the epoch, that name no trace; some at most."""
         ...
 
 

@@ -73,6 +73,13 @@ def trace_of(log: LogRecord) -> str:
     return _place(log)[0]
 
 
+def strays_of(span: SpanRecord) -> set[str]:
+    """Give the trace ids under which log events belong that a span's program wrote and that name no trace."""
+    sessions = {name: value for name in _SESSIONS if (value := span.attributes.get(name))}
+    each = [LogRecord(resource=span.resource), *(LogRecord(attributes={name: sessions[name]}) for name in sessions)]
+    return {trace_of(log) for log in each}
+
+
 def _place(log: LogRecord) -> tuple[str, str]:
     """Give the trace and span id under which a log event belongs: its own, else ids made of what it belongs to."""
     if log.trace_id:

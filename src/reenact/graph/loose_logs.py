@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reenact.values.lenient import as_object
@@ -44,12 +44,29 @@ def is_loose(log: LogRecord) -> bool:
     return not log.trace_id and not log.span_id and log.event_name.startswith(_PREFIX)
 
 
-def loose_calls(logs: Iterable[LogRecord], spans: Sequence[SpanRecord]) -> list[LooseCall]:
+def proves(span: SpanRecord) -> bool:
+    """Tell whether a span says enough of its call for events that name no span to be known as its own."""
+    return _ID in span.attributes or all(name in span.attributes for name in _PROOFS)
+
+
+def placed(logs: Iterable[LogRecord], spans: Sequence[SpanRecord], *, ids_only: bool = False) -> list[LogRecord]:
+    """Give loose events in their order, those of a span that is there with its ids; the others as they were.
+
+    With `ids_only` agreement in what is said proves nothing: spans that agree as well may be elsewhere.
+    """
+    whole: list[LogRecord] = []
+    for call in loose_calls(logs, spans, ids_only=ids_only):
+        ids = {} if call.span is None else {"trace_id": call.span.trace_id, "span_id": call.span.span_id}
+        whole += [replace(log, **ids) for log in call.logs]
+    return whole
+
+
+def loose_calls(logs: Iterable[LogRecord], spans: Sequence[SpanRecord], *, ids_only: bool = False) -> list[LooseCall]:
     """Cut loose events into calls, in their order, each with the span that it is about where one is."""
     calls = _calls(logs)
     taken: set[str] = set()
     found: dict[int, SpanRecord] = {}
-    for match in (_by_id, _by_facts):
+    for match in (_by_id,) if ids_only else (_by_id, _by_facts):
         for number, call in enumerate(calls):
             if number not in found and (span := match(call, [s for s in spans if s.span_id not in taken])) is not None:
                 found[number] = span

@@ -13,6 +13,7 @@ from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.graph.history import Kept, history
 from reenact.graph.verdict import facts, judge
+from reenact.pipeline import strays
 from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values import unit
@@ -220,6 +221,7 @@ def note_taken_in(store: DirectoryStore, within_s: float) -> int:
             for trace_id in found:
                 with suppress(InputError):
                     entries += [entry(run, kept_in(store)) for run in runs_of(store, trace_id)]
+                entries += around(store, trace_id)
                 done.append(trace_id)
                 if time.monotonic() > end:
                     break
@@ -238,8 +240,20 @@ def runs_of(store: DirectoryStore, trace_id: str) -> list[Run]:
 
     The master of a service is one: it starts workers, and their units of work are runs of their own.
     """
-    runs = build(store.records(trace_id), source="store")
+    runs = build(strays.records(store, trace_id), source="store")
     return [run for run in runs if not all(node.span.attributes.get("reenact.process.root") for node in run.nodes)]
+
+
+def around(store: DirectoryStore, trace_id: str) -> list[Entry]:
+    """Note anew the runs that stray log events come to or are taken from, now that a trace has grown."""
+    entries: list[Entry] = []
+    for other in strays.concerned(store, trace_id):
+        with suppress(InputError):
+            runs = runs_of(store, other)
+            entries += [entry(run) for run in runs]
+            if not runs:
+                store.unlist(other)
+    return entries
 
 
 @lru_cache(maxsize=4)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reenact.errors import InputError
-from reenact.pipeline.catalog import entry, runs_of
+from reenact.pipeline.catalog import around, entry, runs_of
 from reenact.pipeline.glimpse import glimpse
 from reenact.pipeline.retention import Rules, prune
 from reenact.stores.directory import DirectoryStore
@@ -115,6 +115,6 @@ def judged(store: DirectoryStore, most: int = _JUDGED_AT_ONCE, within_s: float =
 
 def _entries(store: DirectoryStore, trace_id: str) -> Sequence[Entry]:
     try:
-        return [entry(run) for run in runs_of(store, trace_id)]
+        return [*(entry(run) for run in runs_of(store, trace_id)), *around(store, trace_id)]
     except InputError:  # told where the trace is read
         return []

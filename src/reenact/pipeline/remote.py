@@ -10,6 +10,7 @@ from reenact.contracts.backend import Backend, Held
 from reenact.discover import members
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
+from reenact.pipeline import strays
 from reenact.pipeline.catalog import fits, fork_of, replay_of, summary
 from reenact.values.asking import shown
 from reenact.values.finding import Filters
@@ -61,7 +62,7 @@ def _newest(held: Held) -> Run:
 
 def read(held: Held, trace_id: str) -> Run:
     """Read one trace. Raises `InputError` where it holds no span, such as one deleted since it was listed."""
-    runs = build(held.records(trace_id), source=held.name)
+    runs = build(strays.of_backend(held, trace_id), source=held.name)
     if not runs:
         raise InputError(held.name, f"holds no span of {trace_id}")
     return runs[0]
@@ -83,5 +84,5 @@ def listed(url: str, filters: Filters, limit: int, skip: int, says: Callable[[Ru
 
 def _all(held: Held, filters: Filters) -> Iterator[Run]:
     for trace_id in held.newest(filters):
-        runs = build(held.records(trace_id), source=held.name)
+        runs = build(strays.of_backend(held, trace_id), source=held.name)
         yield from (replace(run, source=held.name) for run in runs)  # none, where it has been deleted meanwhile

@@ -11,6 +11,7 @@ from typing import overload
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
 from reenact.graph.history import NONE, NOTHING, Kept, history
+from reenact.pipeline import strays
 from reenact.pipeline.altering import Altered
 from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
 from reenact.stores.directory import DirectoryStore
@@ -110,7 +111,7 @@ def _is_path(selector: str) -> bool:
 def _built(store: DirectoryStore, trace_id: str) -> list[Run]:
     from reenact.pipeline import proving
 
-    return build(proving.marked(store.records(trace_id), store), source="store")
+    return build(proving.marked(strays.records(store, trace_id), store), source="store")
 
 
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:

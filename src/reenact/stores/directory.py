@@ -332,6 +332,10 @@ class DirectoryStore:
             raise InputError(str(self.folder), f"holds no trace {trace_id}") from error
         except OSError as error:
             raise InputError(str(path), f"cannot be deleted: {error.strerror}") from error
+        self.unlist(trace_id)
+
+    def unlist(self, trace_id: str) -> None:
+        """Take a run out of the index, whatever the store holds of its trace. Raises `IndexUnusableError`."""
         if self.indexed:
             with _opened(self._index) as database:
                 database.execute("DELETE FROM runs WHERE id = ?", (trace_id,))
