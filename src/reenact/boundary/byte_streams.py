@@ -87,11 +87,15 @@ class _TeeSync(_Teeing):
 
 
 class _TeeAsync(_Teeing):
+    _closed = False
+
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for raw in self._stream:
                 self._tell(raw)
                 yield raw
+            await self._stream.aclose()  # it lets other tasks on: the end has its place among answers behind that
+            self._closed = True
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -100,7 +104,8 @@ class _TeeAsync(_Teeing):
         self._tell_end(StreamEnd.FINISHED)
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        if not self._closed:
+            await self._stream.aclose()
         self._tell_end(StreamEnd.ABANDONED)
 
 
