@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 183),
+        ("nothing", "child", 185),
         ("nothing", "parent", 135),
-        ("recorded", "child", 186),
+        ("recorded", "child", 188),
         ("recorded", "parent", 141),
-        ("replayed", "child", 235),
+        ("replayed", "child", 237),
         ("replayed", "parent", 198),
     ],
 )

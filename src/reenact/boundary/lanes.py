@@ -124,6 +124,11 @@ class Lane:
         self.aside: Lane | None = None
         """What `beside` gives, once it was asked for."""
 
+    @property
+    def is_aside(self) -> bool:
+        """Whether it is of what libraries do for another lane during its calls."""
+        return "/~" in self.path
+
     def beside(self) -> Lane:
         """Give the lane of what libraries do for this one during its calls."""
         if self.aside is None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Final, NamedTuple, Protocol
 
 from reenact.boundary import lanes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane, Reel
 
+_COMPUTED_NS: Final = 200_000
+"""As much processor time of others within a pause is more than what goes on in any process."""
 LONGER_S: Final = 10.0
 """How much longer a replay waits to be woken where the recorded code was."""
 
@@ -28,6 +31,10 @@ class Pause(NamedTuple):
     at_ns: int
     call: int
     """The span of the innermost open call."""
+    loop: int = 0
+    """Which loop that waits for others it was in, from 1."""
+    beside: bool = False
+    """Whether other code computed meanwhile."""
 
 
 class Turn(NamedTuple):
@@ -78,13 +85,20 @@ def is_on() -> bool:
     return _STATE.number is not None
 
 
+def is_a_while(seconds: object) -> bool:
+    """Tell whether this is a time to wait."""
+    return isinstance(seconds, int | float) and seconds > 0
+
+
 class Waiting:
     """Somebody who waits by the clock."""
 
-    __slots__ = ("_began", "_call", "_lane", "_turn")
+    __slots__ = ("_began", "_call", "_computed_ns", "_frame", "_lane", "_turn")
 
-    def __init__(self) -> None:
-        self._lane, self._began, self._turn, self._call = lanes.current(), 0, None, 0
+    def __init__(self, frame: FrameType | None = None) -> None:
+        """`frame` is that of the code that waits."""
+        self._lane, self._began, self._turn, self._call, self._frame = lanes.current(), 0, None, 0, frame
+        self._computed_ns = time.process_time_ns()
         try:
             number, pace = _STATE.number, _STATE.pace
             self._began = number() if number is not None else 0
@@ -115,6 +129,15 @@ class Waiting:
             pace.given_up(turn, self._lane)
         self._note(woken=True)
 
+    @property
+    def was_late(self) -> bool | None:
+        """Tell whether the time was up when recorded; None where nobody knows."""
+        return None if self._turn is None else self._turn.order > 0
+
+    def ended(self, *, late: bool) -> None:
+        """Hear that the time was up, or that whoever was waited for came in time."""
+        self._note(woken=not late)
+
     def over_or_woken(self, wait: Callable[[float], bool], seconds: float) -> bool:
         """Wait to be woken, so long at most; tells whether somebody was. In a replay it is as recorded.
 
@@ -136,7 +159,12 @@ class Waiting:
         if number is None:
             return
         try:
-            pause = Pause(self._began, 0 if woken else number(), time.time_ns(), self._call)
+            from reenact.boundary.loops import loop_around  # most programs never pause
+
+            computed_ns, frame = time.process_time_ns() - self._computed_ns, self._frame
+            self._frame = None
+            order, loop = 0 if woken else number(), loop_around(frame)
+            pause = Pause(self._began, order, time.time_ns(), self._call, loop, computed_ns > _COMPUTED_NS)
             self._lane.reel.paused(self._lane.path, pause)
         except Exception:
             forgive("pauses.Waiting.note")

@@ -29,6 +29,7 @@ from reenact.values.redacted import MARK, count_in, given_by, given_to
 from reenact.values.run import (
     NATIVE_CODE,
     NOTHING_WRITTEN,
+    PAUSES,
     PROCESS_REST,
     SIDE_EFFECT,
     STDIN,
@@ -225,6 +226,10 @@ def _run_reasons(run: Run, history: History | None) -> Iterator[Reason]:
     yield from _undeclared_reasons(run)
     yield from _written_reasons(run)
     yield from _draw_reasons(run)
+    if any(PAUSES in node.span.attributes for node in run.nodes):
+        from reenact.graph.waits import wait_reasons  # most programs never pause
+
+        yield from wait_reasons(run)
     if unit.inbound(run) is not None:
         from reenact.graph.units import unit_reasons
 

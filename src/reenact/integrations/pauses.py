@@ -15,17 +15,14 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the runn
 from types import FrameType
 from typing import Any, Final
 
-from reenact.boundary import pauses, tape
+from reenact.boundary import lanes, pauses, tape
 from reenact.boundary.pauses import Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 
 _TIMER: Final = threading.Timer.run.__code__
+_STEP: Final = asyncio.Handle._run.__code__  # noqa: SLF001 - what runs a task's first step
 _SLEEP, _ASYNC_SLEEP, _WAIT = (Source(name=f"{name} pause") for name in ("time.sleep", "asyncio.sleep", "Event.wait"))
-
-
-def _is_a_while(seconds: object) -> bool:
-    return isinstance(seconds, int | float) and seconds > 0
 
 
 def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -33,10 +30,10 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
 
     @wraps(original)
     def sleep(seconds: Any, /) -> None:
-        if not pauses.is_on() or not _is_a_while(seconds) or sites.of(_getframe(1)) is None:
+        if not pauses.is_on() or not pauses.is_a_while(seconds) or sites.of(frame := _getframe(1)) is None:
             original(seconds)
             return
-        waiting = Waiting()
+        waiting = Waiting(frame)
         try:
             original(seconds)
         except BaseException:
@@ -50,11 +47,16 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
 def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
     sites = Sites(_ASYNC_SLEEP, libraries=False)
 
+    def is_own(frame: FrameType) -> bool:
+        if frame.f_code is _STEP:  # a task that does nothing else: whose it is only its lane tells
+            return not lanes.current().is_aside
+        return sites.of(frame) is not None
+
     @wraps(original)
     async def sleep(delay: float, result: Any = None) -> Any:
-        if not pauses.is_on() or not _is_a_while(delay) or sites.of(_getframe(1)) is None:
+        if not pauses.is_on() or not pauses.is_a_while(delay) or not is_own(frame := _getframe(1)):
             return await original(delay, result)
-        waiting = Waiting()
+        waiting = Waiting(frame)
         try:
             given = await original(delay, result)
         except BaseException:
@@ -74,9 +76,9 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 
     @wraps(original)
     def wait(self: threading.Event, timeout: float | None = None) -> bool:
-        if not pauses.is_on() or not _is_a_while(timeout) or not is_own(_getframe(1)):
+        if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := _getframe(1)):
             return original(self, timeout)
-        return Waiting().over_or_woken(lambda seconds: original(self, seconds), timeout or 0)
+        return Waiting(frame).over_or_woken(lambda seconds: original(self, seconds), timeout or 0)
 
     return wait
 

@@ -1,0 +1,95 @@
+"""Loops that wait for others: code that pauses, looks whether somebody has changed something, and pauses again.
+
+How often it does depends on when the others are done. A `for` loop that nothing leaves before its end is none: what it
+goes through says how often. Nor is a loop that looks at its own variables alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from itertools import count
+from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from reenact.boundary.own_code import is_own_code
+
+if TYPE_CHECKING:
+    from dis import Instruction
+
+_CALLERS: Final = 8
+"""So many frames of the agent's code around a pause are looked at."""
+_REMEMBERED: Final = 2_000
+_NAMES: Final = ("LOAD_GLOBAL", "LOAD_NAME")
+_OF_OTHERS: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS")
+_ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where code stands: which loop that is, from 1; 0 where it is none that waits for others."""
+
+    code: CodeType
+    loop: int
+
+
+_known: Final[dict[tuple[int, int], _Place]] = {}
+_numbers: Final = count(1)
+_loops: Final[dict[tuple[CodeType, int], int]] = {}
+
+
+def loop_around(frame: FrameType | None) -> int:
+    """Number the loop that waits for others in which the agent's code pauses; 0 where it is in none."""
+    for _ in range(_CALLERS):
+        if frame is None or not is_own_code(frame.f_code, frame.f_globals):
+            return 0
+        key = (id(frame.f_code), frame.f_lasti)
+        place = _known.get(key)
+        if place is None:
+            if len(_known) >= _REMEMBERED:
+                _known.clear()
+            place = _known[key] = _Place(frame.f_code, _loop_at(frame.f_code, frame.f_lasti, frame.f_globals))
+        if place.loop:
+            return place.loop
+        frame = frame.f_back
+    return 0
+
+
+def _loop_at(code: CodeType, at: int, names: dict[str, Any]) -> int:
+    from dis import get_instructions  # most programs never pause
+
+    steps = list(get_instructions(code))
+    for step in steps:
+        if "JUMP_BACKWARD" not in step.opname or not step.argval <= at <= step.offset:
+            continue
+        inside = [each for each in steps if step.argval <= each.offset <= step.offset]
+        if (inside[0].opname != "FOR_ITER" or _is_left(inside)) and _reads_of_others(inside, names):
+            return _loops.setdefault((code, step.argval), next(_numbers))
+    return 0
+
+
+def _is_left(steps: list[Instruction]) -> bool:
+    """Tell whether something leaves a `for` loop before its end."""
+    first, last = steps[0].offset, steps[-1].offset
+    return any(
+        "RETURN" in step.opname or ("JUMP" in step.opname and not first <= step.argval <= last) for step in steps[1:]
+    )
+
+
+def _reads_of_others(steps: list[Instruction], names: dict[str, Any]) -> bool:
+    """Tell whether a loop reads what other code may change: all but locals, modules, built-in functions and classes."""
+    of_module = False
+    for step in steps:
+        if step.opname in _OF_OTHERS:
+            return True
+        if step.opname in _NAMES:
+            value = names.get(step.argval, getattr(builtins, str(step.argval), None))
+            of_module = isinstance(value, ModuleType)
+            if not of_module and not isinstance(value, type | BuiltinFunctionType):
+                return True
+        elif step.opname in _ATTRIBUTES:
+            if not of_module:
+                return True
+        elif step.opname != "PUSH_NULL":
+            of_module = False
+    return False

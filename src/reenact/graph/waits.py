@@ -1,0 +1,90 @@
+"""Loops that wait for others by the clock: where nothing in a recording says how often they go around.
+
+A replay counts: code goes on behind a pause in its recorded place among the answers. Where what the code waited for was
+computed, and no answer came in the meantime, there is no such place, and one round more or less is as likely.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from reenact.values.call import Streamed
+from reenact.values.json import Json, parsed_or_none
+from reenact.values.lane import sequence
+from reenact.values.lenient import as_list, as_object
+from reenact.values.run import PAUSES, Node, Reason, Run
+
+
+class _Pause(NamedTuple):
+    began: int
+    ended: int
+    loop: int
+    beside: bool
+
+
+def wait_reasons(run: Run) -> Iterator[Reason]:
+    """Name each lane that waited by the clock for what others computed."""
+    pauses = {place: held for node in run.nodes for place, held in _pauses(node)}
+    releases = sorted({*_releases(run), *((each.ended, *place) for place, held in pauses.items() for each in held)})
+    for (numbers, lane), held in pauses.items():
+        begins = sorted(node.start_order for node in run.nodes if node.lane == lane and not node.call.is_structure)
+        others = [order for order, of, on in releases if of == numbers and on != lane]
+        if any(_is_by_the_clock(rounds, others) for rounds in _loops(held, begins)):
+            lost = f"how often {lane} looked again: it waited by the clock for what other code computed"
+            fix = "let it wait for a threading.Event, or for the end of the thread or task"
+            yield Reason(call="run", field="pauses", lost=lost, fix=fix)
+
+
+def _is_by_the_clock(rounds: list[_Pause], others: list[int]) -> bool:
+    """Tell whether no release of another lane lies within the last round, and others computed then or just before."""
+    for each in reversed(rounds):
+        if not each.ended or bisect_right(others, each.ended) > bisect_right(others, each.began):
+            return False
+        if each.beside:
+            return True
+    return False
+
+
+def _loops(held: list[_Pause], begins: list[int]) -> Iterator[list[_Pause]]:
+    """Part the pauses of a lane by loop and by its calls. One that calls in each round goes by its calls."""
+    for (loop, before), rounds in groupby(held, lambda each: (each.loop, bisect_right(begins, each.began))):
+        found = list(rounds)
+        if loop and (len(found) > 1 or not before):
+            yield found
+
+
+def _pauses(root: Node) -> Iterator[tuple[tuple[str, str], list[_Pause]]]:
+    said = root.span.attributes.get(PAUSES)
+    lanes = as_object(parsed_or_none(said) if isinstance(said, str) else None)
+    for lane, listed in lanes.items():
+        yield (sequence(lane, _process(root)), lane), [each for one in as_list(listed) for each in _pause(one)]
+
+
+def _pause(listed: Json) -> Iterator[_Pause]:
+    match listed:
+        case [int(began), int(ended), int(), *_, int(loop)]:
+            yield _Pause(began, ended, abs(loop), loop > 0)
+        case [int(began), int(ended), int(), *_]:
+            yield _Pause(began, ended, 0, beside=False)
+        case _:
+            return
+
+
+def _releases(run: Run) -> Iterator[tuple[int, str, str]]:
+    """Give when an answer, a piece of one, or the end of a pool's job reached the agent: order, sequence, lane."""
+    for node in run.nodes:
+        pieces = [piece.order for piece in node.outcome.chunks] if isinstance(node.outcome, Streamed) else []
+        for order in (node.head_order, *pieces, node.end_order):
+            if order:
+                yield order, sequence(node.lane, _process(node)), node.lane
+        said = node.span.attributes.get("reenact.lane.ends")
+        for lane, end in as_object(parsed_or_none(said) if isinstance(said, str) else None).items():
+            if (ended := as_list(end)) and isinstance(ended[0], int):
+                yield ended[0], sequence(lane, _process(node)), lane
+
+
+def _process(node: Node) -> str:
+    return str(node.span.resource.attributes.get("reenact.process.id") or "")

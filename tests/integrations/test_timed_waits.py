@@ -1,0 +1,226 @@
+"""Whose time was up when recorded is late again, whoever came meanwhile; who was in time is in time however late."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from itertools import count
+from typing import Any
+
+import pytest
+
+from reenact.boundary import lanes, pauses
+from reenact.boundary.lanes import Lane
+from reenact.boundary.patching import Patches
+from reenact.boundary.pauses import Pause, Turn
+from reenact.integrations import deadlines, timed_waits
+
+SHORT = 0.001
+
+
+class Pace:
+    """Says of each wait that its time was up when recorded, or that it was not."""
+
+    def __init__(self) -> None:
+        self.turn_of: Turn | None = None
+        self.before: Callable[[], object] = lambda: None
+        """What others do before whoever is late goes on."""
+
+    def turn(self, _lane: Lane) -> Turn | None:
+        return self.turn_of
+
+    def wait(self, _turn: Turn, _lane: Lane) -> None:
+        self.before()
+
+    async def wait_async(self, _turn: Turn, _lane: Lane) -> None:
+        self.before()
+
+    def given_up(self, _turn: Turn, _lane: Lane) -> None:
+        """Nobody waits here for a turn."""
+
+
+@pytest.fixture
+def pace() -> Generator[Pace]:
+    made, patches = Pace(), Patches()
+    lanes.restart()
+    for each in (timed_waits, deadlines):
+        each.INTEGRATION.install(patches)
+    pauses.install(count(1).__next__, made)
+    yield made
+    pauses.install(None)
+    patches.undo()
+    lanes.restart()
+
+
+def noted() -> list[bool]:
+    """Tell of each wait that was noted whether its time was up."""
+    taken: dict[str, list[Pause]] = pauses.take(lanes.current().reel)
+    return [pause.ended > 0 for held in taken.values() for pause in held]
+
+
+def of_queue() -> tuple[Callable[[], object], Callable[[], object]]:
+    held: queue.Queue[int] = queue.Queue()
+
+    def look() -> object:
+        try:
+            return held.get(timeout=SHORT)
+        except queue.Empty:
+            return None
+
+    return look, lambda: held.put(1)
+
+
+def of_full_queue() -> tuple[Callable[[], object], Callable[[], object]]:
+    held: queue.Queue[int] = queue.Queue(1)
+    held.put(1)
+
+    def look() -> object:
+        try:
+            held.put(2, timeout=SHORT)
+        except queue.Full:
+            return None
+        return True
+
+    return look, held.get
+
+
+def of_condition() -> tuple[Callable[[], object], Callable[[], object]]:
+    condition = threading.Condition()
+
+    def look() -> object:
+        with condition:
+            return condition.wait(SHORT) or None
+
+    def come() -> None:
+        with condition:
+            condition.notify()
+
+    return look, come
+
+
+def of_semaphore() -> tuple[Callable[[], object], Callable[[], object]]:
+    held = threading.Semaphore(0)
+    return lambda: held.acquire(timeout=SHORT) or None, held.release
+
+
+def of_future() -> tuple[Callable[[], object], Callable[[], object]]:
+    held: Future[int] = Future()
+
+    def look() -> object:
+        try:
+            return held.result(timeout=SHORT)
+        except concurrent.futures.TimeoutError:
+            return None
+
+    return look, lambda: held.set_result(1)
+
+
+KINDS = (of_queue, of_full_queue, of_condition, of_semaphore, of_future)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_was_late_when_recorded_is_late_although_somebody_came(kind: Callable[[], Any], pace: Pace) -> None:
+    look, come = kind()
+    pace.turn_of, pace.before = Turn(7), come
+    assert look() is None
+    assert noted() == [True]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_was_in_time_when_recorded_is_in_time_although_it_takes_longer(kind: Callable[[], Any], pace: Pace) -> None:
+    look, come = kind()
+    pace.turn_of = Turn(0)
+    begun = threading.Timer(20 * SHORT, come)
+    begun.start()
+    assert look() is not None
+    assert noted() == [False]
+    begun.join()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wait_that_nobody_recorded_ends_as_it_comes(kind: Callable[[], Any], pace: Pace) -> None:
+    look, come = kind()
+    assert look() is None
+    come() if kind is not of_condition else None
+    assert (look() is None) == (kind is of_condition)
+    assert noted() == [True, kind is of_condition]
+    assert pace.turn_of is None
+
+
+def test_threads_and_futures_that_were_waited_for_in_vain_have_longer(pace: Pace) -> None:
+    may_end = threading.Event()
+    thread = threading.Thread(target=may_end.wait)
+    thread.start()
+    pace.turn_of = Turn(0)
+    threading.Timer(20 * SHORT, may_end.set).start()
+    thread.join(SHORT)
+    assert not thread.is_alive()
+    held: Future[int] = Future()
+    threading.Timer(20 * SHORT, held.set_result, (1,)).start()
+    assert concurrent.futures.wait([held], timeout=SHORT).done == {held}
+    assert noted() == [False, False]
+
+
+async def by_wait_for(work: Any) -> object:
+    try:
+        return await asyncio.wait_for(work, SHORT)
+    except TimeoutError:
+        return None
+
+
+async def by_timeout(work: Any) -> object:
+    try:
+        async with asyncio.timeout(SHORT):
+            return await work
+    except TimeoutError:
+        return None
+
+
+async def by_wait(work: Any) -> object:
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait([task], timeout=SHORT)
+    return task.result() if done else await _cancelled(task)
+
+
+async def _cancelled(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def after(turns: int) -> int:
+    for _ in range(turns):
+        await asyncio.sleep(SHORT)
+    return 1
+
+
+@pytest.mark.parametrize("way", [by_wait_for, by_timeout, by_wait])
+def test_a_deadline_that_was_kept_when_recorded_is_kept_although_it_takes_longer(
+    way: Callable[[Any], Any], pace: Pace
+) -> None:
+    pace.turn_of = Turn(0)
+    assert asyncio.run(way(after(20))) == 1
+    assert noted() == [False]
+
+
+@pytest.mark.parametrize("way", [by_wait_for, by_timeout, by_wait])
+def test_a_deadline_that_was_missed_when_recorded_is_missed(way: Callable[[Any], Any], pace: Pace) -> None:
+    pace.turn_of = Turn(7)
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    assert asyncio.run(way(never())) is None
+    assert noted() == [True]
+
+
+def test_a_deadline_in_a_task_of_its_own_is_the_agents(pace: Pace) -> None:
+    async def main() -> list[object]:
+        pace.turn_of = Turn(0)
+        return await asyncio.gather(*(asyncio.wait_for(after(20), SHORT) for _ in range(2)))
+
+    assert asyncio.run(main()) == [1, 1]
+    assert noted() == [False, False]
