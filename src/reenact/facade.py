@@ -144,7 +144,7 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     tools: str = "recorded",
     writes: str = "copy",
     children: str = "answer",
-    after: str = "stop",
+    after: str = "writes",
     check: Iterable[str | Path | Placed | Assertion] = (),
     strict: bool = True,
     store: str | Path | None = None,
@@ -153,11 +153,11 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
 
     Files that are written outside every declared tool are refused, since this process cannot be sealed any more;
     `writes="allow"` lets that happen. Programs that are no Python of the agent's are given back; `children="refuse"`
-    refuses them. `after` says what
-    happens after the first divergence: `stop`, `nearest` or `live-models`. `check` holds assertions, as text or as
-    `reenact.assertions` makes them, or the paths of files that hold some; the handle's `judgement` then says what the
-    replay means for them. At the end, `strict` raises `errors.Diverged` where the replay left the recording, even if
-    the agent swallowed the miss; with `check` where the judgement is none of `fixed`, `same` and `holds`.
+    refuses them. `after` says what happens after the first divergence: `writes`, `stop`, `nearest` or `live-models`.
+    `check` holds assertions, as text or as `reenact.assertions` makes them, or the paths of files that hold some; the
+    handle's `judgement` then says what the replay means for them. At the end, `strict` raises `errors.Diverged`
+    where the replay left the recording, even if the agent swallowed the miss; with `check` where the judgement is
+    none of `fixed`, `same` and `holds`.
     """
     from reenact.pipeline import embedded
     from reenact.pipeline.asserted import asserted

@@ -41,7 +41,7 @@ def test_a_judgement_is_a_document_with_both_sides_one_for_one() -> None:
     run = recorded(RUN)
     replay = replayed(run, [1], Policy())
     document = judgement_document(judge_fix(run, replay.run, replay.result, ["never called a", "called llm"]))
-    assert (document["word"], document["basis"], document["after"]) == ("fixed", "recorded", "stop")
+    assert (document["word"], document["basis"], document["after"]) == ("fixed", "recorded", "writes")
     findings = document["findings"]
     assert isinstance(findings, dict)
     assert {side: [each["standing"] for each in found] for side, found in findings.items()} == {  # type: ignore[index,union-attr]

@@ -65,7 +65,7 @@ def evidence(recorded: Run, replayed: Run, result: ReplayResult) -> Evidence:
     return Evidence(
         run=run,
         complete=complete,
-        met=frozenset(_met(run)),
+        met=frozenset(made_again(replace(run, nodes=tuple(node for node in run.nodes if not _is_beyond(node))))),
         ended_by=crash,
         live=any(node.span.attributes.get("reenact.replay.live") is True for node in run.nodes),
     )
@@ -93,11 +93,12 @@ def owed(recorded: Run) -> list[Node]:
     ]
 
 
-def _met(run: Run) -> Iterator[str]:
+def made_again(run: Run) -> Iterator[str]:
+    """Give the ids of the recorded calls that a replay made again, evidence or not."""
     for node in run.nodes:
         for name in MET_BY:
-            if isinstance(met := node.span.attributes.get(name), str) and not _is_beyond(node):
-                yield met
+            if isinstance(found := node.span.attributes.get(name), str):
+                yield found
 
 
 def _is_beyond(node: Node) -> bool:

@@ -104,7 +104,7 @@ class _Judging:
     ) -> None:
         self._recorded, self._replayed, self._result = recorded, replayed, result
         self._found = evidence(recorded, replayed, result)
-        self._parting = Parting(recorded, self._found, result)
+        self._parting = Parting(recorded, replayed, self._found, result)
         self._first = self._parting.first
         self._prose_only = self._parting.prose_only
         self._ended = came_to_its_end(recorded, replayed, result)
@@ -167,8 +167,12 @@ class _Judging:
                 found = replace(found, standing=Standing.HOLDS, because=passed, nodes=())
             elif whole.standing is not Standing.UNDECIDED and self._only_words_before(before, whole, place):
                 found, basis = whole, Basis.NEAREST
+            elif whole.standing is not Standing.UNDECIDED and self._parting.only_writes_before(END):
+                found, basis = whole, Basis.WRITES
             else:
                 basis = None
+        if not _is_of_calls(assertion) and self._parting.stale and basis in {Basis.RECORDED, Basis.WRITES}:
+            found, basis = replace(found, standing=Standing.UNDECIDED, because=self._parting.stale, nodes=()), None
         for_good = _is_of_calls(assertion) and not (isinstance(assertion, Called) and assertion.least)
         return _Decided(recorded=before, replay=found, basis=basis, place=place, fails_for_good=for_good)
 
@@ -233,7 +237,10 @@ class _Judging:
                 why = f"something else changed first: {one_line(other)}"
                 return self._said(Word.BROKEN, f"{why}; {_undecided(open_)}" if open_ else why, failed)
         if open_:
-            return self._said(Word.UNJUDGED, f"{self._left()} before {_quoted(open_[0])} could be decided", failed)
+            why = f"{self._left()} before {_quoted(open_[0])} could be decided"
+            if self._parting.stale and open_[0].replay.because == self._parting.stale:
+                why = f"{_quoted(open_[0])} cannot be decided: {self._parting.stale}"
+            return self._said(Word.UNJUDGED, why, failed)
         held = "; ".join(f"{_quoted(each)} failed on the recording and holds: {each.replay.because}" for each in failed)
         lost = [each for each in self._decided if each.recorded.standing is Standing.HOLDS and each.is_open]
         more = f"; {len(lost)} that held on the recording could not be decided" if lost else ""
@@ -248,13 +255,18 @@ class _Judging:
         if self._found.ended_by:
             return self._said(Word.BROKEN, f"the program died of {self._found.ended_by}, which the recorded one did "
                               "not", [])  # fmt: skip
-        if self._found.complete and all(each.replay.standing is Standing.HOLDS for each in counted):
+        if self._is_whole and all(each.replay.standing is Standing.HOLDS for each in counted):
             return self._said(Word.HOLDS, f"nothing failed on the recording, and every assertion holds{self._but()}",
                               counted)  # fmt: skip
         if (other := self._parting.something_else(END + 1, ())) is not None:
             return self._said(Word.BROKEN, f"something changed: {one_line(other)}; {_undecided(counted)}", counted)
         return self._said(Word.UNJUDGED, f"{self._left()} before {_quoted(counted[0])} could be decided"
                           if counted else self._left(), counted)  # fmt: skip
+
+    @property
+    def _is_whole(self) -> bool:
+        """The program came to its end, and nothing else differs on the way but what a database was told to write."""
+        return self._found.complete or (self._ended and self._parting.only_writes_before(END))
 
     def _as_nearest(self) -> list[_Decided]:
         return [replace(each, basis=Basis.NEAREST) for each in self._decided[:1]] if self._result.beyond else []
@@ -287,7 +299,7 @@ class _Judging:
 
     def _said(self, word: Word, why: str, by: Sequence[_Decided]) -> FixJudgement:
         bases = {each.basis for each in by}
-        basis = next((each for each in (Basis.NEAREST, Basis.LIVE) if each in bases), Basis.RECORDED)
+        basis = next((each for each in (Basis.NEAREST, Basis.WRITES, Basis.LIVE) if each in bases), Basis.RECORDED)
         if basis is Basis.NEAREST and word in {Word.FIXED, Word.REPRODUCED, Word.BROKEN}:
             why += self._but() if "prose differs" not in why and self._same_structure else ""
         return FixJudgement(

@@ -9,7 +9,7 @@ from reenact.assess.refusals import refused
 from reenact.boundary.reading import is_plain
 from reenact.boundary.resource import is_a_model
 from reenact.values.assertion import Calls
-from reenact.values.call import CallKind, FunctionCall, HttpRequest
+from reenact.values.call import CallKind, HttpRequest
 from reenact.values.run import Run
 
 _HTTP = frozenset({"llm", "embedding", "http"})
@@ -41,11 +41,7 @@ def missing(run: Run) -> str:
 def unread(run: Run, seen: Iterable[Seen], calls: Calls | None) -> str:
     """Name spans of which nobody knows what they are, where the call may be one of them."""
     unknown = [
-        node
-        for node in run.nodes
-        if node.kind is CallKind.UNKNOWN
-        and isinstance(node.call.request, FunctionCall)
-        and not node.span.attributes.get("reenact.run.root")
+        node for node in run.nodes if node.call.word == "unknown" and not node.span.attributes.get("reenact.run.root")
     ]
     if not unknown:
         return ""

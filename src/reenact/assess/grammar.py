@@ -115,7 +115,8 @@ scalar: STRING -> text
       | "true" -> true
       | "false" -> false
 
-KIND.2: /(?:llm|embedding|tool|retriever|reranker|agent|chain|guardrail|evaluator|prompt|decision|http)(?![\w.*?:\/-])/
+KIND.2: /(?:llm|embedding|tool|retriever|reranker|agent|chain|guardrail|evaluator)(?![\w.*?:\/-])/
+      | /(?:prompt|decision|http|database)(?![\w.*?:\/-])/
 REFUSAL.2: /refusal(?![\w.*?:\/-])/
 MORE: "..."
 NAME: /[\w*?$][\w*?.:$\/-]*/

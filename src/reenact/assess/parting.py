@@ -8,15 +8,17 @@ question is the recorded one in other words, or brings the result of a call that
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 from typing import Final
 
-from reenact.assess.evidence import MET_BY, Evidence, owed
+from reenact.assess.evidence import MET_BY, Evidence, made_again, owed
 from reenact.boundary.reading import asked
 from reenact.values.call import CallKind
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.lane import sequence
 from reenact.values.lenient import as_text
+from reenact.values.query import Wrote, gives_back, reads_of, writes
 from reenact.values.run import Node, Run
 
 Divergence = dict[str, Json]
@@ -30,8 +32,9 @@ _ASKED: Final = ("reenact.replay.missed", "reenact.evidence", "reenact.replay.li
 class Parting:
     """The divergences of a replay that are certain, each at its place: the number of a recorded call."""
 
-    def __init__(self, recorded: Run, found: Evidence, result: ReplayResult) -> None:
+    def __init__(self, recorded: Run, replayed: Run, found: Evidence, result: ReplayResult) -> None:
         self._recorded, self._found, self._result = recorded, found, result
+        self._met = frozenset(made_again(replayed))
         self._nodes = {node.id: node for node in recorded.nodes}
         self.owed = owed(recorded)
         self._question = next((node for node in found.run.nodes if _is_unanswered(node)), None)
@@ -80,11 +83,14 @@ class Parting:
         """Find what changed first, before a place: a change of the path, other than what became of the witnesses.
 
         Another question to a model is none, since nobody knows the answer; nor is what the replay itself refused, nor
-        what came back live: the rest follows from that.
+        what came back live: the rest follows from that. Nor is what a database was told to write, of which a program
+        learns no more than that it was written.
         """
-        for at, each in self._all if self._goes_on_in_other_words else self.certain:
+        for at, each in self._all if self._goes_on_in_other_words or self._goes_on_past_writes else self.certain:
             if at >= until or each.get("live"):
                 return None
+            if self._write_of(each) is not None:
+                continue
             if not each.get("structural") or as_text(each.get("node_a")) in witnesses:
                 if self._is_of_model(each) and not self._result.beyond:
                     return None  # what follows is no evidence
@@ -97,6 +103,25 @@ class Parting:
     def only_words_before(self, place: int) -> bool:
         """Tell whether a replay that went on with nearest answers differs in wording alone before a place."""
         return self._goes_on_in_other_words and not any(each.get("structural") for at, each in self._all if at < place)
+
+    def only_writes_before(self, place: int) -> bool:
+        """Tell whether nothing but what databases were told to write differs before a place."""
+        found = [each for at, each in self._all if at < place]
+        return bool(found) and all(self._write_of(each) is not None for each in found)
+
+    @cached_property
+    def stale(self) -> str:
+        """Say what was answered as if a database had been told what was recorded; empty where nothing was."""
+        for at, each in self._all:
+            wrote, node = self._write_of(each), self._nodes.get(as_text(each.get("node_a")))
+            if wrote is None or node is None or wrote.is_transaction:
+                continue
+            if each.get("kind") != "missing" and gives_back(node.call):
+                return f"what {node.label} gives back is what was written when recorded"
+            for other in self.owed:
+                if other.number > at and other.id in self._met and reads_of(other.call, wrote):
+                    return f"{other.label} was answered as if {node.label} had been as recorded"
+        return ""
 
     def left_behind(self, witness: Node) -> bool:
         """Tell whether the program cannot be about to make a recorded call still: it went past, or made it otherwise.
@@ -199,6 +224,19 @@ class Parting:
             return False
         node = self._nodes.get(as_text(self._missed.get("node_a")))
         return node is not None and node.number == self._missed_at
+
+    @property
+    def _goes_on_past_writes(self) -> bool:
+        return bool(self._result.beyond) and self._missed is not None and self._write_of(self._missed) is not None
+
+    def _write_of(self, divergence: Divergence) -> Wrote | None:
+        """Give what a divergence is a write of, where it is one of a database."""
+        if divergence is self._missed and self._question is not None:
+            return writes(self._question.call)
+        node = self._nodes.get(as_text(divergence.get("node_a")))
+        if node is None:  # one that is made more often than recorded
+            node = next((each for each in self.owed if each.label == divergence.get("call")), None)
+        return writes(node.call) if node is not None else None
 
     def _is_of_miss(self, divergence: Divergence) -> bool:
         miss = self._miss

@@ -25,6 +25,7 @@ _WORDS: Final = frozenset(
         "prompt",
         "decision",
         "http",
+        "database",
         "child",
         "where",
         "and",

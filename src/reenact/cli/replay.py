@@ -65,10 +65,10 @@ _SOURCES = click.Choice([source.value for source in Source])
 @click.option(
     "--after",
     type=click.Choice([each.value for each in After]),
-    default="stop",
+    default="writes",
     show_default=True,
-    help="After the first divergence: stop; go on with the nearest recorded answers, which are no evidence; or ask "
-    "models live.",
+    help="After the first divergence: stop; stop unless a database was told to write something else; go on with the "
+    "nearest recorded answers, which are no evidence; or ask models live.",
 )
 @click.option("--session", metavar="S", help="Play the runs of this session in order, as one result.")
 @click.option(

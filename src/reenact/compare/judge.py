@@ -270,7 +270,9 @@ def _was_stopped(ledger: Sequence[Entry]) -> bool:
 
     Answers to other questions (`--after nearest`) do not stop it; behind a live one nothing recorded is to be expected.
     """
-    return any(miss.get("onward") != "nearest" for miss in _all(ledger, "miss")) or bool(_all(ledger, "refused"))
+    return any(miss.get("onward") not in {"nearest", "writes"} for miss in _all(ledger, "miss")) or bool(
+        _all(ledger, "refused")
+    )
 
 
 def _plain(ledger: Sequence[Entry], what: str) -> list[dict[str, Json]]:

@@ -33,7 +33,7 @@ class Plan:
     """Ids of the roots that are the user's own."""
     writes: str = "refuse"
     children: str = "answer"
-    after: str = "stop"
+    after: str = "writes"
     """What happens after the first divergence (`replay.policy.After`)."""
     hosts: list[str] = field(default_factory=list[str])
     """What the user lets anything talk to (`values.way`)."""

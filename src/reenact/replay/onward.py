@@ -8,18 +8,22 @@ say which is which.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
 from reenact.boundary.question import Question
 from reenact.replay.policy import MODELS, After
-from reenact.replay.stubs import Stub
-from reenact.values.call import Call, HttpRequest, Unfinished
+from reenact.replay.stubs import Stub, Stubs
+from reenact.values.call import Call, HttpRequest, Returned, Unfinished, Value
 from reenact.values.json import Json
 from reenact.values.lenient import as_object
 
 EVIDENCE: Final = "reenact.evidence"
 """The attribute of answers that are no evidence; its value is the policy that gave them."""
+
+ASSUMING: Final = frozenset({After.NEAREST, After.WRITES})
+"""Policies that go on with answers to other questions."""
 
 
 class Going(Enum):
@@ -27,11 +31,14 @@ class Going(Enum):
 
     NOWHERE = "it stops"
     NEAREST = "with the answer of the nearest recorded call"
+    WRITE = "as if a write had said what was recorded"
     LIVE = "with a live answer"
 
 
 def going(after: After, call: Call) -> Going:
     """Say how a replay may go on at this call."""
+    if after is After.WRITES and call.is_query:
+        return Going.WRITE
     if after is After.NEAREST:
         return Going.NEAREST
     return Going.LIVE if after is After.LIVE_MODELS and call.kind in MODELS else Going.NOWHERE
@@ -44,8 +51,12 @@ def answers(call: Call, asked: Question) -> Callable[[Stub], bool]:
     """
     streams = _streams(asked.asked)
 
+    takes = takes_as(call) if call.is_query else None
+
     def fit(stub: Stub) -> bool:
         recorded = stub.node.call
+        if takes is not None and takes(stub):
+            return True
         if isinstance(stub.node.outcome, Unfinished) or stub.question.kind is not asked.kind:
             return False
         if isinstance(call.request, HttpRequest):
@@ -55,6 +66,48 @@ def answers(call: Call, asked: Question) -> Callable[[Stub], bool]:
         return not isinstance(recorded.request, HttpRequest) and recorded.name == call.name
 
     return fit
+
+
+def takes_as(call: Call) -> Callable[[Stub], bool]:
+    """Make the test whether a recorded write is `call` with other values, or a word of a transaction as that is one.
+
+    A program learns of a write that it was made, and what the server gave it: of a statement that gives rows back only
+    the same one can stand for it.
+    """
+    from reenact.values.query import writes  # most replays have none, or meet no other one
+
+    wrote = writes(call)
+
+    def fit(stub: Stub) -> bool:
+        recorded = stub.node.call
+        if wrote is None or not recorded.is_query or recorded.is_handshake is not call.is_handshake:
+            return False
+        told = writes(recorded)
+        if told is None or not isinstance(stub.node.outcome, Returned):
+            return False
+        return told == wrote or (told.is_transaction and wrote.is_transaction and told.system == wrote.system)
+
+    return fit
+
+
+def word_for(call: Call, stubs: Stubs) -> Stub | None:
+    """Make a stub for a word of a transaction that nobody recorded, from what a server said of another such word.
+
+    It stands for no recorded call. A program that refuses something takes back what it began.
+    """
+    from reenact.values.query import said_of, statement, writes
+
+    wrote = writes(call)
+    if wrote is None or not wrote.is_transaction or call.is_handshake:
+        return None
+    fits = takes_as(call)
+    alike = sorted(filter(fits, stubs.stubs.values()), key=lambda stub: not stubs.is_free(stub.node))
+    for stub in alike:
+        outcome = stub.node.outcome
+        if isinstance(outcome, Returned) and isinstance(outcome.payload, Value):
+            told = replace(outcome.payload, json=said_of(statement(call), outcome.payload.json))
+            return replace(stub, node=replace(stub.node, outcome=replace(outcome, payload=told)))
+    return None
 
 
 def _streams(asked: Json) -> bool:

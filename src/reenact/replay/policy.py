@@ -32,6 +32,8 @@ class After(StrEnum):
 
     STOP = "stop"
     """Every further call is refused."""
+    WRITES = "writes"
+    """A write to a database that says something else is taken as the recorded one was; anything else stops."""
     NEAREST = "nearest"
     """A call that nobody recorded gets the answer of the one that it resembles most. Such answers are no evidence."""
     LIVE_MODELS = "live-models"
@@ -76,7 +78,7 @@ class Policy:
     writes: Writes = Writes.COPY
     keep: str = ""
     """The folder that KEEP takes them out into."""
-    after: After = After.STOP
+    after: After = After.WRITES
     hosts: tuple[str, ...] = ()
     """What the user lets anything talk to (`values.way`): `--allow-host`."""
     dials: bool = False
@@ -102,7 +104,7 @@ class Policy:
             tools=Source(given.get("tools", Source.RECORDED)),
             writes=writes,
             keep=keep,
-            after=After(given.get("after", After.STOP)),
+            after=After(given.get("after", After.WRITES)),
             children=Children(given.get("children", Children.ANSWER)),
             outcome=Strictness(given.get("outcome", Strictness.EXACT)),
         )

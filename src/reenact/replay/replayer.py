@@ -3,7 +3,7 @@
 Each live call becomes a question, passes the recording's redaction, and takes the stub that stands for it. What is
 answered is recorded like any call, so that a replay is a run. What is not is a miss: written to the ledger, then
 thrown into the agent as a `BaseException`; after the first one every further call is refused too, since nothing that
-follows is evidence.
+follows is evidence, but for what `replay.onward` lets go on.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from reenact.replay.again import Again, unmake
 from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
 from reenact.replay.kept import as_told, failed_for_good
 from reenact.replay.ledger import Ledger
-from reenact.replay.onward import EVIDENCE, Going, answers, going
+from reenact.replay.onward import ASSUMING, EVIDENCE, Going, answers, going, takes_as, word_for
 from reenact.replay.pauses import Pacing
-from reenact.replay.policy import After, Children, Policy, Source
+from reenact.replay.policy import Children, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
-from reenact.replay.spelled import about, plain, sentence
+from reenact.replay.spelled import about, differing, plain, sentence
 from reenact.replay.stubs import Stub, Stubs, as_asked, as_ended, orders, sequence_of
 from reenact.values.call import (
     Body,
@@ -551,7 +551,7 @@ class Replayer:
 
     def _marks(self) -> dict[str, str]:
         """Mark the span of an answer that is no evidence."""
-        return {EVIDENCE: After.NEAREST.value} if self._beyond and self._policy.after is After.NEAREST else {}
+        return {EVIDENCE: self._policy.after.value} if self._beyond and self._policy.after in ASSUMING else {}
 
     def _onward(self, call: Call, asked: Question, lane: str) -> Stub | None:
         """Go on past a call that nobody recorded: the stub that is to answer it, or None for a live answer.
@@ -559,13 +559,15 @@ class Replayer:
         Raises `Miss` where the policy has it stop, or nothing recorded could stand for an answer.
         """
         how, stub = going(self._policy.after, call), None
-        if how is Going.NEAREST:
+        if how in {Going.NEAREST, Going.WRITE}:
+            fits = answers(call, asked) if how is Going.NEAREST else takes_as(call)
             with self._lock:
-                found = self.stubs.nearest(asked, lane, answers(call, asked), lanes.current().reel.again)
+                stub = word_for(call, self.stubs) if call.is_query else None
+                found = None if stub else self.stubs.nearest(asked, lane, fits, lanes.current().reel.again)
                 if found is not None:
                     stub = found[0]
                     self.stubs.taken.add(stub.node.id)
-        if how is Going.NOWHERE or (how is Going.NEAREST and stub is None):
+        if stub is None and how is not Going.LIVE:
             raise self.missed(call, "", asked=asked, lane=lane)
         self.missed(call, "", asked=asked, lane=lane, onward=stub or Going.LIVE)
         if how is Going.LIVE and not self._beyond:
@@ -576,6 +578,9 @@ class Replayer:
 
     def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
         if source is Source.RECORDED and (stub := self._onward(call, asked, lane)) is not None:
+            if stub is not self.stubs.stubs.get(stub.node.id):
+                (inner := self._recorder.open(call)).annotate(self._marks())
+                return ReplayPassage(self, call, inner, None, stub.node.outcome, lane)
             if self.crossed is not None:
                 self.crossed(lane, stub.node)
             return self._answered(call, asked, stub, lane)
@@ -644,7 +649,7 @@ class Replayer:
             if onward is Going.NOWHERE:
                 self._stopped = self._stopped or sentence(entry)
             else:
-                entry["onward"] = "live" if isinstance(onward, Going) else "nearest"
+                entry["onward"] = "live" if isinstance(onward, Going) else self._policy.after.value
         self.ledger.note("miss", **entry, first=first)
         if asked is not None and onward is Going.NOWHERE:
             inner = self._recorder.open(call)
@@ -674,13 +679,7 @@ class Replayer:
                 "recorded": {"times": times, "about": what},
                 "replay": {"times": times + 1, "about": what},
             }
-        first = fields[0]
-        entry |= {"field": first.path, "recorded": plain(first.a), "replay": plain(first.b)}
-        entry["differences"] = [
-            {"field": each.path, "recorded": plain(each.a), "replay": plain(each.b)} for each in fields[:20]
-        ]
-        entry["absent"] = [side for side, value in (("recorded", first.a), ("replay", first.b)) if value is ABSENT]
-        return entry
+        return entry | differing(fields)
 
     def left(self, stub: Stub, end: StreamEnd) -> None:
         """Hear that the agent is done with a stream; whatever it did not read holds up nobody."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reenact.values.difference import Absent, shown
+from reenact.values.difference import ABSENT, Absent, FieldDifference, shown
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object
 
@@ -32,3 +32,17 @@ def sentence(entry: Mapping[str, Any]) -> str:
     recorded = "absent" if "recorded" in absent else shown(entry["recorded"])
     replay = "absent" if "replay" in absent else shown(entry["replay"])
     return f"{entry['call']}: {entry['field']}: recorded {recorded}, replay {replay}"
+
+
+def differing(fields: Sequence[FieldDifference]) -> dict[str, Any]:
+    """Spell the fields in which a question differs from the recorded one that it resembles most, the first apart."""
+    first = fields[0]
+    return {
+        "field": first.path,
+        "recorded": plain(first.a),
+        "replay": plain(first.b),
+        "differences": [
+            {"field": each.path, "recorded": plain(each.a), "replay": plain(each.b)} for each in fields[:20]
+        ],
+        "absent": [side for side, value in (("recorded", first.a), ("replay", first.b)) if value is ABSENT],
+    }

@@ -14,6 +14,7 @@ _CONDITIONS = {
     Basis.RECORDED: "",
     Basis.LIVE: ", by live answers of a model: one sample of what it may say",
     Basis.NEAREST: ", if the model answers as recorded (nearest answers are no evidence)",
+    Basis.WRITES: ", if the database takes what is written otherwise as it took the recorded writes",
 }
 
 
@@ -22,7 +23,7 @@ def judged_line(judgement: FixJudgement) -> str:
     return safe.one_line(f"{judgement.word.value}{_CONDITIONS[judgement.basis]}: {judgement.why}")
 
 
-def judged(judgement: FixJudgement, *, after: str = "stop") -> list[str]:
+def judged(judgement: FixJudgement, *, after: str = "writes") -> list[str]:
     """Say a judgement: the word and why, then each assertion on the recording and in the replay."""
     lines = [judged_line(judgement), *(f"  {line}" for line in _findings(judgement))]
     if hint := _hint(judgement, after):
@@ -38,15 +39,19 @@ def _findings(judgement: FixJudgement) -> Iterator[str]:
 
 
 def _hint(judgement: FixJudgement, after: str) -> str:
-    if judgement.exit_code != 125 or after != "stop" or judgement.first is None:
+    if judgement.exit_code != 125 or after not in {"stop", "writes"} or judgement.first is None:
         return ""
     onward = "--after nearest goes on with recorded answers, --after live-models asks the model itself"
+    called = str(judgement.first.get("call"))
+    if called.startswith("database ") and judgement.first.get("kind") == "changed":
+        name = called.removeprefix("database ").rpartition(" #")[0]
+        return f'next: if that change is the fix, assert on it: every "{name}" has parameters contains …'
     if judgement.word is Word.BROKEN:
         return f"next: if that change is the fix, assert on it; {onward}"
     return f"next: {onward}"
 
 
-def judgement_document(judgement: FixJudgement, *, after: str = "stop") -> dict[str, Json]:
+def judgement_document(judgement: FixJudgement, *, after: str = "writes") -> dict[str, Json]:
     """Make the `check` of `reenact replay --json`."""
     return {
         "word": judgement.word.value,

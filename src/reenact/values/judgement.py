@@ -209,6 +209,8 @@ class Basis(StrEnum):
     """What it did with live answers of a model, which may say something else next time."""
     NEAREST = "nearest"
     """What it did with the recorded answers to other questions. True only if the model answers as it did."""
+    WRITES = "writes"
+    """What it did after it wrote something else to a database. True only if it is taken as what was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

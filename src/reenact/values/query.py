@@ -114,6 +114,90 @@ def _asked(call: Call) -> Json:
     return call.request.arguments if isinstance(call.request, FunctionCall) else None
 
 
+_WRITES: Final = {
+    "redis": frozenset(
+        (
+            *("APPEND", "DEL", "EXPIRE", "EXPIREAT", "HDEL", "HMSET", "HSET", "LPUSH", "LREM", "LSET", "LTRIM", "MSET"),
+            *("PERSIST", "PEXPIRE", "PSETEX", "PUBLISH", "RPUSH", "SADD", "SET", "SETEX", "SETRANGE", "SREM", "UNLINK"),
+            *("XADD", "ZADD", "ZREM"),
+        )
+    )
+}
+"""Commands that write, by system, of which the reply tells nothing of what was there; of others they are SQL's."""
+_SQL_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "UPSERT"})
+_TRANSACTION: Final = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT"})
+_ENDS: Final = re.compile(r"\s*(?:commit|end|abort|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b))", re.IGNORECASE)
+_RETURNING: Final = re.compile(r"\breturning\b(.*)\Z", re.IGNORECASE | re.DOTALL)
+_NAMES: Final = re.compile(r"[\w$]+|\*")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """What a question writes into: the same of two questions where one is the other with other values."""
+
+    system: str
+    word: str
+    target: str
+    """The table, collection or key; of a transaction nothing."""
+    returning: str = ""
+    """The whole statement, where it gives rows back."""
+
+    @property
+    def is_transaction(self) -> bool:
+        """It only begins or ends a transaction, of which no answer tells anything."""
+        return self.word in _TRANSACTION
+
+
+def writes(call: Call) -> Wrote | None:
+    """Tell what a question writes; None of one that reads, that only makes a connection ready, or that nobody knows."""
+    asked = as_object(_asked(call)) if call.is_query else {}
+    system, text = as_text(asked.get("system")), as_text(asked.get("text"))
+    if not text or (call.is_handshake and asked.get("operation") != PREPARE):
+        return None
+    word, target = summary(text)
+    if word in _WRITES.get(system, _SQL_WRITES):
+        if system in _WRITES:
+            return Wrote(system, word, str((as_list(asked.get("parameters")) or [""])[0]))
+        return Wrote(system, word, target, text if _RETURNING.search(text) else "")
+    return Wrote(system, word, "") if word in _TRANSACTION else None
+
+
+def gives_back(call: Call) -> bool:
+    """Tell whether a write gives back what it may have been told: columns that its statement names before, or all."""
+    found = _RETURNING.search(statement(call))
+    if found is None:
+        return False
+    wrote = writes(call)
+    head = {*_NAMES.findall(statement(call)[: found.start()].lower())}
+    own = {*wrote.target.lower().split(".")} if wrote is not None else set[str]()
+    return bool({*_NAMES.findall(found[1].lower())} & (head - own | {"*"}))
+
+
+def reads_of(call: Call, wrote: Wrote) -> bool:
+    """Tell whether a question asks for what such a write may have changed."""
+    asked = as_object(_asked(call)) if call.is_query else {}
+    if asked.get("system") != wrote.system or call.is_handshake or writes(call) is not None:
+        return False
+    if wrote.system in _WRITES:
+        return wrote.target in {str(each) for each in as_list(asked.get("parameters"))}
+    own = wrote.target.lower().rpartition(".")[2]
+    return not own or own in _NAMES.findall(as_text(asked.get("text")).lower())
+
+
+def said_of(text: str, answer: Json) -> Json:
+    """Give what a server says of a word of a transaction, from what it said of another: the word, and the state."""
+    return _said(answer, summary(text)[0], 0 if _ENDS.match(text) else 2)
+
+
+def _said(answer: Json, word: str, state: int) -> Json:
+    if isinstance(answer, dict):
+        told: dict[str, Json] = {"transaction": state} if "transaction" in answer else {}
+        return {name: _said(each, word, state) for name, each in answer.items()} | told
+    if isinstance(answer, list):
+        return [_said(each, word, state) for each in answer]
+    return word if isinstance(answer, str) and answer in _TRANSACTION else answer
+
+
 def facts(answer: Json) -> dict[str, Json]:
     """Give what OpenTelemetry says of an answer of SQL: how many rows came, or with which state it failed."""
     told: dict[str, Json] = {}
