@@ -8,9 +8,9 @@ go on behind a pause in its turn: by counting, and not by the clock. The waiting
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from reenact.boundary import lanes, place
 from reenact.boundary.forgiving import forgive
@@ -88,6 +88,14 @@ def is_on() -> bool:
 def is_a_while(seconds: object) -> bool:
     """Tell whether this is a time to wait."""
     return isinstance(seconds, int | float) and seconds > 0
+
+
+def is_late(done: Iterable[Any], others: Iterable[Any], return_when: str) -> bool:
+    """Tell whether a wait for futures or tasks ended because its time was up."""
+    if not list(others) or (return_when == "FIRST_COMPLETED" and list(done)):
+        return False
+    failed = (not each.cancelled() and each.exception() is not None for each in done)
+    return return_when != "FIRST_EXCEPTION" or not any(failed)
 
 
 class Waiting:

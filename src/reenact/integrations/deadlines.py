@@ -21,7 +21,6 @@ from reenact.boundary import pauses, tape
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.integrations.timed_waits import is_late
 
 _SITES: Final = Sites(Source(name="deadline"), libraries=False)
 _asked: Final[ContextVar[bool]] = ContextVar("reenact_deadline", default=False)
@@ -63,7 +62,7 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         except BaseException:
             waiting.cut_short()
             raise
-        waiting.ended(late=is_late(done, others, return_when))
+        waiting.ended(late=pauses.is_late(done, others, return_when))
         return done, others
 
     return asked

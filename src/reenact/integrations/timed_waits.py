@@ -180,18 +180,10 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
             waiting,
             timeout,
             lambda seconds: original(given, seconds, return_when),
-            lambda parted: is_late(parted.done, parted.not_done, return_when),
+            lambda parted: pauses.is_late(parted.done, parted.not_done, return_when),
         )
 
     return wait
-
-
-def is_late(done: Iterable[Any], others: Iterable[Any], return_when: str) -> bool:
-    """Tell whether a wait for futures or tasks ended because its time was up."""
-    if not list(others) or (return_when == concurrent.futures.FIRST_COMPLETED and list(done)):
-        return False
-    failed = (not each.cancelled() and each.exception() is not None for each in done)
-    return return_when != concurrent.futures.FIRST_EXCEPTION or not any(failed)
 
 
 def _install(patches: PatchSet) -> None:
