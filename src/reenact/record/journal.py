@@ -132,6 +132,16 @@ class JournalProcessor(SpanProcessor):
             else:
                 self._ended_short(written, frame, payload)
 
+    def write_end(self, payload: dict[str, Any], number: Callable[[], int]) -> None:
+        """Append the frame of a call that ended, under a number that is taken now.
+
+        Whoever takes a number is the next to go on with an answer: another thread gets its own only when this frame is
+        written, so that two answers reach agent code in the order of their numbers.
+        """
+        with self._lock:
+            payload["attributes"]["reenact.order.end"] = number()
+            self._append(journal.frame(payload), payload)
+
     def write_turn(self, payload: dict[str, Any], text: str) -> None:
         """Append the frame of a call that begins, whose `input.value` is `text`: of a conversation, what is new."""
         with self._lock:

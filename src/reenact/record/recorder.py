@@ -111,6 +111,9 @@ class SpanPassage:
         """Take the number of the end."""
         self._number = self._number or self._recorder.next_order()
 
+    def _end_number(self) -> int:
+        return self._number or self._recorder.next_order()
+
     def differs(self, _field: str, _recorded: Json, _now: Json) -> BaseException | None:
         """Find nothing: there is no recording."""
 
@@ -208,7 +211,6 @@ class SpanPassage:
     ) -> tuple[StatusCode, str]:
         """End the span, and give the status that it got."""
         span = self.span
-        attributes["reenact.order.end"] = self._number or self._recorder.next_order()
         if loop_turns.is_same():
             attributes[TOGETHER] = True
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
@@ -223,7 +225,7 @@ class SpanPassage:
             code, message = StatusCode.ERROR, _note_error(span, error)
         elif status >= _FIRST_ERROR_STATUS:
             code, message = StatusCode.ERROR, f"HTTP {status}"
-        span.end(attributes, code, message)
+        span.end(attributes, code, message, self._end_number)
         return code, message
 
 

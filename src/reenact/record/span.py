@@ -64,8 +64,10 @@ class CallSpan:
         now = _time_ns()
         return now if now >= self._began else self._began + _ticks() - self._ticks
 
-    def end(self, attributes: dict[str, Any], code: StatusCode, message: str = "") -> None:
-        """Write down how the call went and what was added since its start. To be called once."""
+    def end(
+        self, attributes: dict[str, Any], code: StatusCode, message: str = "", number: Callable[[], int] | None = None
+    ) -> None:
+        """Write down how the call went and what was added since its start, under a number. To be called once."""
         if self._attributes:
             attributes = {**self._attributes, **attributes}
         spans = self._spans
@@ -90,7 +92,11 @@ class CallSpan:
         if self._events:
             told = ((spans.text(event, "event"), ns, spans.redacted(facts)) for event, ns, facts in self._events)
             frame["events"] = [list(each) for each in told]
-        spans.journal.write(frame)
+        if number is None:
+            spans.journal.write(frame)
+            return
+        frame["attributes"] = {**redacted}
+        spans.journal.write_end(frame, number)
 
 
 class CallSpans:
