@@ -25,6 +25,8 @@ _SQLITE: Final = b"SQLite format 3\0"
 _GZIP: Final = b"\x1f\x8b\x08"
 _ZIP: Final = b"PK\x03\x04"
 _TAR: Final = (257, b"ustar")
+_DEEPEST: Final = 3
+"""So deep in one another archives are looked into."""
 _UNPACKED: Final = zlib.MAX_WBITS | 16
 
 
@@ -58,59 +60,94 @@ def _text(data: bytes) -> str | None:
 
 
 def _packed(data: bytes, path: str) -> Holding | None:
-    if data.startswith(_GZIP):
-        return _gzip(data)
-    if data.startswith(_ZIP):
-        return Holding("zip", _zip(data))
-    if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
-        return Holding("tar", _tar(data))
     if data.startswith(_SQLITE):
         return Holding("sqlite", _sqlite(path))
+    return _unpacked(data, _Room())
+
+
+@dataclass(slots=True)
+class _Room:
+    """How much may be unpacked of one file, with all that is packed in it."""
+
+    left: int = LARGEST
+    depth: int = 0
+
+    def take(self, size: int) -> None:
+        """Use up room; raises ValueError where there is not as much."""
+        self.left -= size
+        if self.left < 0:
+            raise ValueError(size)
+
+
+def _unpacked(data: bytes, room: _Room) -> Holding | None:
+    """Say what a packed file or an archive holds; None where it is neither, or too deep in others."""
+    if room.depth > _DEEPEST:
+        return None
+    room.depth += 1
+    try:
+        if data.startswith(_GZIP):
+            return _gzip(data, room)
+        if data.startswith(_ZIP):
+            return Holding("zip", _zip(data, room))
+        if data[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
+            return Holding("tar", _tar(data, room))
+    finally:
+        room.depth -= 1
     return None
 
 
-def _gzip(data: bytes) -> Holding | None:
+def _gzip(data: bytes, room: _Room) -> Holding | None:
     unpacked, left = bytearray(), data
-    while left and len(unpacked) <= LARGEST:  # one member behind the other (RFC 1952)
+    while left:  # one member behind the other (RFC 1952)
         member = zlib.decompressobj(_UNPACKED)
-        unpacked += member.decompress(left, LARGEST + 1 - len(unpacked))
+        piece = member.decompress(left, room.left + 1)
+        if len(piece) > room.left:
+            return None
+        room.take(len(piece))
+        unpacked += piece
         left = member.unused_data
-    if len(unpacked) > LARGEST:
-        return None
     inner = bytes(unpacked)
     if inner[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
-        return Holding("tar", _tar(inner))
-    return Holding("gzip", _shown(inner))
+        return Holding("tar", _tar(inner, room))
+    return Holding("gzip", _shown(inner, room))
 
 
-def _shown(data: bytes) -> str:
+def _shown(data: bytes, room: _Room) -> str:
+    """Give what a member holds: its text, what is packed in it, else a digest."""
     plain = _text(data)
-    return f"{len(data)} bytes {hashlib.blake2b(data, digest_size=16).hexdigest()}" if plain is None else plain
+    if plain is not None:
+        return plain
+    try:
+        packed = _unpacked(data, room)
+    except Exception:  # a damaged member is bytes
+        alarms.pass_on()
+        packed = None
+    if packed is not None and packed.text is not None:
+        return packed.text
+    return f"{len(data)} bytes {hashlib.blake2b(data, digest_size=16).hexdigest()}"
 
 
-def _zip(data: bytes) -> str:
+def _zip(data: bytes, room: _Room) -> str:
     import zipfile
 
     lines: list[str] = []
-    left = LARGEST
     with zipfile.ZipFile(BytesIO(data)) as archive:
         for member in archive.infolist():
-            left -= member.file_size
-            if left < 0:
-                raise ValueError(member.filename)
-            lines += [f"== {member.filename}", _shown(archive.read(member))]
+            room.take(member.file_size)
+            lines += [f"== {member.filename}", _shown(archive.read(member), room)]
     return "\n".join(lines)
 
 
-def _tar(data: bytes) -> str:
+def _tar(data: bytes, room: _Room) -> str:
     import tarfile
 
     lines: list[str] = []
     with tarfile.open(fileobj=BytesIO(data), mode="r:") as archive:
         for member in archive:
             lines.append(f"== {member.name}{f' -> {member.linkname}' if member.linkname else ''}")
+            room.take(member.size)
             if member.isfile() and (stream := archive.extractfile(member)) is not None:
-                lines.append(_shown(stream.read()))
+                lines.append(_shown(stream.read(), room))
     return "\n".join(lines)
 
 
