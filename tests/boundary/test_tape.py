@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import os
 import time
 from pathlib import Path
@@ -59,12 +60,12 @@ def test_whose_code_draws(file: str, module: str, *, own: bool) -> None:
     assert (names["found"] is not None) is own
 
 
-def test_what_draws_for_its_caller_is_looked_through() -> None:
-    import uuid
-
+@pytest.mark.parametrize("name", ["uuid", "email.utils", "email.generator", "mailbox", "gzip", "tarfile", "zipfile"])
+def test_what_draws_for_its_caller_is_looked_through(name: str) -> None:
+    file = str(importlib.import_module(name).__file__)
     sites = Sites(CLOCK)
-    passing = compile("def draw(): return find()", uuid.__file__, "exec")
-    names: dict[str, Any] = {"__name__": "uuid", "__file__": uuid.__file__, "find": lambda: sites.of(_getframe(1))}
+    passing = compile("def draw(): return find()", file, "exec")
+    names: dict[str, Any] = {"__name__": name, "__file__": file, "find": lambda: sites.of(_getframe(1))}
     exec(passing, names)
     found = names["draw"]()
     assert found is not None

@@ -46,6 +46,13 @@ def passed(one: str, other: str, log: str | None = None) -> dict[str, int] | Non
             {"times": 2},
             id="milliseconds behind a time that has them",
         ),
+        pytest.param(
+            "Message-ID: <179564620206.20277.122@host> in new/1795646202.M12P20277Q1.host of 1.2.3",
+            "Message-ID: <179564620206.2.122@host> in new/1795646202.M12P2Q1.host of 1.2.3",
+            None,
+            {"process ids": 2},
+            id="a process id in the id of a message and in its name in a Maildir",
+        ),
     ],
 )
 def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dict[str, int]) -> None:
@@ -57,6 +64,7 @@ def test_two_runs_differ_in_it(one: str, other: str, log: str | None, kinds: dic
     [
         pytest.param("thread 139641235688321", "thread 140273435995008", None, id="no thread of the run"),
         pytest.param("by ThreadPoolExecutor-0_1", "by ThreadPoolExecutor-1_1", None, id="another pool"),
+        pytest.param("release 1.20277.0", "release 1.3.0", None, id="a version"),
         pytest.param("on stage_1", "on stage_2", None, id="a name outside of logging's field"),
         pytest.param("[fetch_1] 3 done", "[fetch_0] 4 done", "[%(threadName)s] %(message)s", id="what it says"),
     ],

@@ -13,7 +13,6 @@ in a replay shifts nothing behind the next call.
 
 from __future__ import annotations
 
-import os
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping
@@ -206,13 +205,14 @@ def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
         held.append(Lost())
 
 
-_PASSED_ON = tuple(
-    {
-        f"{sysconfig.get_path(path)}{os.sep}{name}.py"
-        for path in _LIBRARY
-        for name in ("random", "secrets", "uuid", "sched", "timeit")
-    }
+_DRAWS_FOR_ITS_CALLER: Final = (
+    *("random.py", "secrets.py", "uuid.py", "sched.py", "timeit.py", "statistics.py", "calendar.py"),
+    *("email/", "mailbox.py", "imaplib.py", "xmlrpc/client.py", "http/cookies.py", "http/cookiejar.py"),
+    *("gzip.py", "tarfile.py", "zipfile.py", "zipfile/"),
 )
+"""Modules of Python's own that put a time or chance into what they make: ids, boundaries and dates of messages, heads
+of archives."""
+_PASSED_ON = tuple({f"{sysconfig.get_path(path)}/{name}" for path in _LIBRARY for name in _DRAWS_FOR_ITS_CALLER})
 _MAKES_FOR_ITS_CALLER = frozenset(
     {
         *("pydantic", "pydantic_core", "attr", "attrs", "sqlmodel"),

@@ -43,12 +43,15 @@ _FORMS: Final = (
     rf"(?P<y3>\d{{4}})[-/](?P<n3>\d\d)[-/](?P<d3>\d\d)(?:[T _]{_CLOCK.format(3)}{_ZONE.format(3)})?",
     r"(?P<y4>\d{4})(?P<n4>\d\d)(?P<d4>\d\d)[T_-]?(?P<h4>\d\d)(?P<mi4>\d\d)(?P<s4>\d\d)(?P<z4>Z)?(?!\d)",
     r"(?P<h5>\d\d):(?P<mi5>\d\d):(?P<s5>\d\d)(?:[.,](?P<f5>\d{1,9}))?",
+    r"(?P<chain>\d+(?:\.\d+){2,})",
     r"(?P<number>\d+(?:\.\d+)?)",
 )
 _VALUE: Final = re.compile("|".join(rf"(?<![0-9A-Za-z.])(?:{form})(?![0-9A-Za-z])" for form in _FORMS))
 _UUID: Final = re.compile(_FORMS[0].replace("?P<uuid>", "?:"))
 _FIELD: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[sdfiu]|%%")
 _POOL: Final = re.compile(r"\b(?:ThreadPoolExecutor-\d+|asyncio)_(?P<number>\d+)\b")
+_MAILDIR: Final = re.compile(r"\b\d+\.(?:[A-Z]\d+)*P(?P<process>\d+)Q\d+\.")
+"""The name of a message in a Maildir, as `mailbox` makes it."""
 _OF_A_LINE: Final = {
     "thread": r"(?P<thread>\d+)",
     "relativeCreated": r"(?P<relative>\d+(?:\.\d+)?)",
@@ -186,9 +189,22 @@ def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tupl
             found.append((at, at + len(name), frozenset({"temporary names"})))
             at = text.find(name, at + len(name))
     found += [(*match.span("number"), frozenset({"threads of a pool"})) for match in _POOL.finditer(text)]
-    found += [(*match.span(), _kinds(match, side, dates=dates)) for match in _VALUE.finditer(text)]
+    found += [(*match.span("process"), _of_number(match["process"], side)) for match in _MAILDIR.finditer(text)]
+    for match in _VALUE.finditer(text):
+        if match["chain"]:
+            found += _links(match, side)
+        else:
+            found.append((*match.span(), _kinds(match, side, dates=dates)))
     order = {begin: number for number, (begin, _, _) in enumerate(found)}
     return sorted(found, key=lambda each: (each[0], order[each[0]]))
+
+
+def _links(match: re.Match[str], side: Side) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """Find the numbers between dots, as an id of a message has them: a process id of the run's may be among them."""
+    begin = match.start()
+    for number in match["chain"].split("."):
+        yield begin, begin + len(number), _of_number(number, side) & {"process ids"}
+        begin += len(number) + 1
 
 
 def _is_within(milliseconds: str, side: Side) -> bool:
