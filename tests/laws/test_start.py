@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 185),
+        ("nothing", "child", 187),
         ("nothing", "parent", 135),
-        ("recorded", "child", 188),
+        ("recorded", "child", 190),
         ("recorded", "parent", 141),
-        ("replayed", "child", 237),
+        ("replayed", "child", 239),
         ("replayed", "parent", 198),
     ],
 )

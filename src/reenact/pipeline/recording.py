@@ -17,7 +17,7 @@ from typing import Any
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link
 
-from reenact.boundary import children, door, inbound, lanes, pauses, side_effects, tape
+from reenact.boundary import children, door, inbound, lanes, pauses, side_effects, tape, variables
 from reenact.boundary.patching import Patches
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.integration import Integration
@@ -301,6 +301,8 @@ class Recording:
         self._undo = lanes.finish_with(self.recorder)
         _boundaries.cut()
         _take_charge()
+        if len(_current) == 1:
+            variables.begin(os.environ)
         if self.runs.outputs is not None:
             self.runs.outputs.listen()
         if self.runs.writes is not None:
@@ -424,6 +426,7 @@ def _take_charge() -> None:
     if innermost is None:
         tape.install(on=False)
         pauses.install(None)
+        variables.end()
     else:
         pace: Any = getattr(innermost.doorman, "pacing", None)
         pauses.install(innermost.recorder.next_order if innermost.taped else None, pace)

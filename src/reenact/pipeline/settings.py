@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from reenact.boundary.reading import shape_of
 from reenact.pipeline.hook import HOOK
 from reenact.pipeline.sources import Found
 from reenact.redact.known import names_a_secret
-from reenact.values.lenient import as_object, as_text
+from reenact.values.json import parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.redacted import TOKEN
-from reenact.values.run import Run
+from reenact.values.run import READ_VARIABLES, Run
 from reenact.values.settings import digests, is_locale, is_seed, is_zone_name, is_zone_rule, steers
 
 _INERT: Final = "reenact-inert"
@@ -58,11 +59,41 @@ def notes(found: Found, environ: Mapping[str, str] | None = None) -> list[str]:
         if other := sorted(name for name in {*told, *now} if told.get(name) != now.get(name)):
             few = ", ".join(map(_shown, other[:_WITHHELD_SHOWN]))
             said.append(f"{few}: not as when it was recorded; a replay takes these from this shell")
+    said += _read_otherwise(found, environ)
     if left := _left_out(found, environ):
         few = ", ".join(map(_shown, left[:_WITHHELD_SHOWN]))
         more = f" and {len(left) - _WITHHELD_SHOWN} more" if len(left) > _WITHHELD_SHOWN else ""
         said.append(f"the recording names settings that are not taken from it: {few}{more}")
     return said
+
+
+def _read_otherwise(found: Found, environ: Mapping[str, str]) -> list[str]:
+    """Say which variables the program read that are set here and were not then, or the other way round."""
+    made = unset_ones(found) | set_always(found)
+    read = {name: was for name, was in _read(found.run) if name not in made and not name.startswith("REENACT_")}
+    gone = [_shown(name) for name, was_set in read.items() if was_set and name not in environ]
+    more = [_shown(name) for name, was_set in read.items() if not was_set and name in environ]
+    said: list[str] = []
+    if gone:
+        said.append(f"{_few(gone)}: set when it was recorded, and not here; the program reads it")
+    if more:
+        said.append(f"{_few(more)}: not set when it was recorded, and set here; the program reads it")
+    return said
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _WITHHELD_SHOWN} more" if len(names) > _WITHHELD_SHOWN else ""
+    return ", ".join(names[:_WITHHELD_SHOWN]) + more
+
+
+def _read(run: Run) -> Iterator[tuple[str, bool]]:
+    told = run.root.span.attributes.get(READ_VARIABLES) if run.root is not None else None
+    for each in as_list(parsed_or_none(told) if isinstance(told, str) else None):
+        match each:
+            case [str(name), bool(was_set)] if name:
+                yield name, was_set
+            case _:
+                continue
 
 
 def _shown(text: str) -> str:

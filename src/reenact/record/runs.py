@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from reenact.boundary import door, flows, inbound, lanes, place, visitors
+from reenact.boundary import door, flows, inbound, lanes, place, variables, visitors
 from reenact.boundary.children import Descent
 from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
@@ -43,6 +43,7 @@ from reenact.values.run import (
     LEAVES,
     OUTPUT,
     PROCESS_REST,
+    READ_VARIABLES,
     RECEIVED,
     REPLIED,
     SERVED,
@@ -500,6 +501,8 @@ class Runs:
             facts |= draws.given_out("\n".join(each for each in said if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)
         facts |= draws.paused(run.reel, getattr(run.span, "start_time", None) or 0, run.place.root)
+        if read := variables.noted():
+            facts[READ_VARIABLES] = compact([[name, was_set] for name, was_set in read])
         if run.unit is None:
             self._last = run
         return facts

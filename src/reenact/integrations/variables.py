@@ -1,0 +1,57 @@
+"""Reading the environment in the agent's own code: `os.environ[…]`, `get`, `in`, `os.getenv`.
+
+Who goes through all of it, as for a child's environment, reads no one variable.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Callable
+from functools import wraps
+from opcode import opmap
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
+from typing import Any, Final
+
+from reenact.boundary import variables
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.tape import Sites, Source
+from reenact.contracts.integration import Integration, PatchSet
+
+_SITES: Final = Sites(Source(name="os.environ"), libraries=False)
+_FOR_ONE: Final = frozenset({"get", "__contains__", "getenv", "setdefault", "pop"})
+"""What Python's own code is called that reads one variable for its caller."""
+_STDLIB: Final = sysconfig.get_path("stdlib") + os.sep
+_PYTHONS: Final = (f"{_STDLIB}os.py", f"{_STDLIB}_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
+_INDEXES: Final = frozenset(opmap[name] for name in ("BINARY_SUBSCR", "BINARY_OP") if name in opmap)
+
+
+def _reads_one(frame: FrameType | None) -> bool:
+    """Tell whether the agent's own code asks for this very variable."""
+    through = False
+    while frame is not None and frame.f_code.co_name in _FOR_ONE and frame.f_code.co_filename.startswith(_PYTHONS):
+        through, frame = True, frame.f_back
+    if frame is None or _SITES.of(frame) is None:
+        return False
+    return through or frame.f_code.co_code[frame.f_lasti] in _INDEXES
+
+
+def _item(original: Callable[..., str]) -> Callable[..., str]:
+    @wraps(original)
+    def __getitem__(self: Any, key: str) -> str:  # noqa: N807 - it is that method
+        try:
+            if variables.is_new(key) and self is os.environ and _reads_one(_getframe(1)):
+                variables.note(key)
+        except Exception:
+            forgive("variables.item")
+        return original(self, key)
+
+    return __getitem__
+
+
+def _install(patches: PatchSet) -> None:
+    patches.replace(type(os.environ), "__getitem__", _item)
+
+
+INTEGRATION = Integration(name="variables", libraries=("os",), install=_install)
