@@ -74,12 +74,26 @@ class Conversation:
     """The last messages are a question that the file holds no answer to."""
 
 
-def run_of(told: Conversation, carrier: str) -> Iterator[SpanRecord]:
-    """Make the spans of a conversation: one for each call, and the root at the end."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A call that a file holds by itself, with all that it asked."""
+
+    asked: Asked
+    answered: Answered | None
+    turn: Turn
+    """The reply, with its time; of a call without one the last message."""
+
+
+def run_of(told: Conversation, carrier: str, questions: Sequence[Question] | None = None) -> Iterator[SpanRecord]:
+    """Make the spans of a conversation: one for each call, and the root at the end.
+
+    With `questions` these are the calls, and none is told from the turns.
+    """
     trace_id, root_id = hex_of(told.seed, 16), hex_of(f"{told.seed}:root", 8)
     number = 0
     made = 0
-    for asked, answered, turns in _calls(told):
+    calls = _calls(told) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
+    for asked, answered, turns in calls:
         number += 1
         lost = [*told.lost, *_lost(told, asked)]
         made += sum(_size(message) for message in asked.messages)

@@ -8,15 +8,14 @@ flattened (`Events.Name`: an array) or whole (`Events`: an array of objects).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import ids, records, tables
-from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values import ids, map_values, records, tables
+from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text, text_or_json
 from reenact.values.log import LogRecord, Record
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
@@ -25,15 +24,6 @@ _TRACES = (b'"TraceId"', b'"SpanId"', b'"SpanName"')
 _LOGS = (b'"Timestamp"', b'"LogAttributes"', b'"Body"')
 _KINDS: Final = ("unspecified", "internal", "server", "client", "producer", "consumer")
 _STATUSES: Final = ("unset", "ok", "error")
-_NUMBERS = re.compile(
-    r"(?:tokens?|count|temperature|top_[pk]|seed|penalty|score|port|status_code|duration|latency|_ms|total|prompt|"
-    r"completion|cost|dimensions?|index|n|number|choice\.count|cache_read|cache_write|audio|reasoning|order\.(?:start|"
-    r"head|end))$"
-)
-_FLAGS = re.compile(r"(?:stream|streaming|is_\w+|enabled|error|truncated|reenact\.run\.root|incomplete)$")
-_LISTS = re.compile(r"(?:reasons|sequences|\.tags|formats|types|vector|\.lane\.ends)$")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_NO_NUMBER = re.compile(r"(?:^|\.)(?:gen_ai|llm)\.(?:prompt|completion)$")
 
 
 def _recognises(head: bytes) -> float:
@@ -81,12 +71,12 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
         kind=_place(row.get("SpanKind"), _KINDS, "span_kind_"),
         status=_place(row.get("StatusCode"), _STATUSES, "status_code_"),
         status_message=as_text(row.get("StatusMessage")),
-        attributes=_attributes(row.get("SpanAttributes")),
+        attributes=map_values.attributes(row.get("SpanAttributes")),
         events=tuple(
             SpanEvent(
                 name=as_text(each.get("Name")),
                 time_ns=records.nanoseconds(each.get("Timestamp")),
-                attributes=_attributes(each.get("Attributes")),
+                attributes=map_values.attributes(each.get("Attributes")),
             )
             for each in _nested(row, "Events")
         ),
@@ -94,7 +84,7 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
             SpanLink(
                 trace_id=ids.trace_id(each.get("TraceId")),
                 span_id=ids.span_id(each.get("SpanId")),
-                attributes=_attributes(each.get("Attributes")),
+                attributes=map_values.attributes(each.get("Attributes")),
                 trace_state=as_text(each.get("TraceState")),
             )
             for each in _nested(row, "Links")
@@ -109,7 +99,7 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
 def _log(row: Mapping[str, Json]) -> LogRecord:
     body = row.get("Body")
     parsed = parsed_or_none(body) if isinstance(body, str) and body[:1] in ("{", "[") else None
-    attributes = _attributes(row.get("LogAttributes"))
+    attributes = map_values.attributes(row.get("LogAttributes"))
     return LogRecord(
         trace_id=ids.trace_id(row.get("TraceId")),
         span_id=ids.span_id(row.get("SpanId")),
@@ -129,7 +119,7 @@ def _json(value: Attribute) -> Json:
 
 
 def _resource(row: Mapping[str, Json]) -> Resource:
-    attributes = _attributes(row.get("ResourceAttributes"))
+    attributes = map_values.attributes(row.get("ResourceAttributes"))
     if service := as_text(row.get("ServiceName")):
         attributes.setdefault("service.name", service)
     return Resource(attributes=attributes)
@@ -154,40 +144,6 @@ def _nested(row: Mapping[str, Json], name: str) -> list[dict[str, Json]]:
     return [
         {field: values[place] for field, values in columns.items() if place < len(values)} for place in range(length)
     ]
-
-
-def _attributes(told: Json) -> dict[str, Attribute]:
-    found: dict[str, Attribute] = {}
-    held = records.unwrapped(told)
-    for name, value in as_object(held).items():
-        _flatten(found, name, value)
-    return found
-
-
-def _flatten(found: dict[str, Attribute], name: str, value: Json) -> None:
-    if isinstance(value, dict):
-        for inner, held in value.items():
-            _flatten(found, f"{name}.{inner}", held)
-    elif isinstance(value, list):
-        plain = [each for each in value if not isinstance(each, dict | list)]
-        found[name] = [*plain] if len(plain) == len(value) else compact(value)
-    elif isinstance(value, str):
-        found[name] = _typed(name, value)
-    elif value is not None:
-        found[name] = value
-
-
-def _typed(name: str, text: str) -> Attribute:
-    """Give the value that a text stands for, where the name says that it is no text."""
-    if _NUMBERS.search(name) and not _NO_NUMBER.search(name) and _NUMBER.fullmatch(text) and len(text) < 20:
-        return float(text) if not text.removeprefix("-").isdigit() else int(text)
-    if text in ("true", "false") and _FLAGS.search(name):
-        return text == "true"
-    if text[:1] == "[" and _LISTS.search(name):
-        read = parsed_or_none(text)
-        if isinstance(read, list) and not any(isinstance(each, dict | list) for each in read):
-            return [each for each in read if not isinstance(each, dict | list)]
-    return text
 
 
 FORMAT = Format(
