@@ -69,6 +69,14 @@ def test_a_row_without_success_is_an_error(success: Any) -> None:
     assert row().status == 0
 
 
+@pytest.mark.parametrize(
+    ("told", "ns"), [(1.5, 1_500_000), ("2", 2_000_000), (-1, 0), ("1e999", 0), ("soon", 0)], ids=str
+)
+def test_a_duration_is_one_or_none(told: Any, ns: int) -> None:
+    span = row(DurationMs=told)
+    assert span.end_ns - span.start_ns == ns
+
+
 def test_a_text_that_may_have_been_cut_is_told() -> None:
     assert "reenact.lost" not in row(Properties={"said": "x" * 8191}).attributes
     (lost,) = row(Properties=json.dumps({"said": "x" * 8192})).attributes["reenact.lost"]  # type: ignore[misc]

@@ -33,6 +33,8 @@ from reenact.values.span import (
 
 _LONGEST: Final = 8192
 """Characters of a property that Application Insights keeps."""
+_LONGEST_MS: Final = 1e12
+"""A duration of thirty years is none."""
 _CUT: Final[dict[str, Attribute]] = {
     "field": "attributes",
     "lost": f"the end of texts of {_LONGEST:,} characters: Application Insights keeps no longer ones",
@@ -147,7 +149,8 @@ def _took(told: Json) -> int:
     """Give nanoseconds of a duration in milliseconds."""
     if isinstance(told, str):
         told = parsed_or_none(told)
-    return round(told * 1e6) if isinstance(told, int | float) and not isinstance(told, bool) and told >= 0 else 0
+    known = isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < _LONGEST_MS
+    return round(told * 1e6) if known else 0
 
 
 def _kind(row: Mapping[str, Json]) -> int:
