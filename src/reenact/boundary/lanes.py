@@ -46,7 +46,10 @@ _RESOLVE_S = 0.25
 class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
-    __slots__ = ("again", "drew", "forgotten", "looked_at", "path", "pauses", "recorded", "unit", "units", "unpaused")
+    __slots__ = (
+        *("again", "drew", "forgotten", "looked_at", "path", "pauses", "recorded", "unit", "units", "unpaused"),
+        "waiting",
+    )
 
     def __init__(self, path: str, unit: int = 0, again: str = "") -> None:
         self.path = path
@@ -67,6 +70,8 @@ class Reel:
         """In a replay, the recorded draws that stand for theirs."""
         self.pauses: dict[str, list[Any]] = {}
         """Where they waited by the clock (`boundary.pauses.Pause`), by lane."""
+        self.waiting: set[Any] = set()
+        """Who waits now (`boundary.pauses.Waiting`)."""
         self.unpaused = 0
         """How many pauses more were not noted, being too many."""
 

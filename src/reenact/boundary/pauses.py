@@ -101,18 +101,19 @@ def is_late(done: Iterable[Any], others: Iterable[Any], return_when: str) -> boo
 class Waiting:
     """Somebody who waits by the clock."""
 
-    __slots__ = ("_began", "_call", "_computed_ns", "_frame", "_lane", "_turn")
+    __slots__ = ("_began", "_call", "_computed_ns", "_frame", "_lane", "_reel", "_turn")
 
     def __init__(self, frame: FrameType | None = None) -> None:
         """`frame` is that of the code that waits."""
         self._lane, self._began, self._turn, self._call, self._frame = lanes.current(), 0, None, 0, frame
-        self._computed_ns = time.process_time_ns()
+        self._computed_ns, self._reel = time.process_time_ns(), self._lane.reel
         try:
             number, pace = _STATE.number, _STATE.pace
             self._began = number() if number is not None else 0
             here = place.current()
             self._call = here.span_id if here is not None else 0
             self._turn: Turn | None = pace.turn(self._lane) if pace is not None else None
+            self._reel.waiting.add(self)
         except Exception:
             forgive("pauses.Waiting")
 
@@ -136,6 +137,15 @@ class Waiting:
         if pace is not None and turn is not None and turn.order:
             pace.given_up(turn, self._lane)
         self._note(woken=True)
+
+    @property
+    def lane(self) -> Lane:
+        """Whose code waits."""
+        return self._lane
+
+    def unended(self) -> Pause:
+        """Give the pause as one that is not over."""
+        return Pause(self._began, 0, time.time_ns(), self._call)
 
     @property
     def was_late(self) -> bool | None:
@@ -164,6 +174,7 @@ class Waiting:
 
     def _note(self, *, woken: bool = False) -> None:
         number = _STATE.number
+        self._reel.waiting.discard(self)
         if number is None:
             return
         try:
@@ -179,6 +190,13 @@ class Waiting:
 
 
 def take(reel: Reel) -> dict[str, list[Pause]]:
-    """Take the pauses of a line of execution and all that it spawned, by lane."""
+    """Take the pauses of a line of execution and all that it spawned, by lane.
+
+    Who waits at the end of the program never goes on: a thread that beats to the end beats as often in a replay.
+    """
     taken, reel.pauses = reel.pauses, {}
+    if not reel.unit:
+        waiting, reel.waiting = tuple(reel.waiting), set()
+        for each in waiting:
+            taken.setdefault(each.lane.path, []).append(each.unended())
     return taken

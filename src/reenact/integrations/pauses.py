@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, Final
 
 from reenact.boundary import lanes, pauses, tape
-from reenact.boundary.pauses import Waiting
+from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 
@@ -36,6 +36,8 @@ def _sleep(original: Callable[[Any], None]) -> Callable[[Any], None]:
         waiting = Waiting(frame)
         try:
             original(seconds)
+            if waiting.was_late is False:  # somebody cut it short when recorded, and will again
+                original(LONGER_S)
         except BaseException:
             waiting.cut_short()
             raise
@@ -59,6 +61,8 @@ def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
         waiting = Waiting(frame)
         try:
             given = await original(delay, result)
+            if waiting.was_late is False:
+                await original(LONGER_S)
         except BaseException:
             waiting.cut_short()
             raise
