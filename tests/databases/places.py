@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Generator
@@ -63,6 +64,7 @@ def servers() -> Generator[Places]:
         stack.callback(places.stop)
         _postgres(folder / "pg", places)
         _redis(folder / "redis", places)
+        _mongo(folder / "mongo", places)
         yield places
 
 
@@ -106,3 +108,17 @@ def _redis(folder: Path, places: Places) -> None:
     assert meets(("127.0.0.1", port))
     places.redis_port = port
     places.environ["REDIS_PORT"] = str(port)
+
+
+def _mongo(folder: Path, places: Places) -> None:
+    """Start what speaks MongoDB's protocol over SQLite: MongoDB itself is of no wheel and none of Debian's packages."""
+    found = shutil.which("nx-27017", path=str(Path(sys.executable).parent))
+    if found is None:
+        return
+    folder.mkdir()
+    port = free_port()
+    files = ["--log-file", str(folder / "log"), "--pid-file", str(folder / "pid")]
+    command = [found, "--db", "memory", "-p", str(port), *files]
+    places.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
+    assert meets(("127.0.0.1", port))
+    places.environ["MONGO_PORT"] = str(port)

@@ -12,7 +12,7 @@ import pytest
 from reenact.contracts.integration import Integration
 from reenact.discover import members
 
-CLIENTS = ("asyncpg", "psycopg", "redis")
+CLIENTS = ("asyncpg", "psycopg", "psycopg2", "pymongo", "redis")
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -40,4 +40,5 @@ def test_a_program_is_answered_as_it_was_by_the_server(client: str, root: Path, 
 
 def test_every_client_is_one_integration() -> None:
     named = {each.name for each in members("integrations", Integration)}
-    assert {"asyncpg_connections", "psycopg_connections", "redis_connections"} <= named
+    clients = ("asyncpg", "psycopg2", "psycopg", "pymongo", "redis")
+    assert {f"{client}_connections" for client in clients} <= named

@@ -21,11 +21,14 @@ ROWS = {
     "psycopg": ("psycopg", "PG_PORT", ()),
     "psycopg_pools": ("psycopg_pool", "PG_PORT", ()),
     "psycopg_pools, uvloop": ("psycopg_pool uvloop", "PG_PORT", ("uv",)),
+    "psycopg2": ("psycopg2", "PG_PORT", ()),
     "asyncpg": ("asyncpg", "PG_PORT", ()),
     "asyncpg, uvloop": ("asyncpg uvloop", "PG_PORT", ("uv",)),
     "redis": ("redis", "REDIS_PORT", ()),
     "redis, uvloop": ("redis uvloop", "REDIS_PORT", ("uv",)),
+    "pymongo": ("pymongo nx_27017", "MONGO_PORT", ()),
     "sqlalchemy, psycopg": ("sqlalchemy psycopg", "PG_PORT", ("psycopg",)),
+    "sqlalchemy, psycopg2": ("sqlalchemy psycopg2", "PG_PORT", ("psycopg2",)),
 }
 """What a row of the matrix needs, the server it asks, and the words of its program."""
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "databases"

@@ -13,7 +13,9 @@ import pytest
 from desk import Desk
 
 CLIENTS = {
-    "psycopg2": "import psycopg2; psycopg2.connect(f'host=127.0.0.1 port={port} connect_timeout=2')",
+    "psycopg2, asynchronous": (
+        "import psycopg2; c = psycopg2.connect(f'host=127.0.0.1 port={port} connect_timeout=2', async_=1); c.poll()"
+    ),
     "grpc": "import grpc; grpc.insecure_channel(f'127.0.0.1:{port}').unary_unary('/a/b')(b'', timeout=2)",
     "grpc, streamed": (
         "import grpc; next(grpc.insecure_channel(f'127.0.0.1:{port}').unary_stream('/a/b')(b'', timeout=2))"
@@ -161,7 +163,7 @@ def test_a_socket_that_speaks_to_the_kernel_is_noted(desk: Desk) -> None:
 
 
 def test_what_a_declared_tool_reaches_is_the_tools(desk: Desk) -> None:
-    code = CLIENTS["psycopg2"].replace("\n", "; ")
+    code = CLIENTS["pycurl"].replace("\n", "; ")
     program = desk.write(
         "agent.py",
         "import reenact, sys\nport = int(sys.argv[1])\n@reenact.tool\ndef query(sql):\n"

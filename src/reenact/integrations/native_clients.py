@@ -61,7 +61,6 @@ def _after(*names: str) -> _Target:
 
 
 _CUTS: Final[dict[str, tuple[tuple[str, str, _Target], ...]]] = {
-    "psycopg2": (("", "connect", _after("host")),),
     "MySQLdb": (("", "connect", _after("host")), ("", "Connect", _after("host"))),
     "pyodbc": (("", "connect", _nothing_more),),
     "duckdb": (("", "connect", _file),),

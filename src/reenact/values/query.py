@@ -51,11 +51,14 @@ class Query:
     namespace: str = ""
     server: str = ""
     kind: CallKind = CallKind.UNKNOWN
+    target: str = ""
+    """The collection, where the text has it in no statement of SQL's."""
 
     def call(self) -> Call:
         """Make the call of it."""
         text = settled(self.text)
         word, target = summary(text) if text else (self.operation, "")
+        target = self.target or target
         asked: dict[str, Json] = {"system": self.system, "operation": self.operation}
         if text:
             asked["text"] = text
@@ -65,7 +68,7 @@ class Query:
             asked |= {"server": self.server, "namespace": self.namespace}
         name = f"{word} {target or self.namespace or self.system}".strip()
         request = FunctionCall(function=DATABASE, arguments=asked)
-        attributes = _attributes(self.system, text or self.operation, text, self.namespace, self.server)
+        attributes = _attributes(self.system, text or self.operation, text, self.namespace, self.server, self.target)
         return Call(kind=self.kind, name=name, request=request, attributes=attributes)
 
 
@@ -87,11 +90,11 @@ def summary(text: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _attributes(system: str, said: str, text: str, namespace: str, server: str) -> Mapping[str, Json]:
+def _attributes(system: str, said: str, text: str, namespace: str, server: str, collection: str) -> Mapping[str, Json]:
     """Give what OpenTelemetry says of a question: the same object each time, so that it is written down once."""
     word, target = summary(said) if text else (said, "")
     told: dict[str, Json] = {"db.system.name": system, "db.operation.name": word}
-    named = {"db.query.text": text, "db.collection.name": target, "db.namespace": namespace}
+    named = {"db.query.text": text, "db.collection.name": collection or target, "db.namespace": namespace}
     told |= {name: value for name, value in named.items() if value}
     return {**told, **address(server)} if server else told
 
@@ -121,7 +124,8 @@ _WRITES: Final = {
             *("PERSIST", "PEXPIRE", "PSETEX", "PUBLISH", "RPUSH", "SADD", "SET", "SETEX", "SETRANGE", "SREM", "UNLINK"),
             *("XADD", "ZADD", "ZREM"),
         )
-    )
+    ),
+    "mongodb": frozenset({"INSERT", "UPDATE", "DELETE"}),
 }
 """Commands that write, by system, of which the reply tells nothing of what was there; of others they are SQL's."""
 _SQL_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "UPSERT"})
@@ -156,6 +160,8 @@ def writes(call: Call) -> Wrote | None:
         return None
     word, target = summary(text)
     if word in _WRITES.get(system, _SQL_WRITES):
+        if system == "mongodb":
+            return Wrote(system, word, text.partition(" ")[2])
         if system in _WRITES:
             return Wrote(system, word, str((as_list(asked.get("parameters")) or [""])[0]))
         return Wrote(system, word, target, text if _RETURNING.search(text) else "")
@@ -178,6 +184,8 @@ def reads_of(call: Call, wrote: Wrote) -> bool:
     asked = as_object(_asked(call)) if call.is_query else {}
     if asked.get("system") != wrote.system or call.is_handshake or writes(call) is not None:
         return False
+    if wrote.system == "mongodb":
+        return wrote.target in as_text(asked.get("text")).split()
     if wrote.system in _WRITES:
         return wrote.target in {str(each) for each in as_list(asked.get("parameters"))}
     own = wrote.target.lower().rpartition(".")[2]

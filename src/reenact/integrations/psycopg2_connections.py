@@ -1,0 +1,602 @@
+"""psycopg2: what connections and cursors are asked and what they give; in a replay stand-ins of the same classes.
+
+Theory of operation. `connect` makes a connection of a class that lies between the wanted one and psycopg2's own in C,
+and that makes its cursors likewise. So whatever cursor class a program uses, its own Python code runs above ours, and
+all that it does with the server passes through. Rows are written down as the values that psycopg2's loaders made.
+In a replay the same classes stand over an object in C that never was connected and counts as closed.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from functools import cache, wraps
+from typing import Any, Final, cast
+
+from reenact.boundary import databases, door, psycopg2_rows
+from reenact.boundary.forgiving import forgive
+from reenact.boundary.touches import NATIVE
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.values import typed
+from reenact.values.json import Json
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.query import CONNECT, Query, settled
+
+_SYSTEM: Final = "postgresql"
+_MADE, _TOLD, _STATE, _ROWS = "_reenact_made", "_reenact_told", "_reenact_state", "_reenact_rows"
+_SETTINGS: Final = (
+    *("server_version", "server_encoding", "client_encoding", "is_superuser", "session_authorization", "DateStyle"),
+    *("IntervalStyle", "TimeZone", "integer_datetimes", "standard_conforming_strings", "application_name"),
+)
+_answer: ContextVar[Json] = ContextVar("reenact_psycopg2_answer", default=None)
+"""What was told of the connection whose stand-in is being made."""
+
+
+# questions
+
+
+def _made(connection: Any) -> databases.Made:
+    found: databases.Made = databases.held(connection).get(_MADE, databases.NOT_SEEN)
+    return found
+
+
+def _query(connection: Any, operation: str, text: str, parameters: Json = None) -> Query:
+    made = _made(connection)
+    if text[:6].upper() == "LISTEN":  # what comes of it comes unasked
+        sys.audit(NATIVE, "psycopg2 (notifications)", "", False)
+    where = {"server": made.query.server, "namespace": made.query.namespace}
+    return Query(system=_SYSTEM, operation=operation, text=text, parameters=parameters, **where)
+
+
+def _heard(connection: Any, query: Callable[[], Query], run: Callable[[], Any], spell: Callable[[], Json]) -> Any:
+    """Ask for real, and tell what came back."""
+    if not door.is_kept():
+        return run()
+    import psycopg2
+
+    try:
+        passage = databases.opened(query(), made=_made(connection))
+    except Exception:
+        forgive("psycopg2.query")
+        passage = None
+    if passage is None:
+        return run()
+    told: dict[str, Json] = {}
+    try:
+        with passage.crossing():
+            result = run()
+    except psycopg2.Error as error:
+        told = {"error": psycopg2_rows.error_told(error)}
+        databases.told(passage, {"results": [told], "transaction": connection.get_transaction_status()})
+        raise
+    except BaseException as error:
+        databases.failed(passage, error)
+        raise
+    try:
+        told = as_object(spell())
+    except Exception:
+        forgive("psycopg2.told")
+    databases.told(passage, {"results": [told], "transaction": connection.get_transaction_status()})
+    return result
+
+
+def _asked(connection: Any, query: Query) -> dict[str, Json]:
+    """Ask over a stand-in, and give what was recorded. Raises what the server said."""
+    if connection.closed:
+        import psycopg2
+
+        raise psycopg2.InterfaceError("connection already closed")
+    answer = as_object(databases.asked(query))
+    databases.held(connection)[_STATE] = answer.get("transaction")
+    told = as_object((as_list(answer.get("results")) or [{}])[0])
+    if "error" in told:
+        raise psycopg2_rows.error_made(told["error"])
+    return told
+
+
+def _nothing() -> Json:
+    return {}
+
+
+# recording
+
+
+class _HeardConnection:
+    """Between a class of connections and psycopg2's own."""
+
+    def cursor(self, name: Any = None, cursor_factory: Any = None, **kwargs: Any) -> Any:
+        own: Any = self
+        wanted = cursor_factory or own.cursor_factory or _in_c("cursor")
+        if not isinstance(wanted, type):
+            sys.audit(NATIVE, "psycopg2 (a cursor factory that is no class)", "", False)
+            return cast("Any", super()).cursor(name, cursor_factory, **kwargs)
+        given = {} if name is None else {"name": name}
+        return cast("Any", super()).cursor(**given, cursor_factory=_over(wanted, _HeardCursor, "cursor"), **kwargs)
+
+    def commit(self) -> None:
+        _heard(self, lambda: _query(self, "query", "COMMIT"), cast("Any", super()).commit, lambda: {"status": "COMMIT"})
+
+    def rollback(self) -> None:
+        run = cast("Any", super()).rollback
+        _heard(self, lambda: _query(self, "query", "ROLLBACK"), run, lambda: {"status": "ROLLBACK"})
+
+    def lobject(self, *args: Any, **kwargs: Any) -> Any:
+        sys.audit(NATIVE, "psycopg2 (large objects)", "", False)
+        return cast("Any", super()).lobject(*args, **kwargs)
+
+    def tpc_begin(self, *args: Any, **kwargs: Any) -> Any:
+        sys.audit(NATIVE, "psycopg2 (two-phase commit)", "", False)
+        return cast("Any", super()).tpc_begin(*args, **kwargs)
+
+
+class _HeardCursor:
+    """Between a class of cursors and psycopg2's own."""
+
+    def execute(self, query: Any, vars: Any = None) -> Any:  # noqa: A002 - psycopg2's name
+        own, run = cast("Any", self), cast("Any", super()).execute
+        asked = self._question("query", query, lambda: psycopg2_rows.arguments(vars))
+        return _heard(own.connection, asked, lambda: run(query, vars), self._result)
+
+    def executemany(self, query: Any, vars_list: Any) -> Any:
+        own, run, listed = cast("Any", self), cast("Any", super()).executemany, [*vars_list]
+        asked = self._question("executemany", query, lambda: [psycopg2_rows.arguments(each) for each in listed])
+        return _heard(own.connection, asked, lambda: run(query, listed), self._result)
+
+    def callproc(self, procname: Any, parameters: Any = None) -> Any:
+        own, run = cast("Any", self), cast("Any", super()).callproc
+        asked = self._question("callproc", procname, lambda: psycopg2_rows.arguments(parameters))
+        return _heard(own.connection, asked, lambda: run(procname, parameters), self._result)
+
+    def copy_expert(self, sql: Any, file: Any, size: int = 8192) -> Any:
+        own, run = cast("Any", self), cast("Any", super()).copy_expert
+        text = psycopg2_rows.text_of(sql, own.connection)
+        comes = _comes_in(text)
+        data = _bytes(file.read()) if comes else b""
+        buffer = io.BytesIO(data)
+        asked = self._question("copy", text, lambda: _bytes_json(data) if comes else None)
+
+        def told() -> Json:
+            return {"rowcount": own.rowcount, **({} if comes else {"copied": _bytes_json(buffer.getvalue())})}
+
+        _heard(own.connection, asked, lambda: run(text, buffer, size), told)
+        return None if comes else _write(file, buffer.getvalue())
+
+    def copy_from(self, file: Any, table: str, sep: str = "\t", null: str = "\\N", size: int = 8192,
+                  columns: Any = None) -> Any:  # fmt: skip
+        return self.copy_expert(_copy(table, columns, "FROM STDIN", sep, null), file, size)
+
+    def copy_to(self, file: Any, table: str, sep: str = "\t", null: str = "\\N", columns: Any = None) -> Any:
+        return self.copy_expert(_copy(table, columns, "TO STDOUT", sep, null), file)
+
+    def fetchone(self) -> Any:
+        run = cast("Any", super()).fetchone
+        return self._fetched("fetch 1", run) if self._is_named else run()
+
+    def fetchmany(self, size: Any = None) -> Any:
+        run, many = cast("Any", super()).fetchmany, cast("Any", self).arraysize if size is None else size
+        return self._fetched(f"fetch {many}", lambda: run(many)) if self._is_named else run(many)
+
+    def fetchall(self) -> Any:
+        run = cast("Any", super()).fetchall
+        return self._fetched("fetch all", run) if self._is_named else run()
+
+    def __next__(self) -> Any:
+        row = self.fetchone() if self._is_named else cast("Any", super()).__next__()
+        if row is None:
+            raise StopIteration
+        return row
+
+    @property
+    def _is_named(self) -> bool:
+        return cast("Any", self).name is not None
+
+    def _fetched(self, text: str, run: Callable[[], Any]) -> Any:
+        """Fetch from the server, where the cursor is one of its own."""
+        own, found = cast("Any", self), list[Any]()
+        factory, own.row_factory = own.row_factory, None
+        try:
+            asked = self._question("fetch", text, lambda: settled(str(own.name)))
+            _heard(own.connection, asked, lambda: found.append(run()), lambda: self._batch(found[0]))
+        finally:
+            own.row_factory = factory
+        rows = psycopg2_rows.rows_made(own, found[0] if isinstance(found[0], list) else [found[0]])
+        return rows if isinstance(found[0], list) else rows[0]
+
+    def _batch(self, found: Any) -> Json:
+        rows = cast("list[Any]", found) if isinstance(found, list) else [] if found is None else [found]
+        return {**_described(self), "rows": [[psycopg2_rows.spelled(each) for each in row] for row in rows]}
+
+    def _question(self, operation: str, statement: Any, parameters: Callable[[], Json]) -> Callable[[], Query]:
+        connection = cast("Any", self).connection
+        return lambda: _query(connection, operation, psycopg2_rows.text_of(statement, connection), parameters())
+
+    def _result(self) -> Json:
+        own = cast("Any", self)
+        told = _described(own)
+        if own.description is not None and own.name is None:
+            factory, own.row_factory = own.row_factory, None
+            try:
+                rows = _in_c("cursor").fetchall(own)
+                if rows:
+                    _in_c("cursor").scroll(own, 0, "absolute")
+            finally:
+                own.row_factory = factory
+            told["rows"] = [[psycopg2_rows.spelled(each) for each in row] for row in rows]
+        return told
+
+
+def _described(cursor: Any) -> dict[str, Json]:
+    told: dict[str, Json] = {"status": cursor.statusmessage, "rowcount": cursor.rowcount}
+    if cursor.description is not None:
+        told["columns"] = [[*column] for column in cursor.description]
+    return told
+
+
+def _comes_in(text: str) -> bool:
+    return "stdin" in text.lower()
+
+
+def _copy(table: str, columns: Any, way: str, sep: str, null: str) -> str:
+    quoted = [f'"{each}"' for each in (*table.split("."),)]
+    listed = f" ({', '.join(columns)})" if columns else ""
+    return f"COPY {'.'.join(quoted)}{listed} {way} WITH DELIMITER AS '{sep}' NULL AS '{null}'"
+
+
+def _bytes(data: Any) -> bytes:
+    return data.encode() if isinstance(data, str) else bytes(data)
+
+
+def _bytes_json(data: bytes) -> Json:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return typed.encode(data)
+
+
+def _write(file: Any, data: bytes) -> None:
+    file.write(data.decode() if isinstance(file, io.TextIOBase) else data)
+
+
+# a replay
+
+
+class _Info:
+    """Stands for `connection.info`."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        told = _about(self._connection)
+        if name in {"transaction_status", "status"}:
+            return databases.held(self._connection).get(_STATE) or 0 if name == "transaction_status" else 0
+        if name not in told:
+            raise AttributeError(name)
+        return typed.decode(told[name])
+
+    def parameter_status(self, name: str) -> Any:
+        return cast("Any", self._connection).get_parameter_status(name)
+
+
+def _about(connection: Any) -> dict[str, Json]:
+    return as_object(databases.held(connection).get(_TOLD))
+
+
+class _StandingConnection:
+    """Stands for a connection: over an object in C that counts as closed, so that nothing can pass it by."""
+
+    autocommit = False
+    isolation_level: Any = None
+    readonly = deferrable = None
+    closed = 0
+    notices = notifies = ()
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        _in_c("connection").close(self)
+        databases.held(self)[_TOLD] = _answer.get()
+
+    def cursor(self, name: Any = None, cursor_factory: Any = None, *_: Any, **kwargs: Any) -> Any:
+        own: Any = self
+        made: Any = _over(cursor_factory or self.cursor_factory or _in_c("cursor"), _StandingCursor, "cursor")(own)
+        databases.held(made).update({"name": name, **kwargs})
+        return made
+
+    cursor_factory: Any = None
+
+    def commit(self) -> None:
+        _asked(self, _query(self, "query", "COMMIT"))
+
+    def rollback(self) -> None:
+        _asked(self, _query(self, "query", "ROLLBACK"))
+
+    def close(self) -> None:
+        self.closed = 1
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self.rollback() if kind else self.commit()
+
+    @property
+    def info(self) -> _Info:
+        return _Info(self)
+
+    @property
+    def encoding(self) -> str:
+        return as_text(_about(self).get("encoding"))
+
+    @property
+    def dsn(self) -> str:
+        return as_text(_about(self).get("dsn"))
+
+    @property
+    def server_version(self) -> Any:
+        return _about(self).get("server_version")
+
+    @property
+    def protocol_version(self) -> Any:
+        return _about(self).get("protocol_version")
+
+    @property
+    def status(self) -> int:
+        return 2 if databases.held(self).get(_STATE) else 1
+
+    def get_transaction_status(self) -> Any:
+        return databases.held(self).get(_STATE) or 0
+
+    def get_backend_pid(self) -> Any:
+        return _about(self).get("backend_pid")
+
+    def get_parameter_status(self, name: str) -> Any:
+        return as_object(_about(self).get("settings")).get(name)
+
+    def get_dsn_parameters(self) -> Any:
+        return dict(as_object(_about(self).get("dsn_parameters")))
+
+    def set_session(self, **kwargs: Any) -> None:
+        vars(self).update({name: each for name, each in kwargs.items() if each is not None})
+
+    def set_isolation_level(self, level: Any) -> None:
+        self.isolation_level, self.autocommit = level, level == 0
+
+    def set_client_encoding(self, _encoding: str) -> None: ...
+
+    def reset(self) -> None:
+        self.rollback()
+
+
+class _StandingCursor:
+    """Stands for a cursor of it."""
+
+    description: Any = None
+    rowcount = -1
+    statusmessage: Any = None
+    query: Any = None
+    rownumber = 0
+    lastrowid = 0
+    name: Any = None
+    scrollable: Any = None
+    withhold = False
+    closed = False
+
+    def execute(self, query: Any, vars: Any = None) -> None:  # noqa: A002 - psycopg2's name
+        self._ask("query", query, psycopg2_rows.arguments(vars))
+
+    def executemany(self, query: Any, vars_list: Any) -> None:
+        self._ask("executemany", query, [psycopg2_rows.arguments(each) for each in vars_list])
+
+    def callproc(self, procname: Any, parameters: Any = None) -> Any:
+        self._ask("callproc", procname, psycopg2_rows.arguments(parameters))
+        return parameters
+
+    def copy_expert(self, sql: Any, file: Any, _size: int = 8192) -> None:
+        text = psycopg2_rows.text_of(sql, cast("Any", self).connection)
+        comes = _comes_in(text)
+        told = self._ask("copy", text, _bytes_json(_bytes(file.read())) if comes else None)
+        if not comes:
+            copied = told.get("copied")
+            _write(file, copied.encode() if isinstance(copied, str) else typed.decode(copied))
+
+    copy_from = _HeardCursor.copy_from
+    copy_to = _HeardCursor.copy_to
+
+    def fetchone(self) -> Any:
+        if self.name is not None:
+            self._fetch("fetch 1")
+        return self._next()
+
+    def fetchmany(self, size: Any = None) -> Any:
+        many = cast("Any", self).arraysize if size is None else size
+        if self.name is not None:
+            self._fetch(f"fetch {many}")
+        rows = self._rows[self.rownumber : self.rownumber + many]
+        self.rownumber += len(rows)
+        return psycopg2_rows.rows_made(self, rows)
+
+    def fetchall(self) -> Any:
+        if self.name is not None:
+            self._fetch("fetch all")
+        return self.fetchmany_left()
+
+    def fetchmany_left(self) -> Any:
+        """Give all rows that are left."""
+        rows, self.rownumber = self._rows[self.rownumber :], len(self._rows)
+        return psycopg2_rows.rows_made(self, rows)
+
+    def scroll(self, value: int, mode: str = "relative") -> None:
+        self.rownumber = value if mode == "absolute" else self.rownumber + value
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def cast(self, _oid: int, value: Any) -> Any:
+        return value
+
+    def mogrify(self, query: Any, vars: Any = None) -> bytes:  # noqa: A002 - psycopg2's name
+        text = psycopg2_rows.text_of(query, cast("Any", self).connection)
+        if vars is None:
+            return text.encode()
+        if isinstance(vars, Mapping):
+            named = {name: psycopg2_rows.quoted(each) for name, each in cast("Mapping[str, Any]", vars).items()}
+            return (text % named).encode()
+        return (text % tuple(psycopg2_rows.quoted(each) for each in vars)).encode()
+
+    @property
+    def _rows(self) -> list[Any]:
+        found: list[Any] = databases.held(self).setdefault(_ROWS, [])
+        return found
+
+    def _next(self) -> Any:
+        if self.rownumber >= len(self._rows):
+            return None
+        self.rownumber += 1
+        return psycopg2_rows.rows_made(self, [self._rows[self.rownumber - 1]])[0]
+
+    def _fetch(self, text: str) -> None:
+        self._ask("fetch", text, settled(str(self.name)))
+
+    def _ask(self, operation: str, statement: Any, parameters: Json) -> dict[str, Json]:
+        connection = cast("Any", self).connection
+        text = psycopg2_rows.text_of(statement, connection)
+        told = _asked(connection, _query(connection, operation, text, parameters))
+        rows = [tuple(psycopg2_rows.unspelled(each) for each in as_list(row)) for row in as_list(told.get("rows"))]
+        databases.held(self)[_ROWS], self.rownumber = rows, 0
+        self.statusmessage, self.rowcount = told.get("status"), cast("int", told.get("rowcount"))
+        self.query, columns = text.encode(), told.get("columns")
+        column: Any = _in_c("Column")
+        self.description = None if columns is None else tuple(column(*as_list(each)) for each in as_list(columns))
+        return told
+
+
+# connecting
+
+
+def _in_c(name: str) -> Any:
+    from psycopg2 import extensions
+
+    return getattr(extensions, name)
+
+
+@cache
+def _over(kind: type, ours: type, in_c: str) -> type:
+    """Make a class between `kind` and psycopg2's own, by `ours`."""
+    if issubclass(kind, ours):
+        return kind
+    below = type(in_c, (ours, _in_c(in_c)), {})
+    named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return below if kind is _in_c(in_c) else type(kind.__name__, (kind, below), named)
+
+
+def _where(dsn: Any, kwargs: Mapping[str, Any]) -> Query:
+    from psycopg2 import extensions
+
+    said = extensions.parse_dsn(extensions.make_dsn(dsn, **kwargs))
+    server = databases.server_of(said.get("host") or said.get("hostaddr"), said.get("port") or "5432")
+    return Query(system=_SYSTEM, operation=CONNECT, server=server, namespace=str(said.get("dbname") or ""))
+
+
+def _told_of(connection: Any) -> Json:
+    info = connection.info
+    names = ("dbname", "user", "host", "port", "server_version", "protocol_version", "backend_pid", "options")
+    told: dict[str, Json] = {name: getattr(info, name, None) for name in names}
+    settings: dict[str, Json] = {name: connection.get_parameter_status(name) for name in _SETTINGS}
+    more: dict[str, Json] = {"encoding": connection.encoding, "dsn": connection.dsn, "settings": settings}
+    asked = {name: each for name, each in connection.get_dsn_parameters().items() if name != "passfile"}
+    return told | more | {"dsn_parameters": typed.encode(asked)}
+
+
+def _connected(query: Query, run: Callable[[], Any]) -> tuple[Any, Json]:
+    """Connect for real, and tell what came of it."""
+    import psycopg2
+
+    passage = databases.opened(query)
+    if passage is None:
+        return run(), None
+    try:
+        with passage.crossing():
+            made = run()
+    except psycopg2.Error as error:
+        databases.told(passage, {"error": psycopg2_rows.error_told(error)})
+        raise
+    except BaseException as error:
+        databases.failed(passage, error)
+        raise
+    about: Json = None
+    try:
+        about = _told_of(made)
+    except Exception:
+        forgive("psycopg2.connected")
+    databases.told(passage, about)
+    return made, about
+
+
+def _connect(original: Any) -> Any:
+    @wraps(original)
+    def connect(dsn: Any = None, connection_factory: Any = None, cursor_factory: Any = None, **kwargs: Any) -> Any:
+        wanted = connection_factory or _in_c("connection")
+        given = {name: each for name, each in kwargs.items() if name not in {"async", "async_"}}
+        if not door.is_kept() or len(given) < len(kwargs) or not isinstance(wanted, type):
+            sys.audit(NATIVE, "psycopg2", str(kwargs.get("host") or ""), False)
+            return original(dsn, connection_factory, cursor_factory, **kwargs)
+        query = _where(dsn, given)
+        if door.is_strict():
+            told = databases.asked(query)
+            if "error" in as_object(told):
+                raise psycopg2_rows.error_made(as_object(told)["error"])
+            kept = _answer.set(told)
+            try:
+                made: Any = _over(wanted, _StandingConnection, "connection")(dsn)
+            finally:
+                _answer.reset(kept)
+            about = databases.held(made)[_TOLD]
+        else:
+            over = _over(wanted, _HeardConnection, "connection")
+            made, about = _connected(query, lambda: original(dsn, over, cursor_factory, **kwargs))
+        if cursor_factory is not None:
+            made.cursor_factory = cursor_factory
+        databases.held(made)[_MADE] = databases.Made(query, about)
+        return made
+
+    return connect
+
+
+def _quote_ident(original: Any) -> Any:
+    @wraps(original)
+    def quote_ident(text: str, scope: Any) -> str:
+        over = getattr(scope, "connection", scope)
+        if isinstance(over, _StandingConnection):
+            return '"' + text.replace('"', '""') + '"'
+        return str(original(text, scope))
+
+    return quote_ident
+
+
+def _install(patches: PatchSet) -> None:
+    def cut(module: Any) -> None:
+        from psycopg2 import extensions
+
+        patches.replace(module, "connect", _connect)
+        patches.replace(extensions, "quote_ident", _quote_ident)
+
+    patches.when_imported("psycopg2", cut)
+
+
+INTEGRATION = Integration(name="psycopg2_connections", libraries=("psycopg2",), install=_install, hooks=("psycopg2",))
