@@ -61,6 +61,21 @@ def test_nobody_waits_for_pauses_inside_a_call_that_is_answered() -> None:
     assert kept.take(("", "other")) is None
 
 
+def test_the_begin_of_the_run_itself_is_no_call_that_its_lane_makes_again() -> None:
+    nodes = nodes_with(Made(), main=[[2, 3, 10]])
+    (root,) = nodes
+    kept = Pauses([replace(root, start_order=1, lane="main")], ())
+    assert kept.take(("", "main")) == Turn(3)
+
+
+def test_pauses_of_a_job_in_another_process_are_known_by_its_lane() -> None:
+    lane = "main/pool work#0/p:1"
+    kept = Pauses(nodes_with(Made(), **{lane: [[2, 3, 10]]}), ())
+    place = kept.of_jobs[lane]
+    assert place[0].endswith(lane)
+    assert kept.take(place) == Turn(3)
+
+
 class Pace:
     """Gives one pause."""
 

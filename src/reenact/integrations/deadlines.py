@@ -26,6 +26,7 @@ _SITES: Final = Sites(Source(name="deadline"), libraries=False)
 _asked: Final[ContextVar[bool]] = ContextVar("reenact_deadline", default=False)
 """The agent asked for what `wait_for` is just about to enter: from Python 3.12 on that is a `timeout`."""
 _WAIT_FOR: Final = asyncio.wait_for.__code__
+_IN_TASK: Final = sys.version_info[:2] >= (3, 12)
 
 
 def _is_own(frame: FrameType | None, seconds: object) -> bool:
@@ -69,7 +70,7 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
 
 
 def _wait_for(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    run = _wait_for_in_task if sys.version_info >= (3, 12) else _wait_for_a_task
+    run = _wait_for_in_task if _IN_TASK else _wait_for_a_task
 
     @wraps(original)
     def asked(fut: Any, timeout: float | None) -> Awaitable[Any]:

@@ -18,9 +18,9 @@ from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import Turn
 from reenact.replay.release import Expected, Gate
 from reenact.values.json import Json, parsed_or_none
-from reenact.values.lane import in_unit, sequence
+from reenact.values.lane import MARK, in_unit, sequence
 from reenact.values.lenient import as_list, as_object
-from reenact.values.run import PAUSES, Node
+from reenact.values.run import PAUSES, PROCESS_ROOT, Node
 
 Place = tuple[str, str]
 """A sequence, and a lane."""
@@ -49,10 +49,12 @@ class Pauses:
             for place, kept in _of(node, units):
                 self._left[place].append(kept)
         for node in nodes:
-            if (place := _place(node, node.lane, units)) in self._left:
+            if not _is_root(node) and (place := _place(node, node.lane, units)) in self._left:
                 self._calls[place].append(node.start_order)
         for held in self._calls.values():
             held.sort()
+        self.of_jobs = {lane: (numbers, lane) for numbers, lane in self._left if f"/{MARK}" in lane}
+        """Where the jobs of pools of processes waited, by lane alone: they run in whatever process is free."""
         self.orders = frozenset(each.ended for held in self._left.values() for each in held if each.ended)
         """The numbers of pauses, among those of answers."""
 
@@ -110,6 +112,11 @@ def _place(node: Node, lane: str, units: Collection[str]) -> Place:
     return sequence(lane, process), in_unit(node.trace_id if node.trace_id in units else "", lane)
 
 
+def _is_root(node: Node) -> bool:
+    """Tell whether a node stands for a run or a process, which nobody calls again."""
+    return any(node.span.attributes.get(name) is True for name in ("reenact.run.root", PROCESS_ROOT))
+
+
 def _of(root: Node, units: Collection[str]) -> Iterator[tuple[Place, Kept]]:
     said = root.span.attributes.get(PAUSES)
     lanes = as_object(parsed_or_none(said) if isinstance(said, str) else None)
@@ -137,7 +144,8 @@ class Pacing:
         self._pauses, self._gate, self._process = pauses, gate, process
 
     def _place(self, lane: Lane) -> Place:
-        return sequence(lane.path, self._process()), in_unit(lane.reel.again, lane.path)
+        at = in_unit(lane.reel.again, lane.path)
+        return self._pauses.of_jobs.get(at) or (sequence(lane.path, self._process()), at)
 
     def turn(self, lane: Lane) -> Turn | None:
         """Hear that code of a lane waits; gives when it went on when recorded."""
