@@ -29,6 +29,17 @@ def test_headers_that_were_left_out_are_named() -> None:
     assert kit(came_in())["request headers"].state == "present"
 
 
+def test_a_session_that_redaction_replaced_is_a_reason_and_a_value_that_a_program_is_given() -> None:
+    token = "session=REDACTED_cookie_" + "0a" * 10
+    verdict = judge(came_in(inbound={"headers": {"cookie": [token], "host": ["x"]}}))
+    assert verdict.grade is Grade.PARTIAL
+    (reason,) = verdict.reasons
+    assert "cookie" in reason.lost
+    assert 'attribute = "reenact.inbound"' in reason.fix
+    assert [(each.field, each.classes) for each in verdict.given] == [("request headers", {"cookie": 1})]
+    assert judge(came_in(inbound={"headers": {"cookie": ["theme=dark"]}})).grade is Grade.EXACT
+
+
 def test_too_large_a_body_is_a_reason() -> None:
     run = came_in(None)
     assert judge(run).grade is Grade.PARTIAL

@@ -16,7 +16,17 @@ from reenact.values.call import CallKind
 from reenact.values.difference import Divergence
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.redacted import TOKEN, Given, classes_in, given_by, given_to, spelled, tokens_in, total
+from reenact.values.redacted import (
+    TOKEN,
+    Given,
+    attribute_of,
+    classes_in,
+    given_by,
+    given_to,
+    spelled,
+    tokens_in,
+    total,
+)
 from reenact.values.run import Node, Run
 
 _WORD = re.compile(r"[A-Za-z0-9_@.+-]+")
@@ -159,8 +169,8 @@ def keep_rules(given: Iterable[Given], nodes: Mapping[str, Node]) -> str:
 
 
 def _place(given: Given, node: Node | None) -> str:
-    if given.field in {"command line", "input"} or node is None:
-        return f'attribute = "{"reenact.entry" if given.field == "command line" else "input.value"}"'
+    if given.field in {"command line", "input", "request headers"} or node is None:
+        return f'attribute = "{attribute_of(given.field)}"'
     if node.kind is CallKind.TOOL:
         return f"tool = {compact(node.call.name)}"
     return f'kind = "{node.kind.value}"'

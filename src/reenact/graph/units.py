@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from reenact.values import unit
 from reenact.values.history import History
 from reenact.values.lenient import as_count, as_list, as_text
+from reenact.values.redacted import MARK
 from reenact.values.run import KitItem, Reason, Run
+from reenact.values.unit import WebRequest
 
 
 def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
@@ -21,10 +23,26 @@ def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
         yield Reason(call="run", field="request", lost=lost, fix="give a program: `reenact replay RUN -- CMD`")
     elif not as_text(unit.app(run).get("import")) and not run.entry.get("main"):
         yield Reason(call="run", field="application", lost="how the application is made", fix=_NAME_IT)
+    yield from _credential_reasons(request)
     answer = unit.answer_of(run)
     if answer is not None and answer.body is None:
         lost = "the answer's body, which was too large to be kept; it is not compared"
         yield Reason(call="run", field="answer", lost=lost, fix="nothing to do")
+
+
+def _credential_reasons(request: WebRequest) -> Iterator[Reason]:
+    """Name the headers by which an application knows who asks, where redaction left tokens in them."""
+    if named := sorted({name for name, value in request.headers if name in _CREDENTIALS and MARK in value}):
+        held = " and ".join(named)
+        lost = f"what {held} of the request held: redaction left tokens, which no session and no check knows"
+        yield Reason(call="run", field="request headers", lost=lost, fix=_KEEP_THEM)
+
+
+_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+_KEEP_THEM = (
+    "where the application reads them, keep them in a policy: a [[rule]] with "
+    'attribute = "reenact.inbound", group = "credentials", do = "keep"'
+)
 
 
 def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:

@@ -36,7 +36,11 @@ _OUTCOME: Final[Mapping[str, str]] = {
     "reenact.exception": "exception",
 }
 """Attributes that say what a call came to, and what each is called in a verdict."""
-_INPUT: Final[Mapping[str, str]] = {"reenact.entry": "command line", "input.value": "input"}
+_INPUT: Final[Mapping[str, str]] = {
+    "reenact.entry": "command line",
+    "input.value": "input",
+    "reenact.inbound": "request headers",
+}
 """Attributes of a root that say what the run began with."""
 
 
@@ -90,6 +94,11 @@ def given_to(run: Run) -> Iterator[Given]:
     """Say which replaced values a run began with: in its command line, or in what came in."""
     if run.root is not None:
         yield from _given(run.root, "run", _INPUT)
+
+
+def attribute_of(field: str) -> str:
+    """Give the attribute of a root that holds what a run began with, by its name in a verdict."""
+    return next((name for name, word in _INPUT.items() if word == field), "input.value")
 
 
 def total(given: Iterable[Given]) -> Counter[str]:
