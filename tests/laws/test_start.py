@@ -85,12 +85,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 187),
-        ("nothing", "parent", 135),
-        ("recorded", "child", 190),
-        ("recorded", "parent", 141),
-        ("replayed", "child", 239),
-        ("replayed", "parent", 198),
+        ("nothing", "child", 188),
+        ("nothing", "parent", 138),
+        ("recorded", "child", 191),
+        ("recorded", "parent", 144),
+        ("replayed", "child", 241),
+        ("replayed", "parent", 202),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:
