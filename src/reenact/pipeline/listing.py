@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from reenact.pipeline import strays
 from reenact.pipeline.leftovers import leftovers, say
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values.finding import Filters
@@ -119,6 +118,7 @@ def _told(entry: Entry) -> dict[str, Json]:
 
 def _says_in(store: DirectoryStore, entry: Entry, text: str) -> bool:
     from reenact.graph.build import build
+    from reenact.pipeline import strays
 
     return store.may_hold(entry.id, text) and _says(build(strays.records(store, entry.id)), text)
 
