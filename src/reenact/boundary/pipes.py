@@ -1,24 +1,26 @@
 """Whose a named pipe is that somebody writes into: of this program's processes, or of anybody else.
 
 Who has it open is said by `/proc`. In a sealed world nobody else can be seen, and the pipe of the host's is another
-one there: a pipe that is older than the program, and that none of its processes has open, is somebody else's.
+one there: a pipe that is older than the replay, or stands in the original of the working folder, and that none of the
+program's processes has open, is somebody else's.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from reenact.boundary import listeners
+from reenact.boundary import leads, listeners
 
 _SEALED: Final = "REENACT_GUARDED"
-_STARTED: Final = 19
-"""The place of a process's start behind its name, in ticks since the system began (proc_pid_stat(5), field 22)."""
-_A_TICK_S: Final = 1.0
-"""The kernel tells its own start in whole seconds."""
+_PLAN: Final = "REENACT_REPLAY"
+"""Names a file that was written before the world was made."""
+_UNLED: Final = "/proc/self/root"
+"""Begins a path that is led to no copy."""
 
 
 def is_own(path: str) -> bool:
@@ -29,7 +31,7 @@ def is_own(path: str) -> bool:
         if any(_has(pid, pipe) for pid in family):
             return True
         if os.environ.get(_SEALED):
-            return pipe.st_ctime >= _began(family) - _A_TICK_S
+            return pipe.st_ctime_ns > os.stat(os.environ.get(_PLAN, "")).st_mtime_ns and not _stands_outside(path)  # noqa: PTH116 - as above
         return not any(_has(pid, pipe) for pid in _others(family))
     except OSError:  # the system does not say
         return False
@@ -50,14 +52,13 @@ def _has(pid: int, pipe: os.stat_result) -> bool:
     return False
 
 
-def _began(family: set[int]) -> float:
-    """Give when the first process of the program began, in seconds since 1970."""
-    lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
-    booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))
-    ticks = os.sysconf("SC_CLK_TCK")
-    starts = [
-        int(told.rpartition(")")[2].split()[_STARTED]) / ticks
-        for pid in family
-        if (told := listeners.read(f"/proc/{pid}/stat").decode(errors="replace"))
-    ]
-    return booted + min(starts)
+def _stands_outside(path: str) -> bool:
+    """Tell whether the original of a copy holds a pipe of that name, too: the program can make none there."""
+    led = leads.of_this_process()
+    if led is None:
+        return False
+    try:
+        seen = os.stat(_UNLED + led.original(os.path.abspath(path)))  # noqa: PTH100, PTH116 - as above
+    except OSError:
+        return False
+    return stat.S_ISFIFO(seen.st_mode)
