@@ -32,7 +32,7 @@ BEYOND = (
 """Folders of the machine in which a program may leave something whose name holds the ground's tag."""
 VICTIM = (
     "import ctypes, os, sys, time; b = ctypes.create_string_buffer(b'untouched'); "
-    "print(ctypes.addressof(b), flush=True); time.sleep(900)"
+    "print(ctypes.addressof(b), flush=True); time.sleep(90000)"
 )
 BUFFER = 9
 MULTICAST = "239.77.7.7"

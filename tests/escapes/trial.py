@@ -296,6 +296,8 @@ def judged(row: Row, probe: Probe, again: Done, outcome: str) -> None:
         row.faults.append(f"happened, and the word is {row.word}")
     if row.changed and same and probe.client and probe.client not in json.dumps(world) + json.dumps(told):
         row.faults.append(f"untold: {probe.client} is not named")
+    if row.changed and same and row.level == "C" and not (told.get("unwatched") or probe.stdin == "terminal"):
+        row.faults.append("untold")
     is_another = probe.silent or row.kind == "machinery"  # these do on purpose in a replay what they did not before
     if row.verdict == "exact" and not same and row.level == "A" and not is_another:
         row.faults.append("exact, then " + row.result + ": " + str(told.get("why"))[:160])

@@ -134,6 +134,7 @@ _EVENTS: Final[dict[str, _Reader]] = {
     "os.remove": _named(1),
     "os.rmdir": _named(1),
     "os.mkdir": _named(2),
+    touches.NODE: _named(1),
     "os.truncate": _truncated,
     "os.chmod": _named(2),
     "os.chown": _named(3),

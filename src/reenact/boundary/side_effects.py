@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import stat
 import sysconfig
 import threading
 from collections.abc import Generator
@@ -34,6 +35,7 @@ _PASSING_ON: Final = (
     "boundary/touches.py",
     "integrations/native_addresses.py",
     "integrations/native_clients.py",
+    "integrations/process_controls.py",
     "record/undeclared.py",
     "replay/guard.py",
     "replay/leading.py",
@@ -56,9 +58,19 @@ WRITES: Final = frozenset({"write", "database"})
 """The kinds of touches that change files."""
 _REMOVALS: Final = frozenset({"os.remove", "os.rmdir", "shutil.rmtree"})
 _IN_FOLDERS: Final = frozenset(
-    {"os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.utime", "shutil.rmtree"}
+    {"os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.utime", "shutil.rmtree", touches.NODE}
 )
 """Events whose last argument is an open folder that the path begins in, where there is one."""
+_OF_NAMES: Final = _REMOVALS | {
+    touches.NODE,
+    "socket.bind",
+    "os.mkdir",
+    "os.rename",
+    "os.link",
+    "os.symlink",
+    "shutil.move",
+}
+"""Events that change what a name stands for, and not what a link with that name leads to."""
 _TRIES_FOLDERS: Final = "_get_default_tempdir"
 """The function of `tempfile` that writes a file to see whether it can."""
 _LOGS: Final = frozenset({"logging", "logging.handlers"})
@@ -85,7 +97,8 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
     """Say what an event does to the world outside this program; None where that is nothing, or is spared.
 
     Python children that inherit the variable `mark` belong to the program; `logs` says that what `logging` writes is
-    not spared. Must hear of every event in `EVENTS`, since it learns of temporary files as they are made.
+    not spared; nor is it spared where it moves or removes a log. Must hear of every event in `EVENTS`, since it learns
+    of temporary files as they are made.
     """
     if event in _MADE:
         if args:
@@ -98,10 +111,12 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
     if touch is None or touch.kind == "read" or getattr(_replaced, "now", False):
         return None
     if touch.kind == "native":
-        return touch if _asks_itself() else None
+        return touch if event == touches.CHILD or _asks_itself() else None
     if touch.kind == "pipe":
         spared = is_left_out(os.path.abspath(touch.path))  # noqa: PTH100 - in an audit hook
         return None if spared or is_own_pipe(os.fsdecode(args[0])) else touch
+    if touch.kind == "socket":
+        return None if is_left_out(os.path.abspath(touch.path), event) else touch  # noqa: PTH100 - as above
     if touch.kind in WRITES:
         return _unless_spared(event, args, touch, logs=logs)
     return None if stays_within(event, args, mark) else touch
@@ -122,23 +137,43 @@ def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: boo
     folder = args[-1] if event in _IN_FOLDERS else -1
     beneath = isinstance(folder, int) and folder >= 0
     path = spelled(args[0], folder) if beneath else os.path.abspath(touch.path)  # noqa: PTH100 - in an audit hook
-    if is_left_out(path):
-        return None
+    if touch.source and is_left_out(os.path.abspath(touch.source), event):  # noqa: PTH100 - as above
+        touch = replace(touch, source="")
+    if is_left_out(path, event):
+        if not touch.source:
+            return None
+        touch = replace(touch, path=touch.source)
     if event == "os.mkdir" and os.path.isdir(path):  # noqa: PTH112 - as above
         return None
     if event in _REMOVALS and not os.path.lexists(path):
         return None
     author = _author()
     if author is not None:
-        if author.f_globals.get("__name__") not in _LOGS or not logs:
+        is_log = author.f_globals.get("__name__") in _LOGS
+        if not is_log or not (logs or event in _OF_NAMES):  # a log is led to nowhere, and not those that lie there
             return None
         touch = replace(touch, is_log=True, handler=author.f_locals.get("self"))
     return touch
 
 
-def is_left_out(path: str) -> bool:
-    """Tell a path that `tempfile` made in this process, or one in a cache."""
-    return _is_temporary(path) or f"{path}{os.sep}".startswith(_cache())
+def is_left_out(path: str, event: str = "open") -> bool:
+    """Tell a path that `tempfile` made in this process, or one in a cache; but for one that leads elsewhere."""
+    if not (_is_temporary(path) or f"{path}{os.sep}".startswith(_cache())):
+        return False
+    named = os.path.dirname(path) if event in _OF_NAMES else path  # noqa: PTH120 - in an audit hook
+    real = os.path.realpath(named)
+    if real != named and not (_is_temporary(real) or f"{real}{os.sep}".startswith(os.path.realpath(_cache()))):
+        return False
+    return event in _OF_NAMES or not _has_another_name(real)
+
+
+def _has_another_name(path: str) -> bool:
+    """Tell whether a file can be found by a second name (a hard link), which may lie anywhere."""
+    try:
+        seen = os.stat(path)  # noqa: PTH116 - in an audit hook
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(seen.st_mode) and seen.st_nlink > 1
 
 
 def _is_temporary(path: str) -> bool:

@@ -2,10 +2,10 @@
 
 Python raises these events for its own sockets, files and processes; what C extensions do past Python raises none, but
 for those known clients that an integration of ours cuts (`integrations.native_clients`), which raises one of ours; so
-does one for what Python does to other processes without an event (`integrations.process_controls`), and for machine
-code that is called by its address (`integrations.native_addresses`). What
-every program does anyway and changes nothing is no touch: devices, `/proc`, open file descriptors, nameless temporary
-files, bytecode caches, the code and data of libraries, databases in memory.
+does one for what Python does to other processes without an event, and for pipes and devices that it makes
+(`integrations.process_controls`), and for machine code that is called by its address
+(`integrations.native_addresses`). What every program does anyway and changes nothing is no touch: devices, `/proc`,
+open file descriptors, nameless temporary files, bytecode caches, the code and data of libraries, databases in memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from reenact.values import alarms
 from reenact.values.run import NATIVE_CODE
 
-Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native", "pipe"]
+Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native", "pipe", "socket"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ class Touch:
     """The act in a few words: `connect to 10.0.0.7:443`, `write notes.txt`."""
     path: str = ""
     """The file it is about, as the program named it; empty where it is about none."""
+    source: str = ""
+    """The file that it takes away, or gives another name by which it can be changed; empty where there is none."""
     is_log: bool = False
     """`logging` does it."""
     handler: object = None
@@ -46,6 +48,8 @@ _CODE: Final = tuple(
 )
 """Folders of Python, of what is installed and of ourselves."""
 _DEVICES: Final = ("/dev/", "/proc/", "/sys/")
+_AWAY: Final = frozenset({"cwd", "root"})
+"""Names in the folder of a process that lead to files elsewhere."""
 _OWN_PROCESS: Final = ("/proc/self/", "/proc/thread-self/")
 _SHARED_MEMORY: Final = "/dev/shm/"  # noqa: S108 - told apart, not written to
 _FURNITURE: Final = (
@@ -70,8 +74,13 @@ PROCESS: Final = "reenact.process"
 NATIVE: Final = "reenact.native"
 """The audit event of a client in native code: its library, what it reaches, and whether that is a file."""
 
+CHILD: Final = "reenact.child"
+"""The audit event of a program that native code starts: whose code, and the program."""
+
 ADDRESS: Final = "reenact.address"
 """The audit event of machine code that is called by its address: the address."""
+NODE: Final = "reenact.node"
+"""The audit event of a named pipe or a device that is made: its path, and the open folder that this begins in."""
 _TYPES_INPUT: Final = frozenset({0x5412, 0x541C, 0x541D})
 """TIOCSTI, TIOCLINUX, TIOCCONS of ioctl_tty(2): they put words into a terminal, or take them."""
 
@@ -123,12 +132,23 @@ def _is_device(path: str) -> bool:
     return (path.startswith("/dev/") and not path.startswith(_SHARED_MEMORY)) or _is_own_process(path)
 
 
+def _leads_out(path: str) -> bool:
+    """Tell whether a path that begins among the devices or the processes ends among the files."""
+    plain = os.path.normpath(path)
+    parts = plain.split("/")
+    linked = len(parts) > 3 and parts[1] == "proc" and not _AWAY.isdisjoint(parts[2:-1])
+    return linked or not plain.startswith(_DEVICES)
+
+
 def _is_own_process(path: str) -> bool:
     return path.startswith((*_OWN_PROCESS, f"/proc/{os.getpid()}/"))
 
 
 def _written(what: str, path: str) -> Touch | None:
     """Give the touch of a path that is changed; what lies in /proc and /sys is no file, but another's setting."""
+    if path.startswith(_DEVICES) and _leads_out(path):
+        above, _, name = path.rpartition("/")
+        path = f"{os.path.realpath(above)}/{name}"
     if _is_device(path) or _is_bytecode(path):
         return None
     return Touch(kind="child" if path.startswith(("/proc/", "/sys/")) else "write", what=what, path=path)
@@ -190,6 +210,16 @@ def _changed(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
 
 
 def _moved(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
+    def read(args: tuple[Any, ...]) -> Touch | None:
+        source, target = _path(args[0]) or "?", _path(args[1]) or "?"
+        if _is_bytecode(target) and _is_bytecode(source):
+            return None
+        return Touch(kind="write", what=f"{verb} {source} to {target}", path=target, source=source)
+
+    return read
+
+
+def _copied(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
     def read(args: tuple[Any, ...]) -> Touch | None:
         source, target = _path(args[0]) or "?", _path(args[1]) or "?"
         if _is_bytecode(target):
@@ -269,8 +299,19 @@ def _address_called(_: tuple[Any, ...]) -> Touch:
     return Touch(kind="native", what=f"{NATIVE_CODE}a function at an address by ctypes")
 
 
+def _started_by_native_code(args: tuple[Any, ...]) -> Touch:
+    library, program = args
+    return Touch(kind="native", what=f"{NATIVE_CODE}child process {program!r} by {library}")
+
+
 def _device_told(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="child", what="type into a terminal") if args[1] & 0xFFFFFFFF in _TYPES_INPUT else None
+
+
+def _bound(args: tuple[Any, ...]) -> Touch | None:
+    """Tell of the file that a unix socket makes where it gets a name. It leads to this program alone."""
+    path = _path(args[1]) if isinstance(args[1], str | bytes) else None
+    return Touch(kind="socket", what=f"the file of a socket, {path}", path=path) if path and path[0] != "\0" else None
 
 
 def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
@@ -346,6 +387,7 @@ _declare(
         "os.remove": _changed("remove"),
         "os.rmdir": _changed("remove folder"),
         "os.mkdir": _changed("make folder"),
+        NODE: _changed("make a pipe or device"),
         "os.truncate": _changed("truncate"),
         "os.chmod": _changed("change mode of"),
         "os.chown": _changed("change owner of"),
@@ -355,20 +397,26 @@ _declare(
         "os.removexattr": _changed("change attributes of"),
         "os.rename": _moved("move"),
         "os.link": _moved("link"),
-        "os.symlink": _moved("link"),
+        "os.symlink": _copied("link"),
         "shutil.rmtree": _changed("remove folder"),
         "shutil.move": _moved("move"),
-        "shutil.copyfile": _moved("copy"),
-        "shutil.copytree": _moved("copy folder"),
+        "shutil.copyfile": _copied("copy"),
+        "shutil.copytree": _copied("copy folder"),
         "shutil.make_archive": _changed("write archive"),
         "shutil.unpack_archive": _changed("unpack"),
     },
 )
 _declare(
     "native",
-    {"ctypes.dlsym": _native_function, "ctypes.dlsym/handle": _native_function, ADDRESS: _address_called},
+    {
+        "ctypes.dlsym": _native_function,
+        "ctypes.dlsym/handle": _native_function,
+        ADDRESS: _address_called,
+        CHILD: _started_by_native_code,
+    },
 )
 _declare("child", {"socket.__new__": _raw_socket})
+_declare("socket", {"socket.bind": _bound})
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})
 

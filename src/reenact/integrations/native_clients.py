@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
-from reenact.boundary.touches import NATIVE
+from reenact.boundary.touches import CHILD, NATIVE
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms
 
@@ -37,6 +37,15 @@ def _host(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     host, port = (*args[2:4], None, None)[:2]  # behind the loop and the protocol
     host, port = kwargs.get("host", host), kwargs.get("port", port)
     return f"{host}:{port}" if port is not None else str(host or kwargs.get("path") or "")
+
+
+def _program(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> str:
+    """Give the program that an event loop starts, or the line of the shell."""
+    return _text(args[2]) if len(args) > 2 else ""  # behind the loop and the protocol
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _channel(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> str:
@@ -81,8 +90,12 @@ _CUTS: Final[dict[str, tuple[tuple[str, str, _Target], ...]]] = {
     ),
     "pycurl": (("Curl", "perform", _nothing_more), ("CurlMulti", "perform", _nothing_more)),
     "curl_cffi.curl": (("Curl", "perform", _nothing_more),),
-    "uvloop": tuple(
-        ("Loop", name, _host) for name in ("create_connection", "create_unix_connection", "create_datagram_endpoint")
+    "uvloop": (
+        ("Loop", "create_connection", _host),
+        ("Loop", "create_unix_connection", _host),
+        ("Loop", "create_datagram_endpoint", _host),
+        ("Loop", "subprocess_exec", _program),
+        ("Loop", "subprocess_shell", _program),
     ),
     "zmq.sugar.socket": (("Socket", "connect", lambda args, _: str(args[1]) if len(args) > 1 else ""),),
     "confluent_kafka": (("Producer", "produce", _nothing_more), ("Consumer", "subscribe", _nothing_more)),
@@ -93,7 +106,9 @@ _CUTS: Final[dict[str, tuple[tuple[str, str, _Target], ...]]] = {
 def _says(library: str, target: _Target) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
     def say(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         reached = target(args, kwargs)
-        if reached is not None:
+        if target is _program:
+            sys.audit(CHILD, library, reached)
+        elif reached is not None:
             sys.audit(NATIVE, library, reached, target is _file)
 
     return say

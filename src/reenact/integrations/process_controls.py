@@ -1,7 +1,7 @@
-"""What the standard library does to other processes without an audit event: priority, scheduling, limits, signals.
+"""What the standard library does without an audit event: to other processes, and named pipes and devices.
 
-Each function says so by an audit event of ours, where it is about a process that is not this one. Whoever listens to
-Python's own events hears it as one of them.
+Each function says so by an audit event of ours, where it is about a process that is not this one (priority,
+scheduling, limits, signals) or makes a file. Whoever listens to Python's own events hears it as one of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
-from reenact.boundary.touches import PROCESS
+from reenact.boundary.touches import NODE, PROCESS
 from reenact.contracts.integration import Integration, PatchSet
 
 _BY_PROCESS: Final = {
@@ -75,6 +75,15 @@ def _of_handle(pidfd: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("Pid:")), -1)
 
 
+def _making(original: Any) -> Any:
+    @wraps(original)
+    def make(path: Any, *args: Any, dir_fd: int | None = None, **kwargs: Any) -> Any:
+        sys.audit(NODE, path, -1 if dir_fd is None else dir_fd)
+        return original(path, *args, dir_fd=dir_fd, **kwargs)
+
+    return make
+
+
 def _install(patches: PatchSet) -> None:
     def cut(module: Any) -> None:
         for name, what in _BY_PROCESS.get(module.__name__, ()):
@@ -88,6 +97,9 @@ def _install(patches: PatchSet) -> None:
     cut(os)
     if hasattr(os, "setpriority"):
         patches.replace(os, "setpriority", _priority)
+    for name in ("mkfifo", "mknod"):
+        if hasattr(os, name):
+            patches.replace(os, name, _making)
     patches.when_imported("resource", cut)
     patches.when_imported("signal", cut_signals)
 

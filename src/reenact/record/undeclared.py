@@ -8,11 +8,12 @@ charge it turns everything away.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any, Final
 
 from reenact.boundary import audit, inbound, place, side_effects, telemetry, touches
-from reenact.boundary.files import opened_path, path_changes
+from reenact.boundary.files import PathChange, opened_path, path_changes
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.source_line import where
 from reenact.boundary.touches import Touch
@@ -93,7 +94,7 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
             writes.reads(path)
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
-    if touch is None:
+    if touch is None or touch.kind == "socket":
         return
     if touch.kind in side_effects.WRITES:
         if writes is not None and not telemetry.is_sending():
@@ -103,8 +104,10 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
 
 
 def _note_writes(writes: Writes, event: str, args: tuple[Any, ...], touch: Touch) -> None:
-    line = ""
-    for change in path_changes(event, args):
-        if not side_effects.is_left_out(change.path):
+    line, changes = "", [*path_changes(event, args)]
+    if event == "os.link":  # by the new name the file can be changed
+        changes.append(PathChange(os.path.abspath(touch.path)))  # noqa: PTH100 - in an audit hook
+    for change in changes:
+        if not side_effects.is_left_out(change.path, event):
             line = line or where()
             writes.note(change, line, handler=touch.handler, is_log=touch.is_log)

@@ -104,6 +104,10 @@ def shut(
     if not _state["hooked"]:
         audit.hear(side_effects.EVENTS, _hook, when_finalizing=True)
         _state["hooked"] = True
+    if not sealed or leads.of_this_process() is not None:
+        from reenact.replay import attached  # a world of namespaces needs none
+
+        attached.judge_attached(_refuses_attached)
     refuses = not (policy is Writes.ALLOW or (sealed and policy.copies))
     before = {name: _state[name] for name in ("ledger", "refuses", "allows", "given", "ways")}
     _state.update(ledger=ledger, refuses=refuses, allows=policy is Writes.ALLOW)
@@ -143,12 +147,14 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     ledger: Ledger | None = _state["ledger"]
     if ledger is None or (_allowed.get() and _state["ways"] is None) or getattr(_looking, "up", False):
         return
-    touch = side_effects.side_effect(event, args, "REENACT_REPLAY")
+    touch = side_effects.side_effect(event, args, "REENACT_REPLAY", logs=not _state["refuses"])
     if touch is None:
         return
-    if touch.kind == "native":  # it is not refused: a program may ask for much that does nothing outside
+    if touch.kind in _UNREFUSED:  # a program may ask for much that does nothing outside, and have servers of its own
         if not is_sealed():
             ledger.note("unwatched", what=touch.what, where=where())
+        elif touch.path and leads.of_this_process() is not None and not _is_in_a_copy(touch.path):
+            refuse(ledger, f"make {touch.what}", event, "let it lie in the working folder")
     elif _allowed.get():
         if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
             refuse(ledger, touch.what, event, f"the policy does not let it out; {_option(event, args)} does")
@@ -162,12 +168,29 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 def _keep_to_the_copy(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
     """Refuse a write that goes to no copy, and note one by a tool that is named to run."""
-    if _refuses(touch.path):
-        refuse(ledger, touch.what, event, _OR_ALLOW, path=os.path.abspath(touch.path))  # noqa: PTH100 - in a hook
+    if any(map(_refuses, filter(None, (touch.path, touch.source)))):
+        refuse(ledger, touch.what, event, _OR_ALLOW, path=_noted(event, touch.path))
     if tool := _writes.get():
         named = args[:2] if event in _OF_TWO else (touch.path,)
         paths = [os.path.abspath(os.fsdecode(each)) for each in named]  # noqa: PTH100 - in a hook
         ledger.note("tool_wrote", tool=tool, paths=paths)
+
+
+def _refuses_attached(path: str) -> bool:
+    """Tell whether a connection to SQLite may not attach a file, and note it; its path is empty where it is unknown."""
+    ledger: Ledger | None = _state["ledger"]
+    led = leads.of_this_process()
+    kept_in = led is not None and path and (not path.startswith("/") or led.original(path) != path)
+    if ledger is None or _state["allows"] or _allowed.get() or kept_in:
+        return False
+    what = f"attach the database {path or 'of a name that is a parameter'}"
+    ledger.note("refused", what=what, where=where(), event="sqlite3.attach", hint=_OR_ALLOW)
+    return True
+
+
+def _noted(event: str, path: str) -> str:
+    """Give a path as the recorder notes it for an event: where it leads, or the name that is changed."""
+    return os.path.realpath(path) if event in _FOLLOWING else os.path.abspath(path)  # noqa: PTH100 - in a hook
 
 
 def _keep_in(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
@@ -238,6 +261,10 @@ def _is_open(event: str, args: tuple[Any, ...]) -> bool:
 
 _OF_TWO: Final = frozenset({"os.rename", "os.link", "shutil.move", "shutil.copyfile", "shutil.copytree"})
 """Events of two paths."""
+_UNREFUSED: Final = frozenset({"native", "socket"})
+"""Kinds of touches that are told, where nothing keeps them in."""
+_FOLLOWING: Final = frozenset({"open", "os.truncate", "sqlite3.connect"})
+"""Events that are about what a link leads to."""
 VARIABLE: Final = "REENACT_GUARDED"
 """Says how the kernel keeps the outside world of this process and its children shut."""
 SEALED: Final = "sealed"

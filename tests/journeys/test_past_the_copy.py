@@ -1,0 +1,86 @@
+"""What changes a file by another way than its own name: it is refused where no copy stands for it, and so said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from desk import Desk
+
+HEAD = """
+import logging.handlers, os, shutil, socket, sqlite3, subprocess, sys, tempfile
+import reenact
+
+@reenact.tool
+def look_up(item):
+    return item
+
+look_up("tea")
+outside = os.path.join(os.path.dirname(os.getcwd()), "outside")
+kept, folder = os.path.join(outside, "kept.txt"), tempfile.mkdtemp()
+"""
+ACTS = {
+    "moved into a temporary folder": "shutil.move(kept, folder)",
+    "moved to a name of byte code": "os.rename(kept, 'x.pyc')",
+    "by a link in a temporary folder": "os.symlink(kept, folder + '/l'); open(folder + '/l', 'a').write('more')",
+    "by a second name in a temporary folder": "os.link(kept, folder + '/l'); open(folder + '/l', 'a').write('more')",
+    "a named pipe": "os.mkfifo(outside + '/pipe')",
+    "by the folder of the process": "os.chdir(outside); open('/proc/self/cwd/new', 'w').write('x')",
+    "past the devices": "open('/dev/..' + outside + '/new', 'w').write('x')",
+    "an attached database": (
+        "sqlite3.connect(':memory:').executescript(f\"ATTACH '{outside}/data.db' AS o; CREATE TABLE o.t (a)\")"
+    ),
+    "a copy of a database": "sqlite3.connect(':memory:').execute('VACUUM INTO ?', (outside + '/data.db',))",
+    "a socket": "socket.socket(socket.AF_UNIX).bind(outside + '/s')",
+    "a child": "subprocess.run([sys.executable, '-c', f'open({kept!r}, \"w\").write(\"x\")'], check=True)",
+    "a log that rotates": (
+        "log, to = logging.getLogger('a'), logging.handlers.RotatingFileHandler(kept, maxBytes=9, backupCount=1)\n"
+        "log.addHandler(to)\n"
+        "log.warning('some words'); log.warning('more words')"
+    ),
+    "a file in the folder of temporary files": (
+        "name = os.path.join(tempfile.gettempdir(), 'reenact-of-a-test.txt'); open(name, 'w').close(); os.remove(name)"
+    ),
+}
+TOLD = {"a socket"}
+"""What a watched replay lets be, and tells."""
+
+
+def laid(desk: Desk) -> dict[str, str]:
+    outside = desk.folder.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    for path in outside.iterdir():
+        path.unlink()
+    (outside / "kept.txt").write_text("kept")
+    return seen(desk)
+
+
+def seen(desk: Desk) -> dict[str, str]:
+    paths = (desk.folder.parent / "outside").iterdir()
+    return {path.name: path.read_text() if path.is_file() else "" for path in paths}
+
+
+def tried(desk: Desk, act: str, levels: tuple[str, ...]) -> None:
+    laid(desk)
+    done = desk.reenact("run", "-q", "--", "python", desk.write("agent.py", f"{HEAD}{ACTS[act]}\n"))
+    assert done.returncode == 0, done.stderr
+    for level in levels:
+        before = laid(desk)
+        environ = {**desk.settings(), "REENACT_ENFORCE": level}
+        again = desk.reenact("replay", "last", "--json", environ=environ, cold=level == "landlock")
+        told = json.loads(again.stdout)
+        assert told["result"] == ("same" if level == "off" and act in TOLD else "unjudged"), again.stderr
+        if seen(desk) != before:
+            assert (level, act, bool(told["unwatched"])) == ("off", "a socket", True)
+
+
+@pytest.mark.parametrize("act", ["by a second name in a temporary folder", "a copy of a database", "a named pipe"])
+def test_what_changes_a_file_by_another_way_than_its_name_does_not_get_out(desk: Desk, act: str) -> None:
+    tried(desk, act, ("off",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ACTS)
+def test_so_it_is_where_the_kernel_keeps_rights_small(desk: Desk, act: str) -> None:
+    tried(desk, act, ("landlock", "off"))
