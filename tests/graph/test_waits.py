@@ -57,4 +57,5 @@ def test_a_loop_is_not_named_where_it_is_known_what_ended_it(beat: list[list[int
 
 def test_a_lane_that_calls_in_each_round_goes_by_its_calls() -> None:
     assert lanes_named(main=[[5, 6, 10, 1]]) == []
+    assert lanes_named(main=[[5, 6, 10, 1], [7, 8, 20, 2]]) == []
     assert lanes_named(main=[[5, 6, 10, 1], [7, 8, 20, 1]]) == ["main"]

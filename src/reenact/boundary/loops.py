@@ -27,7 +27,7 @@ _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where code stands: which loop that is, from 1; 0 where it is none that waits for others."""
+    """Where code stands: which place in a loop that is, from 1; 0 where it is in none that waits for others."""
 
     code: CodeType
     loop: int
@@ -39,7 +39,7 @@ _loops: Final[dict[tuple[CodeType, int], int]] = {}
 
 
 def loop_around(frame: FrameType | None) -> int:
-    """Number the loop that waits for others in which the agent's code pauses; 0 where it is in none."""
+    """Number the place in a loop that waits for others at which the agent's code pauses; 0 where it is in none."""
     for _ in range(_CALLERS):
         if frame is None or not is_own_code(frame.f_code, frame.f_globals):
             return 0
@@ -64,7 +64,7 @@ def _loop_at(code: CodeType, at: int, names: dict[str, Any]) -> int:
             continue
         inside = [each for each in steps if step.argval <= each.offset <= step.offset]
         if (inside[0].opname != "FOR_ITER" or _is_left(inside)) and _reads_of_others(inside, names):
-            return _loops.setdefault((code, step.argval), next(_numbers))
+            return _loops.setdefault((code, at), next(_numbers))
     return 0
 
 

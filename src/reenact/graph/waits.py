@@ -7,8 +7,8 @@ computed, and no answer came in the meantime, there is no such place, and one ro
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 from reenact.values.call import Streamed
@@ -49,11 +49,13 @@ def _is_by_the_clock(rounds: list[_Pause], others: list[int]) -> bool:
 
 
 def _loops(held: list[_Pause], begins: list[int]) -> Iterator[list[_Pause]]:
-    """Part the pauses of a lane by loop and by its calls. One that calls in each round goes by its calls."""
-    for (loop, before), rounds in groupby(held, lambda each: (each.loop, bisect_right(begins, each.began))):
-        found = list(rounds)
-        if loop and (len(found) > 1 or not before):
-            yield found
+    """Part the pauses of a lane by place in a loop and by its calls. One that calls in each round goes by its calls."""
+    found: dict[tuple[int, int], list[_Pause]] = defaultdict(list)
+    for each in held:
+        found[each.loop, bisect_right(begins, each.began)].append(each)
+    for (loop, before), rounds in found.items():
+        if loop and (len(rounds) > 1 or not before):
+            yield rounds
 
 
 def _pauses(root: Node) -> Iterator[tuple[tuple[str, str], list[_Pause]]]:
