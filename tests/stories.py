@@ -386,7 +386,7 @@ RUN: dict[tuple[str, str], Scene] = {
     ("docs/fuzz.md", "reenact fuzz last --only tools"): trader,
     ("docs/incident-page.md", "reenact incident last"): cleanup_replayed,
     ("docs/judging-a-fix.md", "cat incident.check"): cleanup_checked,
-    ("docs/judging-a-fix.md", "reenact replay last --assert"): cleanup_checked,
+    ("docs/judging-a-fix.md", "reenact replay last --assert 'called list_inactive"): cleanup_checked,
     ("docs/testing.md", "reenact promote last"): cleanup_as_agent,
     ("docs/tour.md", "reenact check last"): cleanup,
     ("docs/tour.md", "reenact fork last"): cleanup,
@@ -417,6 +417,7 @@ COLLECTOR = "it needs the Collector, built of Go modules: tests/collector/test_p
 REAL = "its data are of others and not here: tests/journeys/test_cold.py, tests/journeys/test_vendor_records.py"
 BISECT = "it needs a history of commits: tests/journeys/test_judging.py"
 SERVICE = "it needs a service and a client: tests/journeys/test_services.py, tests/journeys/test_history.py"
+ORDERS = "it needs a database when it is recorded: tests/databases/test_judging.py"
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "python -m reenact.demo.provider"): "tests/journeys/test_front_page.py",
     ("README.md", "reenact "): "tests/journeys/test_front_page.py",
@@ -432,6 +433,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/fuzz.md", "reenact fuzz RUN"): "it shows how the command is written: tests/journeys/test_fuzz.py",
     ("docs/fuzz.md", "reenact fuzz last --keys"): "tests/journeys/test_fuzz.py",
     ("docs/judging-a-fix.md", "git bisect"): BISECT,
+    ("docs/judging-a-fix.md", "reenact replay last --assert 'response.charged"): ORDERS,
+    ("docs/judging-a-fix.md", "reenact replay last --assert 'every"): ORDERS,
     ("docs/judging-a-fix.md", "reenact replay --all"): "tests/journeys/test_suite.py",
     ("docs/services.md", "reenact "): SERVICE,
     ("docs/workers.md", "reenact "): "it needs a worker and a broker: tests/journeys/test_history_of_workers.py",
