@@ -17,8 +17,11 @@ from openinference.instrumentation import suppress_tracing
 from werkzeug.serving import make_server as make_werkzeug
 
 import reenact
+from reenact.boundary import databases
+from reenact.graph.verdict import judge
 from reenact.integrations import wsgi
 from reenact.values import unit
+from reenact.values.query import CONNECT, Query
 from reenact.values.run import Run
 
 
@@ -63,6 +66,25 @@ def closing() -> flask.Response:
 @service.post("/broken")
 def broken() -> str:
     raise LookupError(look_up("tea"))
+
+
+held: list[databases.Made] = []
+ASKED = ["SELECT 1"]
+
+
+@service.post("/queried")
+def queried() -> str:
+    """Ask over a connection that a library holds for the thread."""
+    if not held:
+        query = Query(system="postgresql", operation=CONNECT, server="127.0.0.1:5432")
+        databases.witness(query, lambda: 1, lambda _: {"db": "shop"})
+        held.append(databases.Made(query, {"db": "shop"}))
+    else:
+        del ASKED[:-1]
+    for text in ASKED:
+        query = Query(system="postgresql", operation="query", text=text)
+        databases.witness(query, lambda: 1, lambda one: {"results": [{"rows": [[one]]}]}, made=held[0])
+    return "1"
 
 
 def plain(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -129,6 +151,31 @@ def test_a_request_is_a_run_with_its_input_and_its_answer(
     assert (answer.status, answer.content_type) == (200, "application/json")
     assert b"tea is there" in (answer.body or b"")
     assert unit.app(run)["import"] == f"{__name__}:service"
+
+
+def test_a_request_has_the_connection_that_an_earlier_one_made(tmp_path: Path) -> None:
+    held.clear()
+
+    def work() -> None:
+        with served(service) as url:
+            assert [httpx.post(f"{url}/queried").text for _ in range(3)] == ["1", "1", "1"]
+
+    called = [[node.call.name for node in run.nodes if node.call.is_query] for run in recorded(tmp_path, work)]
+    assert called == [["connect postgresql", "SELECT postgresql"]] * 3
+
+
+def test_a_connection_that_an_earlier_request_set_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held.clear()
+    monkeypatch.setattr(f"{__name__}.ASKED", ["SET timezone = 'UTC'", "SELECT 1"])
+
+    def work() -> None:
+        with served(service) as url:
+            assert httpx.post(f"{url}/queried").text == "1"
+            assert httpx.post(f"{url}/queried").text == "1"
+
+    (_, second) = recorded(tmp_path, work)
+    lost = [reason.lost for reason in judge(second).reasons if reason.field == "connection"]
+    assert lost == ["how an earlier unit, which made this connection, set it up: SET timezone = 'UTC'"]
 
 
 def test_a_request_in_which_nobody_is_called_is_no_run(tmp_path: Path) -> None:

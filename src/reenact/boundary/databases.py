@@ -15,13 +15,13 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from reenact.boundary import door, place
+from reenact.boundary import door, lanes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.touches import NATIVE
 from reenact.values import typed
 from reenact.values.call import Raised, Returned, Value
 from reenact.values.json import Json
-from reenact.values.query import CONNECT, UNOPENED, Query, facts
+from reenact.values.query import CONNECT, SETS, SETTINGS, UNOPENED, Query, facts
 
 if TYPE_CHECKING:
     from reenact.contracts.doorman import Doorman, Passage
@@ -29,18 +29,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _root() -> int:
-    here = place.current()
-    return here.root if here is not None else 0
-
-
 class Made:
     """A connection that was seen being made: the question of that, what came of it, and the run that has it."""
 
-    __slots__ = ("about", "query", "root")
+    __slots__ = ("about", "is_new", "query", "reel", "settings")
 
     def __init__(self, query: Query, about: Json) -> None:
-        self.query, self.about, self.root = query, about, _root()
+        self.query, self.about = query, about
+        self.reel = lanes.current().reel
+        """What the unit of work that made it, or used it last, draws from: each has its own. A unit that came in stands
+        at no place until its first call."""
+        self.settings: list[str] = []
+        """What was asked first, to set it up."""
+        self.is_new = True
+        """Nothing else was asked over it yet."""
+
+    def heard(self, text: str) -> None:
+        """Hear what is asked over it."""
+        if self.is_new and SETS.match(text):
+            self.settings.append(text)
+        else:
+            self.is_new = False
 
 
 NOT_SEEN: Final = Made(Query(system="", operation=CONNECT), None)
@@ -52,8 +61,11 @@ def _remind(doorman: Doorman, made: Made) -> None:
 
     A unit of work that is replayed by itself has no other way to come by one.
     """
-    made.root = _root()
-    told(doorman.open(made.query.call()), made.about)
+    made.reel = lanes.current().reel
+    passage = doorman.open(made.query.call())
+    if made.settings:
+        passage.annotate({SETTINGS: "; ".join(made.settings)})
+    told(passage, made.about)
 
 
 def opened(query: Query, *, over_stand_in: bool = False, made: Made | None = None) -> Passage | None:
@@ -80,8 +92,10 @@ def opened(query: Query, *, over_stand_in: bool = False, made: Made | None = Non
     except Exception:  # our failure is never the agent's
         forgive("databases.opened")
         return None
-    if made is not None and made is not NOT_SEEN and made.root != _root() and not door.is_strict():
-        _remind(doorman, made)
+    if made is not None and made is not NOT_SEEN and not door.is_strict():
+        if made.reel is not lanes.current().reel:
+            _remind(doorman, made)
+        made.heard(query.text)
     passage = doorman.open(call)
     if made is NOT_SEEN:
         passage.annotate({UNOPENED: True})

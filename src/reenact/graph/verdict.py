@@ -114,11 +114,15 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
 
 def _query_reasons(node: Node) -> Iterator[Reason]:
     """Name what keeps a query from being answered, or what of its answer is missing."""
-    from reenact.values.query import UNOPENED  # most recordings have none
+    from reenact.values.query import SETTINGS, UNOPENED  # most recordings have none
 
     if node.span.attributes.get(UNOPENED) is True:
         lost = "the connection that it went over, which was made before recording began"
         yield Reason(call=node.label, field="connection", lost=lost, fix="record from the program's start")
+    if asked := node.span.attributes.get(SETTINGS):
+        lost = f"how an earlier unit, which made this connection, set it up: {asked}"
+        fix = "let each unit make its own connection (Django: CONN_MAX_AGE = 0)"
+        yield Reason(call=node.label, field="connection", lost=lost, fix=fix)
 
 
 def _outcome_reasons(node: Node) -> Iterator[Reason]:

@@ -28,6 +28,11 @@ COLUMNS: Final = "columns"
 UNOPENED: Final = "reenact.database.unopened"
 """The attribute of a query over a connection that nobody saw being made: no replay has one to ask it over."""
 
+SETTINGS: Final = "reenact.database.settings"
+"""The attribute of a connection that another unit made and set up: what was asked for that, which this unit has not."""
+SETS: Final = re.compile(r"\s*(?:set\b|select\s+(?:pg_catalog\.)?set_config\b)", re.IGNORECASE)
+"""How a statement begins that sets a connection up."""
+
 _TARGET: Final = re.compile(
     r"\b(?:from|into|update|join|table(?:\s+if\s+(?:not\s+)?exists)?|copy)\s+(?:only\s+)?([\w.\"$]+)", re.IGNORECASE
 )
