@@ -55,7 +55,11 @@ def test_a_loop_is_not_named_where_it_is_known_what_ended_it(beat: list[list[int
     assert lanes_named(beat=beat) == []
 
 
+def test_one_round_is_enough_on_a_lane_that_calls_nobody() -> None:
+    assert lanes_named(beat=[[5, 6, 10, 1]]) == ["beat"]
+
+
 def test_a_lane_that_calls_in_each_round_goes_by_its_calls() -> None:
-    assert lanes_named(main=[[5, 6, 10, 1]]) == []
+    assert lanes_named(main=[[1, 2, 5, 1], [5, 6, 10, 1]]) == []
     assert lanes_named(main=[[5, 6, 10, 1], [7, 8, 20, 2]]) == []
     assert lanes_named(main=[[5, 6, 10, 1], [7, 8, 20, 1]]) == ["main"]

@@ -53,8 +53,8 @@ def _loops(held: list[_Pause], begins: list[int]) -> Iterator[list[_Pause]]:
     found: dict[tuple[int, int], list[_Pause]] = defaultdict(list)
     for each in held:
         found[each.loop, bisect_right(begins, each.began)].append(each)
-    for (loop, before), rounds in found.items():
-        if loop and (len(rounds) > 1 or not before):
+    for (loop, _), rounds in found.items():
+        if loop and (len(rounds) > 1 or not begins):
             yield rounds
 
 
