@@ -29,6 +29,7 @@ class Pace:
         self.turn_of: Turn | None = None
         self.before: Callable[[], object] = lambda: None
         """What others do before whoever is late goes on."""
+        self.blocked = 0
 
     def turn(self, _lane: Lane) -> Turn | None:
         return self.turn_of
@@ -38,6 +39,9 @@ class Pace:
 
     async def wait_async(self, _turn: Turn, _lane: Lane) -> None:
         self.before()
+
+    def blocks(self, _lane: Lane) -> None:
+        self.blocked += 1
 
     def given_up(self, _turn: Turn, _lane: Lane) -> None:
         """Nobody waits here for a turn."""
@@ -71,12 +75,17 @@ def of_queue() -> tuple[Callable[[], object], Callable[[], object]]:
         except queue.Empty:
             return None
 
-    return look, lambda: held.put(1)
+    def come() -> None:  # past `put`, which is a wait of its own
+        with held.not_empty:
+            held.queue.append(1)
+            held.not_empty.notify()
+
+    return look, come
 
 
 def of_full_queue() -> tuple[Callable[[], object], Callable[[], object]]:
     held: queue.Queue[int] = queue.Queue(1)
-    held.put(1)
+    held.queue.append(1)
 
     def look() -> object:
         try:
@@ -149,6 +158,38 @@ def test_a_wait_that_nobody_recorded_ends_as_it_comes(kind: Callable[[], Any], p
     assert (look() is None) == (kind is of_condition)
     assert noted() == [True, kind is of_condition]
     assert pace.turn_of is None
+
+
+@pytest.mark.parametrize("put", ["put", "put_nowait"])
+def test_who_hands_something_to_others_does_so_in_turn(put: str, pace: Pace) -> None:
+    held: queue.Queue[int] = queue.Queue()
+    pace.turn_of, pace.before = Turn(7), lambda: held.queue.append(1)
+    getattr(held, put)(2)
+    assert [*held.queue] == [1, 2]
+    assert noted() == [True]
+
+
+def test_nobody_holds_up_an_event_loop_that_hands_something_over(pace: Pace) -> None:
+    held: queue.Queue[int] = queue.Queue()
+    pace.turn_of, pace.before = Turn(7), lambda: held.queue.append(1)
+
+    async def main() -> None:
+        held.put(2)
+
+    asyncio.run(main())
+    assert [*held.queue] == [2]
+    assert noted() == []
+
+
+def test_who_waits_without_an_end_is_at_work_on_nothing(pace: Pace) -> None:
+    held: queue.Queue[int] = queue.Queue()
+    held.queue.append(1)
+    assert held.get() == 1
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+    assert pace.blocked == 2
+    assert noted() == []
 
 
 def test_threads_and_futures_that_were_waited_for_in_vain_have_longer(pace: Pace) -> None:

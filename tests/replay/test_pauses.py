@@ -91,6 +91,9 @@ class Pace:
     async def wait_async(self, turn: Turn, _lane: Lane) -> None:
         self.let_on.append(turn)
 
+    def blocks(self, _lane: Lane) -> None:
+        """Nobody waits here."""
+
     def given_up(self, turn: Turn, _lane: Lane) -> None:
         self.dropped.append(turn)
 

@@ -59,6 +59,10 @@ class Pace(Protocol):
         """Wait likewise, without blocking the loop."""
         ...
 
+    def blocks(self, lane: Lane, /) -> None:
+        """Hear that a lane waits for somebody, with no end."""
+        ...
+
     def given_up(self, turn: Turn, lane: Lane, /) -> None:
         """Hear that code will not come back from a pause that was over when recorded."""
         ...
@@ -96,6 +100,12 @@ def is_late(done: Iterable[Any], others: Iterable[Any], return_when: str) -> boo
         return False
     failed = (not each.cancelled() and each.exception() is not None for each in done)
     return return_when != "FIRST_EXCEPTION" or not any(failed)
+
+
+def blocks() -> None:
+    """Hear that the running code waits for somebody, with no end: in a replay nobody need wait for what it does."""
+    if (pace := _STATE.pace) is not None:
+        pace.blocks(lanes.current())
 
 
 class Waiting:

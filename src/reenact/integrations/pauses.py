@@ -80,6 +80,8 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 
     @wraps(original)
     def wait(self: threading.Event, timeout: float | None = None) -> bool:
+        if timeout is None and pauses.is_on() and is_own(_getframe(1)):
+            pauses.blocks()
         if not pauses.is_on() or not pauses.is_a_while(timeout) or not is_own(frame := _getframe(1)):
             return original(self, timeout)
         return Waiting(frame).over_or_woken(lambda seconds: original(self, seconds), timeout or 0)

@@ -6,6 +6,7 @@ in time is in time however slow the replay is. Locks and `queue.SimpleQueue`, wh
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import queue
 import threading
@@ -23,14 +24,17 @@ from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
 
 T = TypeVar("T")
+_PUT_NOWAIT: Final = queue.Queue.put_nowait.__code__
 _SITES: Final = Sites(Source(name="timed wait"), libraries=False)
 
 
-def _begun(seconds: object, frame: FrameType) -> Waiting | None:
+def _begun(seconds: object, frame: FrameType | None) -> Waiting | None:
     """Begin a wait; None where nobody keeps it: it is a library's, or has no end."""
-    if not pauses.is_on() or not pauses.is_a_while(seconds) or _SITES.of(frame) is None:
+    if not pauses.is_on() or _SITES.of(frame) is None:
         return None
-    return Waiting()
+    if seconds is None:
+        pauses.blocks()
+    return Waiting() if pauses.is_a_while(seconds) else None
 
 
 def _waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_late: Callable[[T], bool]) -> T:
@@ -59,7 +63,7 @@ def _is_late_again(waiting: Waiting, seconds: float) -> bool:
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: queue.Queue[Any], block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
-        waiting = _begun(timeout, _getframe(1)) if block and timeout else None
+        waiting = _begun(timeout, _getframe(1)) if block else None
         if waiting is None or timeout is None:
             return original(self, block, timeout)
         if _is_late_again(waiting, timeout):
@@ -72,15 +76,30 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
 def _put(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def put(self: queue.Queue[Any], item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002 - as it is called
-        waiting = _begun(timeout, _getframe(1)) if block and timeout and self.maxsize > 0 else None
-        if waiting is None or timeout is None:
+        caller = _getframe(1)
+        frame = caller.f_back if caller.f_code is _PUT_NOWAIT else caller
+        if not block or not timeout or self.maxsize <= 0:
+            _hand_over(frame)
             original(self, item, block, timeout)
             return
-        if _is_late_again(waiting, timeout):
+        waiting = _begun(timeout, frame)
+        if waiting is None:
+            original(self, item, block, timeout)
+        elif _is_late_again(waiting, timeout):
             raise queue.Full
-        _waited(waiting, timeout, lambda seconds: original(self, item, True, seconds), lambda _: False)
+        else:
+            _waited(waiting, timeout, lambda seconds: original(self, item, True, seconds), lambda _: False)
 
     return put
+
+
+def _hand_over(frame: FrameType | None) -> None:
+    """Let code of the agent hand something to others in its turn: they see who did so first.
+
+    On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
+    """
+    if pauses.is_on() and _SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
+        Waiting().over()
 
 
 def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) -> bool:
@@ -98,7 +117,7 @@ def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) ->
 def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def wait(self: threading.Condition, timeout: float | None = None) -> bool:
-        waiting = _begun(timeout, _getframe(1)) if timeout else None
+        waiting = _begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(self, timeout)
         if _let_go(self, waiting, timeout):
@@ -111,7 +130,7 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def wait_for(self: threading.Condition, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        waiting = _begun(timeout, _getframe(1)) if timeout else None
+        waiting = _begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(self, predicate, timeout)
         if _let_go(self, waiting, timeout):
@@ -124,7 +143,7 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
 def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def acquire(self: threading.Semaphore, blocking: bool = True, timeout: float | None = None) -> bool:  # noqa: FBT001, FBT002 - as it is called
-        waiting = _begun(timeout, _getframe(1)) if blocking and timeout else None
+        waiting = _begun(timeout, _getframe(1)) if blocking else None
         if waiting is None or timeout is None:
             return original(self, blocking, timeout)
         if _is_late_again(waiting, timeout):
@@ -137,7 +156,7 @@ def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
 def _join(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def join(self: threading.Thread, timeout: float | None = None) -> None:
-        waiting = _begun(timeout, _getframe(1)) if timeout else None
+        waiting = _begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             original(self, timeout)
         elif not _is_late_again(waiting, timeout):
@@ -149,7 +168,7 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
 def _result(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def result(self: Future[Any], timeout: float | None = None) -> Any:
-        waiting = _begun(timeout, _getframe(1)) if timeout else None
+        waiting = _begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(self, timeout)
         if _is_late_again(waiting, timeout):
@@ -170,7 +189,7 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(
         fs: Iterable[Future[Any]], timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED
     ) -> Any:
-        waiting = _begun(timeout, _getframe(1)) if timeout else None
+        waiting = _begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(fs, timeout, return_when)
         given = list(fs)

@@ -165,6 +165,11 @@ class Pacing:
         await gate.wait_async(turn.order, at)
         asyncio.get_running_loop().call_soon(gate.settled, at)
 
+    def blocks(self, lane: Lane) -> None:
+        """Hear that a lane waits for somebody, with no end."""
+        numbers, at = self._place(lane)
+        self._gate(numbers).settled(at)
+
     def given_up(self, turn: Turn, lane: Lane) -> None:
         """Hear that code will not come back from a pause that was over when recorded."""
         self._drop(self._place(lane), [turn.order])
