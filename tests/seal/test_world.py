@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reenact.seal import launch
+from reenact.seal import holders, launch
 from reenact.seal.mounts import Layout, mount_points
 from seal.outside import Outside, outside
 from seal.probes import EFFECTS, ESCAPES, HEAD
@@ -215,6 +215,19 @@ MOUNTS = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 
 def test_mount_points_are_read_as_the_manual_spells_them() -> None:
     assert mount_points(MOUNTS) == ["/", "/proc", "/a b"]
+
+
+def test_of_a_folder_made_anew_small_files_are_copied_up_to_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holders, "_COPIED_IN_ALL", 100)
+    folder, upper = tmp_path / "folder", tmp_path / "upper"
+    folder.mkdir()
+    for name in "abc":
+        (folder / name).write_text("x" * 40)
+    holders.Holders([str(folder)], str(upper), 7)
+    sizes = sorted(path.stat().st_size for path in (upper / "7" / "upper").iterdir())
+    assert sizes == [0, 40, 40], "over the empty one what was there is mounted, read only"
 
 
 def test_a_folder_that_holds_a_mount_is_divided(tmp_path: Path) -> None:
