@@ -54,6 +54,6 @@ def test_a_server_of_somebody_else_is_none_of_the_program_s(desk: Desk, kind: st
         server.setblocking(False)
         for level in ("namespaces", "landlock", "watched", "off"):
             done = desk.reenact("replay", "last", "--json", environ={**desk.settings(), "REENACT_ENFORCE": level})
-            assert json.loads(done.stdout)["result"] == "diverged"
+            assert json.loads(done.stdout)["result"] == "unjudged"
             with pytest.raises(BlockingIOError):
                 server.accept()

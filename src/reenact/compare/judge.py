@@ -27,7 +27,6 @@ from reenact.values.json import Json
 from reenact.values.judgement import PrintedTold, ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node, Run
-from reenact.values.written import written
 
 if TYPE_CHECKING:
     from reenact.compare.printed import Parts
@@ -116,7 +115,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
     if said.why:
         return said
-    (ledger, stopped), of = _until_prevented(recorded, ledger), Recorded((recorded, *siblings))
+    (ledger, stopped), of = _until_prevented(recorded, siblings, ledger), Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [] if stopped else [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
     answered = _answered(of, ledger, misses)
@@ -178,20 +177,13 @@ def _result(
     return ("unjudged", f"what {unknown} was answered live was not written down") if unknown else ("same", "")
 
 
-def _until_prevented(recorded: Run, ledger: Sequence[Entry]) -> tuple[Sequence[Entry], str]:
-    """Cut a ledger behind a write that was refused though the recorded run made it, if that stopped the program first.
-
-    Gives why nothing can be said of what follows, too; empty where no such write was refused.
-    """
-    first = next((at for at, entry in enumerate(ledger) if entry.get("t") in {"miss", "refused"}), None)
-    path = "" if first is None else as_text(ledger[first].get("path"))
-    wrote = written(recorded) if path else None
-    if first is None or wrote is None or path not in wrote.files:
+def _until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[Entry]) -> tuple[Sequence[Entry], str]:
+    """Cut a ledger behind what was refused and says nothing of the program; give why, too."""
+    if not _all(ledger, "refused") and not _all(ledger, "miss"):
         return ledger, ""
-    entry = ledger[first]
-    what = f"{as_text(entry.get('what'))} at {as_text(entry.get('where'))}"
-    why = f"{what} was refused, and the recorded run did it too; what follows was not seen"
-    return ledger[: first + 1], why
+    from reenact.compare.refusals import until_prevented  # most replays are refused nothing
+
+    return until_prevented(recorded, siblings, ledger)
 
 
 def _of_state(entry: Mapping[str, Json]) -> str:
