@@ -116,7 +116,8 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
         spared = is_left_out(os.path.abspath(touch.path))  # noqa: PTH100 - in an audit hook
         return None if spared or is_own_pipe(os.fsdecode(args[0])) else touch
     if touch.kind == "socket":
-        return None if is_left_out(os.path.abspath(touch.path), event) else touch  # noqa: PTH100 - as above
+        spared = touch.path and is_left_out(os.path.abspath(touch.path), event)  # noqa: PTH100 - as above
+        return None if spared else touch
     if touch.kind in WRITES:
         return _unless_spared(event, args, touch, logs=logs)
     return None if stays_within(event, args, mark) else touch

@@ -74,6 +74,8 @@ PROCESS: Final = "reenact.process"
 NATIVE: Final = "reenact.native"
 """The audit event of a client in native code: its library, what it reaches, and whether that is a file."""
 
+MEMORY: Final = "reenact.memory"
+"""The audit event of shared memory that gets a name or loses it: the name, and the flags that it is opened with."""
 CHILD: Final = "reenact.child"
 """The audit event of a program that native code starts: whose code, and the program."""
 
@@ -314,6 +316,13 @@ def _bound(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="socket", what=f"the file of a socket, {path}", path=path) if path and path[0] != "\0" else None
 
 
+def _shared(args: tuple[Any, ...]) -> Touch | None:
+    name, flags = args
+    return (
+        Touch(kind="socket", what=f"the shared memory {name}") if flags & os.O_ACCMODE or flags & os.O_CREAT else None
+    )
+
+
 def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
     """Tell of sockets that speak to the kernel, or past TCP and UDP: sending by them raises no event that says whom."""
     _, family, kind, _protocol = args
@@ -416,7 +425,7 @@ _declare(
     },
 )
 _declare("child", {"socket.__new__": _raw_socket})
-_declare("socket", {"socket.bind": _bound})
+_declare("socket", {"socket.bind": _bound, MEMORY: _shared})
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})
 

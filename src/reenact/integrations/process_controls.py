@@ -1,4 +1,4 @@
-"""What the standard library does without an audit event: to other processes, and named pipes and devices.
+"""What the standard library does without an audit event: to other processes, named pipes and devices, shared memory.
 
 Each function says so by an audit event of ours, where it is about a process that is not this one (priority,
 scheduling, limits, signals) or makes a file. Whoever listens to Python's own events hears it as one of them.
@@ -13,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
-from reenact.boundary.touches import NODE, PROCESS
+from reenact.boundary.touches import MEMORY, NODE, PROCESS
 from reenact.contracts.integration import Integration, PatchSet
 
 _BY_PROCESS: Final = {
@@ -84,6 +84,15 @@ def _making(original: Any) -> Any:
     return make
 
 
+def _sharing(original: Any) -> Any:
+    @wraps(original)
+    def shm_open(path: Any, flags: int, *args: Any, **kwargs: Any) -> Any:
+        sys.audit(MEMORY, path, flags)
+        return original(path, flags, *args, **kwargs)
+
+    return shm_open
+
+
 def _install(patches: PatchSet) -> None:
     def cut(module: Any) -> None:
         for name, what in _BY_PROCESS.get(module.__name__, ()):
@@ -102,6 +111,9 @@ def _install(patches: PatchSet) -> None:
             patches.replace(os, name, _making)
     patches.when_imported("resource", cut)
     patches.when_imported("signal", cut_signals)
+    patches.when_imported("_posixshmem", lambda module: patches.replace(module, "shm_open", _sharing))
 
 
-INTEGRATION = Integration(name="process_controls", libraries=("os", "resource", "signal"), install=_install)
+INTEGRATION = Integration(
+    name="process_controls", libraries=("os", "resource", "signal", "_posixshmem"), install=_install
+)
