@@ -14,7 +14,7 @@ from typing import Final
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text, parsed_or_none
 from reenact.values.run import UNDECLARED, Run
-from reenact.values.written import written
+from reenact.values.written import WrittenFile, written
 
 Entry = Mapping[str, Json]
 
@@ -52,9 +52,10 @@ def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:
     A file that the same line writes by the same name lies in another folder where that is one of the run's own.
     """
     if path := as_text(entry.get("path")):
-        wrote, name, line = written(recorded), Path(path).name, as_text(entry.get("where"))
-        files = wrote.files if wrote is not None else {}
-        return path in files or any(each.at == line and Path(each.path).name == name for each in files.values() if line)
+        name, line = Path(path).name, as_text(entry.get("where"))
+        notes = [note for run in (recorded, *siblings) if (note := written(run)) is not None]
+        files: list[WrittenFile] = [file for note in notes for file in note.files.values()]
+        return any(each.path == path or (each.at == line and Path(each.path).name == name) for each in files)
     if entry.get("t") != "refused":
         return False
     what, line = as_text(entry.get("what")), _without_numbers(_spelled(entry))
