@@ -35,7 +35,7 @@ for thing in ("otter", "kettle", "crate"):
     print(weigh(thing))
 """
 ORDER_DESK = """
-import json
+import json, os
 import reenact
 from openai import OpenAI
 
@@ -52,20 +52,45 @@ def schema(name, *parameters):
     return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
 
 do = {"lookup_order": lookup_order, "order_status": order_status}
-client = OpenAI(base_url="http://127.0.0.1:1/v1", api_key="none")
+client = OpenAI(base_url="http://127.0.0.1:1/v1")
 messages = [{"role": "system", "content": "You are the order desk. You serve user u-17."},
-            {"role": "user", "content": "Where is my order?"}]
+            {"role": "user", "content": os.environ.get("QUESTION", "Where is my order?")}]
 tools = [schema("lookup_order", "query", "user_id"), schema("order_status", "order_id")]
 while True:
     reply = client.chat.completions.create(model="stand-in-order-desk", messages=messages, tools=tools)
-    answer = reply.choices[0].message
-    messages.append(answer.model_dump(exclude_none=True))
-    if not answer.tool_calls:
+    said = reply.choices[0].message
+    messages.append(said.model_dump(exclude_none=True))
+    if not said.tool_calls:
         break
-    for call in answer.tool_calls:
+    for call in said.tool_calls:
         result = do[call.function.name](**json.loads(call.function.arguments))
-        messages.append({"role": "tool", "tool_call_id": call.id, "content": json.dumps(result)})
-print(answer.content)
+        text = result if isinstance(result, str) else json.dumps(result)
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+print(said.content)
+"""
+ORDERS_BY_HAND = """
+import json, openai
+
+TOOLS = [{"type": "function", "function": {"name": "find_order", "description": "Find an order.", "parameters": {
+    "type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}}}]
+
+def find_order(order):
+    raise SystemExit("the tool ran for real")
+
+client = openai.OpenAI(max_retries=0)
+messages = [{"role": "system", "content": "You look after orders."}, {"role": "user", "content": "Where is A-1?"}]
+first = client.chat.completions.create(
+    model="small", messages=messages, tools=TOOLS, tool_choice="auto", temperature=0.25)
+call = first.choices[0].message.tool_calls[0]
+result = find_order(**json.loads(call.function.arguments))
+messages += [
+    {"role": "assistant", "content": None, "tool_calls": [call.model_dump(exclude_none=True)]},
+    {"role": "tool", "tool_call_id": call.id, "content": json.dumps(result, ensure_ascii=False)}]
+print(client.chat.completions.create(model="small", messages=messages, temperature=0.25).choices[0].message.content)
+try:
+    client.chat.completions.create(model="broken", messages=[{"role": "user", "content": "Again?"}])
+except openai.RateLimitError as refusal:
+    print(type(refusal).__name__, refusal.status_code)
 """
 SAFETY = """# what the clean-up may do
 never called delete_accounts where target = "production"
@@ -228,7 +253,9 @@ def cassette(desk: Desk) -> Iterator[Mapping[str, str]]:
 
 @contextmanager
 def trader(desk: Desk) -> Iterator[Mapping[str, str]]:
-    """The trader sold 1,000 shares."""
+    """The trader sold 1,000 shares, at the price of the documents."""
+    source = (EXAMPLES / "trader_agent.py").read_text()
+    desk.write("trader_agent.py", source.replace("round(random.gauss(208.40, 1.5), 2)", "209.69"))
     recorded(desk, "trader_agent.py")
     yield {}
 
@@ -254,20 +281,22 @@ def kept_for_later(desk: Desk) -> Iterator[Mapping[str, str]]:
     """A program of three tools; a backend comes up once it was asked how things stand."""
     desk.write("agent.py", THREE_TOOLS)
     port = free_port()
+    place, there = "http://127.0.0.1:4318", f"REENACT_EXPORT=http://127.0.0.1:{port}"
     with backend_after_a_status(desk, port):
         yield {
-            "127.0.0.1:4318": f"127.0.0.1:{port}",
-            "reenact status --send": "touch up; sleep 1; reenact status --send",
+            f"REENACT_EXPORT={place} reenact status --send": f"touch up; sleep 1; {there} reenact status --send",
+            place: f"http://127.0.0.1:{port}",
+            "/home/me/agent/": "",
         }
 
 
 @contextmanager
 def foreign(desk: Desk) -> Iterator[Mapping[str, str]]:
-    """One run as two vendors' emitters traced it, and its program."""
-    shutil.copy(GOLDEN / "foreign" / "openinference.jsonl", desk.folder / "trace.jsonl")
+    """A trace that a vendor's SDK wrote, and its program; one run as two vendors' emitters traced it."""
+    shutil.copy(GOLDEN / "formats" / "langsmith" / "sdk_batch" / "input.json", desk.folder / "trace.jsonl")
     shutil.copy(GOLDEN / "foreign" / "openinference.jsonl", desk.folder / "monday.jsonl")
     shutil.copy(GOLDEN / "foreign" / "langsmith.jsonl", desk.folder / "tuesday.json")
-    desk.write("agent.py", "")
+    desk.write("agent.py", ORDERS_BY_HAND)
     yield {}
 
 

@@ -8,42 +8,9 @@ from pathlib import Path
 import pytest
 
 from desk import Desk
+from stories import ORDER_DESK as DESK
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "formats"
-DESK = """
-import json, os
-import reenact
-from openai import OpenAI
-
-@reenact.tool
-def lookup_order(query: str, user_id: str = "") -> list:
-    raise SystemExit("the tool ran for real")
-
-@reenact.tool
-def order_status(order_id: str) -> dict:
-    raise SystemExit("the tool ran for real")
-
-def schema(name, *parameters):
-    properties = {each: {"type": "string"} for each in parameters}
-    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
-
-do = {"lookup_order": lookup_order, "order_status": order_status}
-client = OpenAI(base_url="http://127.0.0.1:1/v1")
-messages = [{"role": "system", "content": "You are the order desk. You serve user u-17."},
-            {"role": "user", "content": os.environ.get("QUESTION", "Where is my order?")}]
-tools = [schema("lookup_order", "query", "user_id"), schema("order_status", "order_id")]
-while True:
-    reply = client.chat.completions.create(model="stand-in-order-desk", messages=messages, tools=tools)
-    said = reply.choices[0].message
-    messages.append(said.model_dump(exclude_none=True))
-    if not said.tool_calls:
-        break
-    for call in said.tool_calls:
-        result = do[call.function.name](**json.loads(call.function.arguments))
-        text = result if isinstance(result, str) else json.dumps(result)
-        messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
-print(said.content)
-"""
 PRICES = """
 import os
 import httpx

@@ -10,31 +10,7 @@ import pytest
 
 from desk import Desk
 from golden_cases import GOLDEN
-
-AGENT = """
-import json, openai
-
-TOOLS = [{"type": "function", "function": {"name": "find_order", "description": "Find an order.", "parameters": {
-    "type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}}}]
-
-def find_order(order):
-    raise SystemExit("the tool ran for real")
-
-client = openai.OpenAI(max_retries=0)
-messages = [{"role": "system", "content": "You look after orders."}, {"role": "user", "content": "Where is A-1?"}]
-first = client.chat.completions.create(
-    model="small", messages=messages, tools=TOOLS, tool_choice="auto", temperature=0.25)
-call = first.choices[0].message.tool_calls[0]
-result = find_order(**json.loads(call.function.arguments))
-messages += [
-    {"role": "assistant", "content": None, "tool_calls": [call.model_dump(exclude_none=True)]},
-    {"role": "tool", "tool_call_id": call.id, "content": json.dumps(result, ensure_ascii=False)}]
-print(client.chat.completions.create(model="small", messages=messages, temperature=0.25).choices[0].message.content)
-try:
-    client.chat.completions.create(model="broken", messages=[{"role": "user", "content": "Again?"}])
-except openai.RateLimitError as refusal:
-    print(type(refusal).__name__, refusal.status_code)
-"""
+from stories import ORDERS_BY_HAND as AGENT
 
 
 def test_a_batch_of_langsmiths_sdk_answers_the_agent(desk: Desk) -> None:
