@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar
 
 from reenact.boundary.question import PLAIN_HTTP, shape_named
 from reenact.contracts.shape import Shape
@@ -14,7 +15,32 @@ from reenact.values.run import Node
 __all__ = ["answered", "asked", "frames", "is_plain", "reply_body", "reply_data", "shape_named", "shape_of"]
 
 _MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
+_MOST_BYTES: Final = 2 << 20
+"""So many bytes of bodies are remembered; what is read of them takes some ten times as much memory."""
+T = TypeVar("T")
 _FRAMES = _MODELS | {CallKind.RERANKER}
+
+
+class _Readings(Generic[T]):
+    """What was read last of some bytes: a run is gone over many times, and each time all of its calls are asked for."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, bytes], T] = {}
+        self._size = 0
+
+    def read(self, key: tuple[str, bytes], read: Callable[[], T]) -> T:
+        """Give what was read of a shape's body, or read it."""
+        if key in self._kept:
+            return self._kept[key]
+        if self._size > _MOST_BYTES:
+            self._kept, self._size = {}, 0
+        said = self._kept[key] = read()
+        self._size += len(key[1])
+        return said
+
+
+_requests: Final = _Readings[Asked | None]()
+_replies: Final = _Readings[Answered | None]()
 
 
 def shape_of(node: Node) -> Shape | None:
@@ -28,7 +54,11 @@ def asked(node: Node) -> Asked | None:
     request = node.call.request
     if not isinstance(request, HttpRequest) or (shape := shape_of(node)) is None:
         return None
-    body = parsed_or_none(request.body.data)
+    return _requests.read((shape.name, request.body.data), lambda: _as_request(shape, request.body.data))
+
+
+def _as_request(shape: Shape, data: bytes) -> Asked | None:
+    body = parsed_or_none(data)
     return shape.read_request(body) if isinstance(body, dict) else None
 
 
@@ -74,8 +104,16 @@ def _is_sse(data: bytes) -> bool:
 
 def answered(node: Node) -> Answered | None:
     """Read what a model call was answered, or None where there is no reply."""
-    body, shape = reply_body(node), shape_of(node)
-    return shape.read_reply(body) if shape is not None and isinstance(body, dict) else None
+    shape = shape_of(node)
+    if shape is None:
+        return None
+    return _replies.read(
+        (f"{shape.name} {type(node.outcome).__name__}", reply_data(node)), lambda: _as_reply(shape, reply_body(node))
+    )
+
+
+def _as_reply(shape: Shape, body: Json) -> Answered | None:
+    return shape.read_reply(body) if isinstance(body, dict) else None
 
 
 def frames(nodes: Iterable[Node]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Final
 
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.discover import Candidate, candidates, surest
@@ -18,13 +19,40 @@ def dialects() -> tuple[Candidate[Dialect, SpanRecord], ...]:
     return candidates("dialects", Dialect, SpanMarks.read)
 
 
+def likely(span: SpanRecord) -> tuple[Candidate[Dialect, SpanRecord], ...]:
+    """Give the dialects that may read a span, by their marks: spans of one kind show the same, and are many."""
+    if span.events:  # their names and attributes are marks as well
+        return dialects()
+    held = span.attributes
+    told = tuple(value if isinstance(value := held.get(name), str) else None for name in _telling())
+    kind = (*held, None, *told, span.scope.name, span.name)
+    found = _LIKELY.get(kind)
+    if found is None:
+        if len(_LIKELY) >= _MOST_KINDS:
+            _LIKELY.clear()
+        found = tuple(each for each in dialects() if each.marks is None or each.marks.on(span))
+        _LIKELY[kind] = found
+    return found
+
+
+_MOST_KINDS: Final = 2048
+_LIKELY: Final[dict[tuple[str | None, ...], tuple[Candidate[Dialect, SpanRecord], ...]]] = {}
+
+
+@functools.cache
+def _telling() -> tuple[str, ...]:
+    """Give the names of the attributes whose values are marks of some dialect."""
+    marks = [each.marks for each in dialects() if isinstance(each.marks, SpanMarks)]
+    return tuple(sorted({name for each in marks for name, _ in each.values}))
+
+
 def interpret(span: SpanRecord) -> tuple[Call, Outcome]:
     """Read a span with the dialect that is surest of it; what none knows stays an unknown call.
 
     Where the surest finds a call of a model of which it cannot tell what was asked, a dialect that can, on a span that
     two vendors wrote upon, reads it instead.
     """
-    _, dialect = surest(dialects(), span)
+    _, dialect = surest(likely(span), span)
     if dialect is None:
         request = FunctionCall(function="", arguments={})
         return Call(kind=CallKind.UNKNOWN, name=span.name, request=request), Unfinished()

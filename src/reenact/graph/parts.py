@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reenact.graph.interpret import dialects
+from reenact.graph.interpret import likely
 from reenact.values.span import SpanRecord
 
 _TYPE = "logfire.span_type"
@@ -21,12 +21,13 @@ _NO_SPAN = "0" * 16
 
 def with_parts(spans: Mapping[str, SpanRecord]) -> dict[str, SpanRecord]:
     """Give the spans of one trace by id, with those that dialects find in them. What is there already is not made."""
-    several = sorted((each for each in dialects() if each.entry.outline["parts"]), key=lambda each: each.place)
     whole = dict(spans)
     for span in spans.values():
-        for each in several:
+        among = likely(span)
+        several = [each for each in among if each.entry.outline["parts"]]
+        for each in sorted(several, key=lambda each: each.place):
             sure = each.sure(span)
-            if sure <= 0 or any(other.most > sure and other.sure(span) > sure for other in dialects()):
+            if sure <= 0 or any(other.most > sure and other.sure(span) > sure for other in among):
                 continue
             find = each.entry.load().parts
             for part in find(span) if find is not None else ():
