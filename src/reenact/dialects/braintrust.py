@@ -81,8 +81,8 @@ def _own_kind(attributes: Mapping[str, object]) -> bool:
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     said = said_of(span)
     metadata = as_object(structured(said.get("braintrust.metadata")))
-    given = _given(said, "input")
-    output = _given(said, "output")
+    given = _field(said, "input")
+    output = _field(said, "output")
     kind = _kind(said, metadata, given)
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
         reading = _model(kind, said, metadata, given, output)
@@ -101,7 +101,7 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     return semconv.call(span, said, "braintrust", reading)
 
 
-def _given(said: Mapping[str, Json], name: str) -> Json:
+def _field(said: Mapping[str, Json], name: str) -> Json:
     if f"braintrust.{name}_json" in said:
         return tool_io.read(said[f"braintrust.{name}_json"])
     return structured(said.get(f"braintrust.{name}"))

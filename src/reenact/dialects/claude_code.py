@@ -75,10 +75,10 @@ def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
     """Give a span for each request to the model and each tool's run in a log that has no spans."""
     if "reenact.synthetic" not in span.attributes:
         return ()
-    return tuple(_found(span))
+    return tuple(_call_spans(span))
 
 
-def _found(span: SpanRecord) -> Iterator[SpanRecord]:
+def _call_spans(span: SpanRecord) -> Iterator[SpanRecord]:
     asked: list[Mapping[str, Attribute]] = []
     told: list[Mapping[str, Attribute]] = []
     seen: Counter[str] = Counter()
@@ -93,9 +93,9 @@ def _found(span: SpanRecord) -> Iterator[SpanRecord]:
             told.append(said)
         elif word in ("api_request", "api_error"):
             bodies = _body(_ASKED, _matching(asked, said)) | _body(_TOLD, _matching(told, said))
-            yield _made(span, event, place, f"{_PREFIX}llm_request", {**said, _EVENT: word, **bodies})
+            yield _part(span, event, place, f"{_PREFIX}llm_request", {**said, _EVENT: word, **bodies})
         elif word == "tool_result":
-            yield _made(span, event, place, f"{_PREFIX}tool", {**said, _EVENT: word})
+            yield _part(span, event, place, f"{_PREFIX}tool", {**said, _EVENT: word})
     for place, said in enumerate(asked):  # of a program that ended before it said how these came out
         more = {**said, _EVENT: "api_request_body", **_body(_ASKED, said), **_body(_TOLD, _matching(told, said))}
         start = span.end_ns
@@ -127,7 +127,7 @@ def _body(name: str, said: Mapping[str, Attribute]) -> dict[str, Attribute]:
     return {name: text, **({f"{name}.cut": True} if said.get("body_truncated") in (True, "true") else {})}
 
 
-def _made(span: SpanRecord, event: SpanEvent, place: str, name: str, attributes: dict[str, Attribute]) -> SpanRecord:
+def _part(span: SpanRecord, event: SpanEvent, place: str, name: str, attributes: dict[str, Attribute]) -> SpanRecord:
     took = _number(attributes.get("duration_ms")) or 0
     start = max(event.time_ns - took * _MILLION, 0)
     known = {key: value for key, value in attributes.items() if key not in ("reenact.log", "body", "log.body")}

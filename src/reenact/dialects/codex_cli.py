@@ -50,10 +50,10 @@ def _word(event: SpanEvent) -> str:
 
 
 def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
-    return tuple(_found(span)) if "reenact.synthetic" in span.attributes else ()
+    return tuple(_call_spans(span)) if "reenact.synthetic" in span.attributes else ()
 
 
-def _found(span: SpanRecord) -> Iterator[SpanRecord]:
+def _call_spans(span: SpanRecord) -> Iterator[SpanRecord]:
     asked: tuple[str, SpanEvent] | None = None
     seen: Counter[str] = Counter()
     for event in span.events:
@@ -62,21 +62,21 @@ def _found(span: SpanRecord) -> Iterator[SpanRecord]:
         seen[key] += 1
         place = f"{key}/{seen[key]}"
         if word == "tool_result":
-            yield _made(span, event, place, "codex.tool", said, word)
+            yield _part(span, event, place, "codex.tool", said, word)
         elif word in ("api_request", "websocket_request"):
             if asked is not None:
-                yield _made(span, asked[1], asked[0], "codex.api_request", asked[1].attributes, word)
+                yield _part(span, asked[1], asked[0], "codex.api_request", asked[1].attributes, word)
             asked = (place, event)
         elif word in ("sse_event", "websocket_event") and said.get("event.kind") == "response.completed":
             known = {name: said[name] for name in _COUNTS if name in said}
             at, request = asked or (place, event)
-            yield _made(span, request, at, "codex.api_request", {**request.attributes, **known}, "api_request", event)
+            yield _part(span, request, at, "codex.api_request", {**request.attributes, **known}, "api_request", event)
             asked = None
     if asked is not None:
-        yield _made(span, asked[1], asked[0], "codex.api_request", asked[1].attributes, "api_request")
+        yield _part(span, asked[1], asked[0], "codex.api_request", asked[1].attributes, "api_request")
 
 
-def _made(
+def _part(
     span: SpanRecord,
     event: SpanEvent,
     place: str,

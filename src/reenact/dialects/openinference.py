@@ -276,12 +276,12 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     if request is None:
         return _decode_foreign(span, kind)
     bare = Call(kind=kind, name=span.name, request=request)
-    attributes = _given(span.attributes, _derived(bare))
+    attributes = _own_attributes(span.attributes, _derived(bare))
     call = Call(kind=kind, name=span.name, request=request, attributes=attributes)
     return call, outcome_from_attributes(span.attributes)
 
 
-def _given(attributes: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> dict[str, Json]:
+def _own_attributes(attributes: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> dict[str, Json]:
     """Take back what the call itself said: all that is neither evidence, nor derived, nor flattened."""
     as_json = attributes.get(_SPELLED_AS_JSON)
     parsed = {name for name in as_json if isinstance(name, str)} if isinstance(as_json, list | tuple) else set[str]()

@@ -61,11 +61,11 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
         kind = CallKind.LLM
     if kind not in (CallKind.LLM, CallKind.EMBEDDING):
         return semconv.call(span, said, NAME, Reading(kind=kind))
-    call, outcome = semconv.call(span, _given(said), NAME, _model(span, said, kind))
+    call, outcome = semconv.call(span, _without_defaults(said), NAME, _model(span, said, kind))
     return replace(call, attributes={**said, **call.attributes}), outcome
 
 
-def _given(said: dict[str, Json]) -> dict[str, Json]:
+def _without_defaults(said: dict[str, Json]) -> dict[str, Json]:
     """Give the attributes less those parameters that are OpenLIT's own defaults."""
     return {name: value for name, value in said.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
 
@@ -80,7 +80,7 @@ def _model(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
         asked = semconv.either(asked, Asked(messages=_lines(lines)) if lines else None)
         losses = [_LINES, *losses] if lines else losses
     if answered is None or not any(message.parts for message in answered.messages):
-        answered = semconv.or_else(answered, _said(span, said))
+        answered = semconv.or_else(answered, _reply(span, said))
     return Reading(kind=kind, asked=asked, answered=answered, losses=tuple(losses))
 
 
@@ -111,7 +111,7 @@ def _listed(text: str) -> tuple[Message, ...] | None:
     return native.messages(items) if items and all("role" in as_object(item) for item in items) else None
 
 
-def _said(span: SpanRecord, said: dict[str, Json]) -> Answered | None:
+def _reply(span: SpanRecord, said: dict[str, Json]) -> Answered | None:
     text = as_text(said.get("gen_ai.completion")) or _event_text(span, "gen_ai.content.completion", "gen_ai.completion")
     pieces = (*((Text(text),) if text else ()), *_calls(said))
     return Answered(messages=(Message(role="assistant", parts=pieces),)) if pieces else None

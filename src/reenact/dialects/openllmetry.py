@@ -121,7 +121,7 @@ def _entity(said: dict[str, Json], kind: CallKind) -> Reading:
     name = name or as_text(said.get("traceloop.entity.name")) or as_text(said.get("gen_ai.agent.name"))
     given = next((said[each] for each in _GIVEN if each in said), None)
     told = next((each for each in _TOLD if each in said), "")
-    arguments = None if given is None else _given(plain(given))
+    arguments = None if given is None else _arguments(plain(given))
     if not told:
         return Reading(kind=kind, name=name, arguments=arguments)
     result = _returned(plain(said[told]))
@@ -134,7 +134,7 @@ def _entity(said: dict[str, Json], kind: CallKind) -> Reading:
     return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True)
 
 
-def _given(value: Json) -> Json:
+def _arguments(value: Json) -> Json:
     """Unwrap what a decorator keeps (`args` and `kwargs`) and what the callback of LangChain does (`inputs`)."""
     held = as_object(value)
     if "inputs" in held or "input_str" in held:

@@ -101,38 +101,38 @@ def _of_table(table: dict[str, Json]) -> Iterator[dict[str, Json]]:
         yield {"$table": table.get("name"), **dict(zip(names, cells, strict=False))}
 
 
-def _held(row: Mapping[str, Json], what: str) -> Json:
+def _cell(row: Mapping[str, Json], what: str) -> Json:
     return next((value for name in _NAMES[what] if (value := row.get(name)) not in (None, "")), None)
 
 
 def _record(row: Mapping[str, Json], place: str) -> Record:
-    if not records.nanoseconds(_held(row, "time")):
+    if not records.nanoseconds(_cell(row, "time")):
         raise InputError(place, "this row has no time: a query has to keep `TimeGenerated` or `timestamp`")
-    if _held(row, "took") is not None or _held(row, "success") is not None:
+    if _cell(row, "took") is not None or _cell(row, "success") is not None:
         return _span(row, place)
     return _log(row)
 
 
 def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
-    told = _held(row, "trace")
-    trace_id, span_id = ids.trace_id(told), ids.span_id(_own(_held(row, "id")))
+    told = _cell(row, "trace")
+    trace_id, span_id = ids.trace_id(told), ids.span_id(_own(_cell(row, "id")))
     if not trace_id or not span_id:
         raise InputError(place, "this row has no ids: a query has to keep `OperationId` and `Id`")
-    parent = _own(_held(row, "parent"))
+    parent = _own(_cell(row, "parent"))
     attributes = _attributes(row)
     if any(isinstance(value, str) and len(value) == _LONGEST for value in attributes.values()):
         attributes[LOST] = [dict(_CUT)]
-    start = records.nanoseconds(_held(row, "time"))
+    start = records.nanoseconds(_cell(row, "time"))
     return SpanRecord(
         trace_id=trace_id,
         span_id=span_id,
         parent_id=None if parent in (None, _own(told)) else ids.span_id(parent) or None,
-        name=as_text(_held(row, "name")),
+        name=as_text(_cell(row, "name")),
         start_ns=start,
-        end_ns=start + _took(_held(row, "took")),
+        end_ns=start + _took(_cell(row, "took")),
         kind=_kind(row),
         status=STATUS_ERROR
-        if as_text(_held(row, "success")).lower() == "false" or _held(row, "success") is False
+        if as_text(_cell(row, "success")).lower() == "false" or _cell(row, "success") is False
         else STATUS_UNSET,
         attributes=attributes,
         resource=_resource(row),
@@ -154,37 +154,37 @@ def _took(told: Json) -> int:
 
 
 def _kind(row: Mapping[str, Json]) -> int:
-    table, kind = as_text(_held(row, "table")).lower(), as_text(_held(row, "kind")).lower()
+    table, kind = as_text(_cell(row, "table")).lower(), as_text(_cell(row, "kind")).lower()
     if "request" in table:
         return KIND_SERVER
     return KIND_INTERNAL if kind.startswith("inproc") else KIND_CLIENT
 
 
 def _attributes(row: Mapping[str, Json]) -> dict[str, Attribute]:
-    attributes = map_values.attributes(_held(row, "properties")) | map_values.attributes(_held(row, "measurements"))
+    attributes = map_values.attributes(_cell(row, "properties")) | map_values.attributes(_cell(row, "measurements"))
     for name, what in (("session.id", "session"), ("user.id", "user")):
-        if text := as_text(_held(row, what)):
+        if text := as_text(_cell(row, what)):
             attributes.setdefault(name, text)
     return attributes
 
 
 def _resource(row: Mapping[str, Json]) -> Resource:
-    told = {"service.name": as_text(_held(row, "role")), "service.instance.id": as_text(_held(row, "instance"))}
+    told = {"service.name": as_text(_cell(row, "role")), "service.instance.id": as_text(_cell(row, "instance"))}
     return Resource(attributes={name: value for name, value in told.items() if value})
 
 
 def _log(row: Mapping[str, Json]) -> LogRecord:
     attributes = _attributes(row)
-    message = _held(row, "message")
+    message = _cell(row, "message")
     parsed = parsed_or_none(message) if isinstance(message, str) and message[:1] in ("{", "[") else None
-    name = as_text(attributes.get("event.name")) or as_text(_held(row, "name"))
-    if kind := as_text(_held(row, "exception")):
+    name = as_text(attributes.get("event.name")) or as_text(_cell(row, "name"))
+    if kind := as_text(_cell(row, "exception")):
         name = "exception"
         attributes |= {"exception.type": kind, "exception.message": as_text(message)}
     return LogRecord(
-        trace_id=ids.trace_id(_held(row, "trace")),
-        span_id=ids.span_id(_own(_held(row, "parent"))),
-        time_ns=records.nanoseconds(_held(row, "time")),
+        trace_id=ids.trace_id(_cell(row, "trace")),
+        span_id=ids.span_id(_own(_cell(row, "parent"))),
+        time_ns=records.nanoseconds(_cell(row, "time")),
         event_name=name,
         body=message if parsed is None else parsed,
         attributes=attributes,

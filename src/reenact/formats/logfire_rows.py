@@ -125,7 +125,7 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
         kind=_kind(row.get("otel_span_kind")),
         status=_STATUSES.index(status) if status in _STATUSES else STATUS_ERROR if failed else 0,
         status_message=as_text(row.get("otel_status_message")),
-        attributes=_said(row),
+        attributes=_span_attributes(row),
         events=(*_events(row), *(_exception(row, end or start) if failed else ())),
         links=tuple(_links(row)),
         resource=Resource(attributes=resource),
@@ -142,7 +142,7 @@ def _kind(told: Json) -> int:
     return _KINDS.index(word) if word in _KINDS else KIND_INTERNAL
 
 
-def _said(row: Mapping[str, Json]) -> dict[str, Attribute]:
+def _span_attributes(row: Mapping[str, Json]) -> dict[str, Attribute]:
     attributes = _attributes(row.get("attributes"))
     if kind := as_text(row.get("kind")):
         attributes.setdefault("logfire.span_type", kind)

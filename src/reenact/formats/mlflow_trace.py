@@ -78,7 +78,7 @@ def _spans(trace: _Object) -> Iterator[SpanRecord]:
         told = told or is_root
         yield _span(span, info, facts if is_root else _identity(facts))
     if not told:
-        yield _made(info, facts)
+        yield _root(info, facts)
 
 
 def _parent(span: _Object) -> str | None:
@@ -157,7 +157,7 @@ def _event(event: _Object) -> SpanEvent:
     )
 
 
-def _made(info: _Object, facts: dict[str, Attribute]) -> SpanRecord:
+def _root(info: _Object, facts: dict[str, Attribute]) -> SpanRecord:
     """Make a span for a trace none of whose spans is its root, or that came without spans."""
     told = info.get("trace_id") or info.get("request_id")
     started = nanoseconds(info.get("request_time") or info.get("timestamp_ms"))

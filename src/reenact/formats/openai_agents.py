@@ -57,7 +57,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         yield _span(span, _facts(trace, whole=is_root))
     for id_, trace in traces.items():
         if id_ not in told:
-            yield _made(id_, trace, [span for span in spans if span.get("trace_id") == id_])
+            yield _root(id_, trace, [span for span in spans if span.get("trace_id") == id_])
 
 
 def _records(document: Json) -> Iterator[_Record]:
@@ -141,7 +141,7 @@ def _exception(message: str, data: _Record, time: int) -> SpanEvent:
     return SpanEvent(name="exception", time_ns=time, attributes=attributes)
 
 
-def _made(told: str, trace: _Record, spans: list[_Record]) -> SpanRecord:
+def _root(told: str, trace: _Record, spans: list[_Record]) -> SpanRecord:
     """Make a span for a trace whose root was not exported."""
     starts = [time for span in spans if (time := nanoseconds(span.get("started_at")))]
     return SpanRecord(

@@ -87,7 +87,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     batch: dict[str, dict[str, Json]] = {}
     loose: list[Json] = []
     for line, document in documents(stream, str(path)):
-        for told in _told(document):
+        for told in _items(document):
             if isinstance(told, dict) and "custom_id" in told:
                 _join(batch, told)
             elif isinstance(told, dict) and _is_message(told) and _listed(told) is None:
@@ -102,7 +102,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         yield from exchanges.run_of(found, carrier=FORMAT.name, seed=seed, name="batch")
 
 
-def _told(document: Json) -> list[Json]:
+def _items(document: Json) -> list[Json]:
     """Give the records in a document: a list of messages is one, any other list as many as it has."""
     if not isinstance(document, list):
         held = as_object(document)

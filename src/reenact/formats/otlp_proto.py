@@ -187,7 +187,7 @@ def _read_group(data: bytes, source: _Source, unread: Unread | None) -> Iterator
     group = _message(ResourceSpans, data, source.place, "the message that ends here is not OTLP traces", _WHAT_IT_IS)
     if data and not group.ListFields():
         raise source.error("the message that ends here has only unknown fields", _WHAT_IT_IS)
-    for span, resource, scope in _held(group, group.scope_spans, "spans"):
+    for span, resource, scope in _entries(group, group.scope_spans, "spans"):
         if not (wrong := _wrong_id(span, zeros=unread is not None)):
             yield _read_span(span, resource, scope)
         elif unread is None:
@@ -196,7 +196,7 @@ def _read_group(data: bytes, source: _Source, unread: Unread | None) -> Iterator
             unread.at(f"byte {source.position}")(SPANS, wrong)
 
 
-def _held(group: Any, scoped: Iterable[Any], name: str) -> Iterator[tuple[Any, Resource, Scope]]:
+def _entries(group: Any, scoped: Iterable[Any], name: str) -> Iterator[tuple[Any, Resource, Scope]]:
     """Give each span or log record of a group with the resource and scope it came under."""
     resource = _read_resource(group.resource, group.schema_url)
     for entry in scoped:
@@ -252,7 +252,7 @@ def _read_logs(data: bytes, source: _Source) -> Iterator[LogRecord]:
     from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
     group = _message(ResourceLogs, data, source.place, "the message that ends here is not OTLP logs", _WHAT_IT_IS)
-    yield from (_read_log(*each) for each in _held(group, group.scope_logs, "log_records"))
+    yield from (_read_log(*each) for each in _entries(group, group.scope_logs, "log_records"))
 
 
 def _read_log(log: LogMessage, resource: Resource, scope: Scope) -> LogRecord:
@@ -280,7 +280,7 @@ def spans_of(request: bytes, place: str) -> Iterator[SpanRecord]:
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     for group in _message(ExportTraceServiceRequest, request, place).resource_spans:
-        yield from (_read_span(*each) for each in _held(group, group.scope_spans, "spans"))
+        yield from (_read_span(*each) for each in _entries(group, group.scope_spans, "spans"))
 
 
 def logs_of(request: bytes, place: str) -> Iterator[LogRecord]:
@@ -288,7 +288,7 @@ def logs_of(request: bytes, place: str) -> Iterator[LogRecord]:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
     for group in _message(ExportLogsServiceRequest, request, place).resource_logs:
-        yield from (_read_log(*each) for each in _held(group, group.scope_logs, "log_records"))
+        yield from (_read_log(*each) for each in _entries(group, group.scope_logs, "log_records"))
 
 
 def _message(kind: Any, data: bytes, place: str, wrong: str = "this is not an OTLP request", hint: str = "") -> Any:

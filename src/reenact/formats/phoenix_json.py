@@ -288,11 +288,11 @@ def _nanoseconds(told: object) -> int:
 
 
 def _encode(spans: Iterable[SpanRecord]) -> bytes:
-    page: list[Json] = [_told(span) for span in spans]
+    page: list[Json] = [_document(span) for span in spans]
     return compact({"data": page, "next_cursor": None}).encode() + b"\n"
 
 
-def _told(span: SpanRecord) -> dict[str, Json]:
+def _document(span: SpanRecord) -> dict[str, Json]:
     kind = span.attributes.get(_KIND)
     scope: dict[str, Json] = {}
     if span.scope.name or span.scope.version:

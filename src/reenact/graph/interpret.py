@@ -47,10 +47,10 @@ def _telling() -> tuple[str, ...]:
 
 
 def interpret(span: SpanRecord) -> tuple[Call, Outcome]:
-    """Read a span with the dialect that is surest of it; what none knows stays an unknown call.
+    """Decode a span with the dialect that is surest of it; a span that no dialect knows becomes an unknown call.
 
-    Where the surest finds a call of a model of which it cannot tell what was asked, a dialect that can, on a span that
-    two vendors wrote upon, reads it instead.
+    Two vendors may write on one span. Where the surest dialect finds a model call without its request, the next one
+    that finds the request decodes the span.
     """
     _, dialect = surest(likely(span), span)
     if dialect is None:

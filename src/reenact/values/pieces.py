@@ -1,4 +1,4 @@
-"""The pieces of a stream as bytes: what one says, and one that says something else in its place."""
+"""Read the bytes of a piece of a stream, and build a copy of the piece with other bytes."""
 
 from __future__ import annotations
 
