@@ -13,7 +13,6 @@ from reenact.errors import InputError
 from reenact.graph.build import build
 from reenact.graph.history import Kept, history
 from reenact.graph.verdict import facts, judge
-from reenact.pipeline import strays
 from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
 from reenact.values import unit
@@ -22,6 +21,7 @@ from reenact.values.finding import REVISIONS, Filters, ToolUse, argument_pairs
 from reenact.values.fork_attributes import FORK_PARENT
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.log import Record
 from reenact.values.message import ToolCall
 from reenact.values.run import STOPPED, Node, Run
 from reenact.values.run_index import Entry
@@ -235,18 +235,31 @@ def note_taken_in(store: DirectoryStore, within_s: float) -> int:
 _AT_A_GLANCE = 50
 
 
+def records_of(store: DirectoryStore, trace_id: str) -> Iterable[Record]:
+    """Read a trace of the store, with the stray log events that are about it where a collector keeps any."""
+    if not store.further():
+        return store.records(trace_id)
+    from reenact.pipeline import strays
+
+    return strays.records(store, trace_id)
+
+
 def runs_of(store: DirectoryStore, trace_id: str) -> list[Run]:
     """Rebuild the runs of a trace, less those that hold processes and nothing that any of them did.
 
     The master of a service is one: it starts workers, and their units of work are runs of their own.
     """
-    runs = build(strays.records(store, trace_id), source="store")
+    runs = build(records_of(store, trace_id), source="store")
     return [run for run in runs if not all(node.span.attributes.get("reenact.process.root") for node in run.nodes)]
 
 
 def around(store: DirectoryStore, trace_id: str) -> list[Entry]:
     """Note anew the runs that stray log events come to or are taken from, now that a trace has grown."""
     entries: list[Entry] = []
+    if not store.further():
+        return entries
+    from reenact.pipeline import strays
+
     for other in strays.concerned(store, trace_id):
         with suppress(InputError):
             runs = runs_of(store, other)

@@ -8,8 +8,7 @@ from pathlib import Path
 from reenact.boundary.reading import asked, frames
 from reenact.graph.build import build
 from reenact.graph.verdict import judge
-from reenact.pipeline import strays
-from reenact.pipeline.catalog import fork_of, replay_of
+from reenact.pipeline.catalog import fork_of, records_of, replay_of
 from reenact.pipeline.leftovers import leftovers
 from reenact.pipeline.sources import runs_in
 from reenact.report.times import instant
@@ -47,7 +46,7 @@ def _in_store(store: DirectoryStore) -> Iterator[ColdCases]:
             counts = [each for word, each in calls.items() if word not in _STRUCTURE and isinstance(each, int)]
             yield ColdCases(runs_read=1, calls_read=sum(counts))
             continue
-        runs = build(strays.records(store, entry.id), source="store")
+        runs = build(records_of(store, entry.id), source="store")
         yield _of_runs(runs, str(store.folder))
 
 

@@ -118,9 +118,9 @@ def _told(entry: Entry) -> dict[str, Json]:
 
 def _says_in(store: DirectoryStore, entry: Entry, text: str) -> bool:
     from reenact.graph.build import build
-    from reenact.pipeline import strays
+    from reenact.pipeline.catalog import records_of
 
-    return store.may_hold(entry.id, text) and _says(build(strays.records(store, entry.id)), text)
+    return store.may_hold(entry.id, text) and _says(build(records_of(store, entry.id)), text)
 
 
 def _says(runs: Iterable[Run], text: str | None) -> bool:

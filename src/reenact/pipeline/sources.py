@@ -11,9 +11,8 @@ from typing import overload
 from reenact.errors import InputError, UsageError
 from reenact.graph.build import build
 from reenact.graph.history import NONE, NOTHING, Kept, history
-from reenact.pipeline import strays
 from reenact.pipeline.altering import Altered
-from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
+from reenact.pipeline.catalog import NO_FORK, fork_of, records_of, replay_of
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 from reenact.values.history import MOST, History
@@ -111,7 +110,7 @@ def _is_path(selector: str) -> bool:
 def _built(store: DirectoryStore, trace_id: str) -> list[Run]:
     from reenact.pipeline import proving
 
-    return build(proving.marked(strays.records(store, trace_id), store), source="store")
+    return build(proving.marked(records_of(store, trace_id), store), source="store")
 
 
 def _in_store(store: DirectoryStore, trace_id: str) -> Found:
