@@ -21,7 +21,7 @@ _PLAIN: Final = (str, int, float, bool, bytes, list, tuple, dict)
 def spelled(value: Any) -> Json:
     """Spell a value that a loader made."""
     if isinstance(value, memoryview):
-        return {_TAG: "memoryview", "of": typed.encode(bytes(value))}
+        return {_TAG: "memoryview", "of": typed.encode(bytes(cast("bytes", value)))}
     if hasattr(value, "upper_inc") and hasattr(value, "isempty"):
         ends: list[Json] = [typed.encode(value.lower), typed.encode(value.upper)]
         of: list[Json] = [*ends, "empty" if value.isempty else value._bounds]  # noqa: SLF001 - nothing else tells them
@@ -34,7 +34,7 @@ def unspelled(value: Json) -> Any:
     if not isinstance(value, dict) or _TAG not in value:
         return typed.decode(value)
     if value[_TAG] == "memoryview":
-        return memoryview(typed.decode(value.get("of")))
+        return memoryview(cast("bytes", typed.decode(value.get("of"))))
     from psycopg2 import extras
 
     kind: Any = getattr(extras, as_text(value[_TAG]), extras.Range)
@@ -100,10 +100,11 @@ def quoted(value: Any) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bytes | bytearray | memoryview):
-        return f"'\\x{bytes(value).hex()}'::bytea"
-    if type(value) is list and value:
+        return f"'\\x{bytes(cast('bytes', value)).hex()}'::bytea"
+    kind: type = type(cast("object", value))
+    if kind is list and value:
         return f"ARRAY[{','.join(map(quoted, cast('list[Any]', value)))}]"
-    if type(value) is tuple and value:
+    if kind is tuple and value:
         return f"({', '.join(map(quoted, cast('tuple[Any, ...]', value)))})"
     from psycopg2 import extensions
 
@@ -116,7 +117,7 @@ def rows_made(cursor: Any, rows: Sequence[Any]) -> list[Any]:
         return [*rows]
     found: list[Any] = []
     for row in rows:
-        made = None if row is None else cursor.row_factory(cursor)
+        made: Any = None if row is None else cursor.row_factory(cursor)
         for at, value in enumerate(row or ()):
             made[at] = value
         found.append(made)

@@ -149,8 +149,9 @@ def _took(told: Json) -> int:
     """Give nanoseconds of a duration in milliseconds."""
     if isinstance(told, str):
         told = parsed_or_none(told)
-    known = isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < _LONGEST_MS
-    return round(told * 1e6) if known else 0
+    if not isinstance(told, int | float) or isinstance(told, bool) or not 0 <= told < _LONGEST_MS:
+        return 0
+    return round(told * 1e6)
 
 
 def _kind(row: Mapping[str, Json]) -> int:
@@ -177,7 +178,8 @@ def _log(row: Mapping[str, Json]) -> LogRecord:
     attributes = _attributes(row)
     message = _cell(row, "message")
     parsed = parsed_or_none(message) if isinstance(message, str) and message[:1] in ("{", "[") else None
-    name = as_text(attributes.get("event.name")) or as_text(_cell(row, "name"))
+    named = attributes.get("event.name")
+    name = (named if isinstance(named, str) else "") or as_text(_cell(row, "name"))
     if kind := as_text(_cell(row, "exception")):
         name = "exception"
         attributes |= {"exception.type": kind, "exception.message": as_text(message)}

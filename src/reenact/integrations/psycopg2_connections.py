@@ -46,8 +46,14 @@ def _query(connection: Any, operation: str, text: str, parameters: Json = None) 
     made = _made(connection)
     if text[:6].upper() == "LISTEN":  # what comes of it comes unasked
         sys.audit(NATIVE, "psycopg2 (notifications)", "", False)
-    where = {"server": made.query.server, "namespace": made.query.namespace}
-    return Query(system=_SYSTEM, operation=operation, text=text, parameters=parameters, **where)
+    return Query(
+        system=_SYSTEM,
+        operation=operation,
+        text=text,
+        parameters=parameters,
+        server=made.query.server,
+        namespace=made.query.namespace,
+    )
 
 
 def _heard(connection: Any, query: Callable[[], Query], run: Callable[[], Any], spell: Callable[[], Json]) -> Any:
@@ -94,10 +100,6 @@ def _asked(connection: Any, query: Query) -> dict[str, Json]:
     if "error" in told:
         raise psycopg2_rows.error_made(told["error"])
     return told
-
-
-def _nothing() -> Json:
-    return {}
 
 
 # recording
@@ -201,8 +203,9 @@ class _HeardCursor:
             _heard(own.connection, asked, lambda: found.append(run()), lambda: self._batch(found[0]))
         finally:
             own.row_factory = factory
-        rows = psycopg2_rows.rows_made(own, found[0] if isinstance(found[0], list) else [found[0]])
-        return rows if isinstance(found[0], list) else rows[0]
+        several = isinstance(found[0], list)
+        rows = psycopg2_rows.rows_made(own, cast("list[Any]", found[0]) if several else [found[0]])
+        return rows if several else rows[0]
 
     def _batch(self, found: Any) -> Json:
         rows = cast("list[Any]", found) if isinstance(found, list) else [] if found is None else [found]
@@ -277,7 +280,7 @@ class _Info:
         return typed.decode(told[name])
 
     def parameter_status(self, name: str) -> Any:
-        return cast("Any", self._connection).get_parameter_status(name)
+        return self._connection.get_parameter_status(name)
 
 
 def _about(connection: Any) -> dict[str, Json]:
@@ -398,7 +401,7 @@ class _StandingCursor:
         told = self._ask("copy", text, _bytes_json(_bytes(file.read())) if comes else None)
         if not comes:
             copied = told.get("copied")
-            _write(file, copied.encode() if isinstance(copied, str) else typed.decode(copied))
+            _write(file, copied.encode() if isinstance(copied, str) else cast("bytes", typed.decode(copied)))
 
     copy_from = _HeardCursor.copy_from
     copy_to = _HeardCursor.copy_to

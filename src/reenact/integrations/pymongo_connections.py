@@ -79,9 +79,9 @@ def _talk(connection: Any) -> _Talk:
 
 
 def _spelled(value: Any) -> Json:
-    kind = type(value)
+    kind: type = type(cast("object", value))
     if value is None or kind in {str, int, float, bool}:
-        return value if kind is not float or isfinite(value) else _further(value)
+        return value if kind is not float or isfinite(cast("float", value)) else _further(value)
     if isinstance(value, Mapping):
         return {str(name): _spelled(each) for name, each in cast("Mapping[Any, Any]", value).items()}
     if kind is list:
@@ -122,12 +122,12 @@ def _decoded(data: bytes | memoryview) -> dict[str, Any]:
     from bson.binary import UuidRepresentation
     from bson.codec_options import CodecOptions, DatetimeConversion
 
-    options = CodecOptions(
+    options = cast("Any", CodecOptions)(
         tz_aware=True,
         uuid_representation=UuidRepresentation.UNSPECIFIED,
         datetime_conversion=DatetimeConversion.DATETIME_AUTO,
     )
-    return dict(bson.decode(bytes(data), codec_options=cast("Any", options)))
+    return dict(bson.decode(bytes(data), codec_options=options))
 
 
 def _read(message: bytes) -> tuple[dict[str, Any], int]:
