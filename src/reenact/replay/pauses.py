@@ -55,6 +55,8 @@ class Pauses:
             held.sort()
         self.of_jobs = {lane: (numbers, lane) for numbers, lane in self._left if f"/{MARK}" in lane}
         """Where the jobs of pools of processes waited, by lane alone: they run in whatever process is free."""
+        self._inside = frozenset(each.call for held in self._left.values() for each in held)
+        """The calls in which there were pauses."""
         self.orders = frozenset(each.ended for held in self._left.values() for each in held if each.ended)
         """The numbers of pauses, among those of answers."""
 
@@ -78,6 +80,8 @@ class Pauses:
     def covered(self, calls: Collection[str]) -> dict[str, list[int]]:
         """Hear that the code inside recorded calls does not run; gives what it will not wait for, by sequence."""
         dropped: dict[str, list[int]] = defaultdict(list)
+        if self._inside.isdisjoint(calls):
+            return dropped
         with self._lock:
             for (numbers, _), held in self._left.items():
                 for each in [each for each in held if each.call in calls]:
