@@ -37,6 +37,7 @@ _PASSING_ON: Final = (
     "integrations/native_clients.py",
     "integrations/process_controls.py",
     "record/undeclared.py",
+    "replay/attached.py",
     "replay/guard.py",
     "replay/leading.py",
     "replay/writes.py",
