@@ -63,6 +63,17 @@ def in_no_loop() -> None:
     look()
 
 
+def pausing_alone() -> None:
+    while not work.done:
+        time.sleep(0)
+
+
+def pausing_and_counting() -> None:
+    while not work.done:
+        time.sleep(0)
+        work.seen.append(0)
+
+
 @pytest.mark.parametrize(
     ("code", "waits"),
     [
@@ -95,3 +106,19 @@ def test_a_loop_that_looks_at_its_own_variables_alone_waits_for_nobody(monkeypat
     as_often_as_it_says()
     assert seen
     assert not any(seen)
+
+
+@pytest.mark.parametrize(("code", "waits"), [(pausing_alone, False), (pausing_and_counting, True)])
+def test_nobody_sees_how_often_a_loop_went_around_that_does_nothing_but_pause(
+    monkeypatch: pytest.MonkeyPatch, code: Callable[[], None], *, waits: bool
+) -> None:
+    rounds: list[int] = []
+
+    def sleep(_seconds: float) -> None:
+        rounds.append(loop_around(sys._getframe(1)))
+        work.done = True
+
+    work.done, work.seen = False, []
+    monkeypatch.setattr(time, "sleep", sleep)
+    code()
+    assert [bool(each) for each in rounds] == [waits]

@@ -91,11 +91,21 @@ PLACEHOLDER = "REDACTED_fr_nir_4aa158f708014f337cf2"
     [
         (of_a_thread("140", 140), of_a_thread("139", 139), ["thread ids"]),
         (of_a_thread("140", 140), of_a_thread(PLACEHOLDER, 139), ["thread ids"]),
+        (of_a_thread("140", 140), of_a_thread(f'"{PLACEHOLDER}"', 139), ["thread ids"]),
+        (of_a_thread('"140"', 140), of_a_thread(f'"{PLACEHOLDER}"', 139), ["thread ids"]),
         (of_a_thread("140", 140), of_a_thread("141", 139), None),
         (of_a_thread("140"), of_a_thread(PLACEHOLDER, 139), None),
         (of_a_thread(PLACEHOLDER), of_a_thread(f"{PLACEHOLDER[:-1]}3"), None),
     ],
-    ids=["each its own", "one that redaction takes for a number of a person", "not its own", "no thread", "two hidden"],
+    ids=[
+        "each its own",
+        "one that redaction takes for a number of a person",
+        "a number that redaction makes a text",
+        "a text before redaction and behind it",
+        "not its own",
+        "no thread",
+        "two hidden",
+    ],
 )
 def test_the_id_of_a_thread_of_its_own_run_is_passed_over(
     one: dict[tuple[str, int], Output], other: dict[tuple[str, int], Output], kinds: list[str] | None

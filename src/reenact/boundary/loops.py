@@ -1,7 +1,8 @@
 """Loops that wait for others: code that pauses, looks whether somebody has changed something, and pauses again.
 
 How often it does depends on when the others are done. A `for` loop that nothing leaves before its end is none: what it
-goes through says how often. Nor is a loop that looks at its own variables alone.
+goes through says how often. Nor is a loop that looks at its own variables alone, nor one that does nothing but pause:
+nobody sees how often it went around.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import builtins
 from dataclasses import dataclass
 from itertools import count
-from types import BuiltinFunctionType, CodeType, FrameType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.boundary.own_code import is_own_code
@@ -22,6 +23,7 @@ _CALLERS: Final = 8
 _REMEMBERED: Final = 2_000
 _NAMES: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _OF_OTHERS: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS")
+_KEEPING: Final = ("STORE", "DELETE", "IMPORT", "SETUP", "BEFORE_WITH", "RAISE", "RETURN")
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 
 
@@ -40,7 +42,7 @@ _loops: Final[dict[tuple[CodeType, int], int]] = {}
 
 def loop_around(frame: FrameType | None) -> int:
     """Number the place in a loop that waits for others at which the agent's code pauses; 0 where it is in none."""
-    for _ in range(_CALLERS):
+    for above in range(_CALLERS):
         if frame is None or not is_own_code(frame.f_code, frame.f_globals):
             return 0
         key = (id(frame.f_code), frame.f_lasti)
@@ -48,24 +50,36 @@ def loop_around(frame: FrameType | None) -> int:
         if place is None:
             if len(_known) >= _REMEMBERED:
                 _known.clear()
-            place = _known[key] = _Place(frame.f_code, _loop_at(frame.f_code, frame.f_lasti, frame.f_globals))
+            place = _known[key] = _Place(frame.f_code, _loop_at(frame, pauses=not above))
         if place.loop:
             return place.loop
         frame = frame.f_back
     return 0
 
 
-def _loop_at(code: CodeType, at: int, names: dict[str, Any]) -> int:
+def _loop_at(frame: FrameType, *, pauses: bool) -> int:
+    """Number the place in a loop at which code stands that `pauses`, or has called what does."""
     from dis import get_instructions  # most programs never pause
 
+    code, at, names = frame.f_code, frame.f_lasti, frame.f_globals
     steps = list(get_instructions(code))
     for step in steps:
         if "JUMP_BACKWARD" not in step.opname or not step.argval <= at <= step.offset:
             continue
         inside = [each for each in steps if step.argval <= each.offset <= step.offset]
+        if pauses and _does_nothing_else(inside, names):
+            continue
         if (inside[0].opname != "FOR_ITER" or _is_left(inside)) and _reads_of_others(inside, names):
             return _loops.setdefault((code, at), next(_numbers))
     return 0
+
+
+def _does_nothing_else(steps: list[Instruction], names: dict[str, Any]) -> bool:
+    """Tell whether a loop keeps nothing, has one statement, and calls none of the agent's own functions by name."""
+    if sum(step.opname == "POP_TOP" for step in steps) > 1 or any(step.opname.startswith(_KEEPING) for step in steps):
+        return False
+    named = (names.get(step.argval) for step in steps if step.opname in _NAMES)
+    return not any(isinstance(each, FunctionType) and is_own_code(each.__code__, each.__globals__) for each in named)
 
 
 def _is_left(steps: list[Instruction]) -> bool:

@@ -194,9 +194,18 @@ def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tupl
         if match["chain"]:
             found += _links(match, side)
         else:
-            found.append((*match.span(), _kinds(match, side, dates=dates)))
+            kinds = _kinds(match, side, dates=dates)
+            found.append((*(_quoted(text, *match.span()) if "thread ids" in kinds else match.span()), kinds))
     order = {begin: number for number, (begin, _, _) in enumerate(found)}
     return sorted(found, key=lambda each: (each[0], order[each[0]]))
+
+
+def _quoted(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Take the quotes around a value along: a number of JSON that redaction replaces becomes a text."""
+    for quote in ('\\"', '"'):
+        if text[:begin].endswith(quote) and text.startswith(quote, end):
+            return begin - len(quote), end + len(quote)
+    return begin, end
 
 
 def _links(match: re.Match[str], side: Side) -> Iterator[tuple[int, int, frozenset[str]]]:
