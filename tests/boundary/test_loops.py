@@ -17,6 +17,9 @@ class Work:
     done = False
     seen: list[int]
 
+    def poll(self) -> int | None:
+        return 0 if self.done else None
+
 
 work = Work()
 
@@ -108,7 +111,15 @@ def test_a_loop_that_looks_at_its_own_variables_alone_waits_for_nobody(monkeypat
     assert not any(seen)
 
 
-@pytest.mark.parametrize(("code", "waits"), [(pausing_alone, False), (pausing_and_counting, True)])
+def asking_a_child() -> None:
+    while work.poll() is None:
+        time.sleep(0)
+        work.seen.append(0)
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"), [(pausing_alone, False), (pausing_and_counting, True), (asking_a_child, False)]
+)
 def test_nobody_sees_how_often_a_loop_went_around_that_does_nothing_but_pause(
     monkeypatch: pytest.MonkeyPatch, code: Callable[[], None], *, waits: bool
 ) -> None:

@@ -2,7 +2,8 @@
 
 How often it does depends on when the others are done. A `for` loop that nothing leaves before its end is none: what it
 goes through says how often. Nor is a loop that looks at its own variables alone, nor one that does nothing but pause:
-nobody sees how often it went around.
+nobody sees how often it went around. One that asks a child process whether it has ended (`Popen.poll`) waits for no
+code of this process.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _REMEMBERED: Final = 2_000
 _NAMES: Final = ("LOAD_GLOBAL", "LOAD_NAME")
 _OF_OTHERS: Final = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS")
 _KEEPING: Final = ("STORE", "DELETE", "IMPORT", "SETUP", "BEFORE_WITH", "RAISE", "RETURN")
+_ASKS_A_CHILD: Final = "poll"
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 
 
@@ -67,7 +69,7 @@ def _loop_at(frame: FrameType, *, pauses: bool) -> int:
         if "JUMP_BACKWARD" not in step.opname or not step.argval <= at <= step.offset:
             continue
         inside = [each for each in steps if step.argval <= each.offset <= step.offset]
-        if pauses and _does_nothing_else(inside, names):
+        if (pauses and _does_nothing_else(inside, names)) or any(each.argval == _ASKS_A_CHILD for each in inside):
             continue
         if (inside[0].opname != "FOR_ITER" or _is_left(inside)) and _reads_of_others(inside, names):
             return _loops.setdefault((code, at), next(_numbers))

@@ -32,8 +32,7 @@ def wait_reasons(run: Run) -> Iterator[Reason]:
     for (numbers, lane), held in pauses.items():
         begins = sorted(node.start_order for node in run.nodes if node.lane == lane and not node.call.is_structure)
         others = [order for order, of, on in releases if of == numbers and on != lane]
-        alone = [each for each in held if not _is_beside_a_child(each, run)]
-        if any(_is_by_the_clock(rounds, others) for rounds in _loops(alone, begins)):
+        if any(_is_by_the_clock(rounds, others) for rounds in _loops(held, begins)):
             lost = f"how often {lane} looked again: it waited by the clock for what other code computed"
             fix = "let it wait for a threading.Event, or for the end of the thread or task"
             yield Reason(call="run", field="pauses", lost=lost, fix=fix)
@@ -47,14 +46,6 @@ def _is_by_the_clock(rounds: list[_Pause], others: list[int]) -> bool:
         if each.beside:
             return True
     return False
-
-
-def _is_beside_a_child(pause: _Pause, run: Run) -> bool:
-    """Tell whether a child process was out: how often code asks after one is answered by counting."""
-    return any(
-        node.call.is_child and 0 < node.start_order <= pause.began and not 0 < node.end_order < pause.began
-        for node in run.nodes
-    )
 
 
 def _loops(held: list[_Pause], begins: list[int]) -> Iterator[list[_Pause]]:
