@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
@@ -76,3 +77,51 @@ def test_patience_counts_what_could_be_done(
         assert patience.waited() == pytest.approx(rounds * counted)
     patience.begin()
     assert patience.waited() == 0
+
+
+SPINNING = "print(flush=True)\nwhile True: pass"
+
+
+@pytest.mark.parametrize(
+    ("below", "counted"),
+    [((0.0, False), 0.02), ((0.0, True), 0.01), ((0.05, True), 0.05), ((0.05, False), 0.05)],
+    ids=["children wait", "a child gets no processor", "a child works", "a child has worked"],
+)
+def test_patience_counts_what_children_could_do(
+    monkeypatch: pytest.MonkeyPatch, below: tuple[float, bool], counted: float
+) -> None:
+    now = {"monotonic": 100.0, "process_time": 10.0, "thread_time": 1.0}
+    clocks = {name: partial(now.__getitem__, name) for name in (*now,)}
+    monkeypatch.setattr(activity, "time", SimpleNamespace(**clocks))
+    patience = Patience()
+    monkeypatch.setattr(patience, "_below", lambda _now: below)
+    before = 0.0
+    while before <= activity._ALONE_S:  # nobody looks at children until then
+        now["monotonic"] += 0.02
+        before = patience.waited()
+    now["monotonic"] += 0.1
+    assert patience.waited() - before == pytest.approx(counted)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells what a child has had")
+def test_a_child_that_computes_is_at_work() -> None:
+    with subprocess.Popen([sys.executable, "-S", "-c", SPINNING], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        patience = Patience()
+        looks = [patience._below(time.monotonic()) for _ in range(100) if not time.sleep(0.005)]
+        child.kill()
+    assert any(runs for _, runs in looks)
+    assert sum(spent for spent, _ in looks) > 0
+
+
+def test_a_child_that_waits_is_no_reason_to_wait_longer() -> None:
+    with subprocess.Popen([sys.executable, "-S", "-c", "print(flush=True); input()"], stdin=-1, stdout=-1) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        patience = Patience()
+        looks = {patience._below(time.monotonic()) for _ in range(200) if not time.sleep(0.005)}
+        known = dict(patience._children)
+        child.communicate(b"\n")
+    assert child.pid in known
+    assert (0.0, False) in looks

@@ -20,7 +20,6 @@ import base64
 import binascii
 import itertools
 import re
-import threading
 import time
 import uuid
 from collections import deque
@@ -33,6 +32,7 @@ from typing import Any, Final
 
 from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.own_code import is_own_code
+from reenact.values import locks
 
 MOST: Final = 10_000
 """So many draws of one site of a segment are held, and so many in all."""
@@ -66,7 +66,7 @@ _CROCKFORD: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "012345678
 """From RFC 4648's base 32 to that of ULIDs."""
 _ULID_BYTES: Final = 10
 _count: Final = itertools.count().__next__
-_lock: Final = threading.Lock()
+_lock: Final = locks.lock()
 
 
 class Segment:

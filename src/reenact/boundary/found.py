@@ -12,7 +12,6 @@ import importlib
 import inspect
 import logging
 import sys
-import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from reenact.boundary import memory_databases, offers, place
 from reenact.boundary.own_code import own_modules
 from reenact.boundary.searching import Candidate, Search
 from reenact.boundary.trampoline import Cut, NotCut, cut, uncut
+from reenact.values import locks
 
 _log = logging.getLogger("reenact")
 _RUNS = 10_000
@@ -67,7 +67,7 @@ class FoundTools:
 
     def __init__(self, make: Make) -> None:
         self._make = make
-        self._lock = threading.RLock()
+        self._lock = locks.rlock()
         self._cuts: weakref.WeakKeyDictionary[FunctionType, Cut] = weakref.WeakKeyDictionary()
         self._places: deque[tuple[dict[Any, Any], str, Any, Any]] = deque(maxlen=_RUNS)
         self._known: set[str] = set()

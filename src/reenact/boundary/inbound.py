@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from reenact.boundary import door, lanes, memory_databases, place, visitors
 from reenact.boundary.lanes import Lane
 from reenact.boundary.place import Place
+from reenact.values import locks
 
 if TYPE_CHECKING:
     from reenact.boundary.standing import Standing
@@ -182,7 +182,7 @@ class Inbound:
         self._place: Place | None = None
         self._end: End | None = None
         self._owner: object = None
-        self._lock = Lock()
+        self._lock = locks.lock()
         self.stands_on: Mapping[str, Any] = {}
         """What earlier units of the process left that it may have read; known at its end."""
         self._standing = _stand.begin()

@@ -28,7 +28,7 @@ from reenact.boundary import place, thread_ids
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
-from reenact.values import alarms
+from reenact.values import alarms, locks
 
 _LONGEST_PATH = 1000
 """Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
@@ -168,7 +168,7 @@ _END = "_reenact_end"
 """Under which name a future keeps its place in the order of ends."""
 _LANE_OF = "_reenact_lane"
 """Under which name the future of a job in another process keeps the job's lane."""
-_resolving = threading.Lock()
+_resolving = locks.lock()
 
 
 class Listener(Protocol):
@@ -546,12 +546,6 @@ def in_order(lane: Lane, tell: Callable[[], object]) -> None:
 def runs_elsewhere(future: Future[Any], lane: Lane) -> None:
     """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
     vars(future)[_LANE_OF] = lane
-
-
-def forked() -> None:
-    """Begin afresh with what a forked process must not share: a lock that another thread held is held for ever."""
-    global _resolving  # noqa: PLW0603 - as `_main`
-    _resolving = threading.Lock()
 
 
 def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,11 +18,12 @@ from reenact.boundary.forgiving import forgive, swallow
 from reenact.boundary.program_stand_in import StandIn
 from reenact.boundary.program_starts import Child
 from reenact.boundary.side_effects import replaced_in_a_replay
+from reenact.values import locks
 from reenact.values.json import Json
 
 _HOOKED: Final = frozenset({"REENACT_RECORD", "REENACT_REPLAY"})
 _within = threading.local()
-_environ: Final = threading.Lock()
+_environ: Final = locks.lock()
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from reenact.boundary.program_stand_in import StandIn
 from reenact.boundary.program_talk import ERR, IN, MOST, OUT, Reader, Talk, Writer, opened_over
 from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.contracts.doorman import Passage
-from reenact.values import alarms, typed
+from reenact.values import alarms, locks, typed
 from reenact.values.call import Call, Raised, Returned, Value
 from reenact.values.child import CHANGED, INHERITED, LEFT, LOOKED, LOOKS, SERVED, TEMPORARY, UNHEARD, lost
 from reenact.values.json import Json
@@ -95,7 +95,7 @@ class Child:
         self.accused: BaseException | None = None
         self._before: Look | None = None
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = locks.rlock()
 
     @property
     def is_ended_by_signal(self) -> bool:

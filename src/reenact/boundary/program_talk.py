@@ -9,12 +9,11 @@ from __future__ import annotations
 import inspect
 import io
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, Final, cast
 
 from reenact.boundary.program import text_of
-from reenact.values import alarms
+from reenact.values import alarms, locks
 from reenact.values.child import CUT
 from reenact.values.json import Json
 
@@ -42,7 +41,7 @@ class Talk:
         """The child read no longer what the agent wrote."""
         self.ended: set[str] = set()
         """Of which streams the agent saw the end."""
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def piece(self, what: str, data: bytes) -> None:
         """Hear what was given (IN) or read (OUT, ERR)."""

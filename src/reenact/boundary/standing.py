@@ -14,7 +14,6 @@ library's that is made at first need, the cache of a function without parameters
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from reenact.boundary.lasting import MEMORY, has_changed, is_made_at_need, is_of
 from reenact.boundary.own_code import own_modules
 from reenact.boundary.reads import is_read_back
 from reenact.boundary.roots import CACHE, Root
+from reenact.values import locks
 
 KEPT: Final = 50
 """Units that are named; of the earlier ones it is only told how many they are."""
@@ -50,7 +50,7 @@ class Standing:
     """What the units of this process changed. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._count = 0
         self._modules = -1
         self._unseen = 0

@@ -11,6 +11,7 @@ from random import SystemRandom
 
 from reenact.export.outcome import Delivered, Outcome, Rejected, Retry, TooLarge
 from reenact.export.sender import Sender
+from reenact.values import locks
 from reenact.values.span import SpanRecord
 
 _BATCH = 512
@@ -60,7 +61,7 @@ class Delivery:
         self._waiting = deque(spans[at : at + _BATCH] for at in range(0, len(spans), _BATCH))
         self._sent = self._rejected = 0
         self._reasons: list[str] = []
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._given_up = threading.Event()
         self._deadline = time.monotonic() + patience.total_s
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
 from reenact.export.outcome import Delivered, Outcome, Retry
 from reenact.formats.otlp_json import encode
+from reenact.values import locks
 from reenact.values.span import SpanRecord
 
 
@@ -18,7 +18,7 @@ class FileSender:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     @property
     def name(self) -> str:

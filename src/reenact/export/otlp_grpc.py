@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge, over
 from reenact.export.replies import partial, shortest
 from reenact.export.rpc_status import RpcStatus, read_status
 from reenact.formats.otlp_proto import to_request
+from reenact.values import locks
 from reenact.values.span import SpanRecord
 
 _TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -70,7 +70,7 @@ class OtlpGrpcSender:
             raise InputError(self._name, "sending over gRPC needs grpcio, which is not installed", hint=hint)
         self._files = [_read(name, self._name) for name in _files(target)]
         self._secrets = secrets_of(target.headers)
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._channel: Any = None
         self._owner = 0
 

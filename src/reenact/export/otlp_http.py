@@ -22,6 +22,7 @@ from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, over
 from reenact.export.replies import HttpAnswer, judged, shortest
 from reenact.formats.otlp_proto import to_request
+from reenact.values import locks
 from reenact.values.span import SpanRecord
 
 _LARGEST_ANSWER = 4 << 20
@@ -55,7 +56,7 @@ class OtlpHttpSender:
         self._name = self._url._replace(netloc=self._url.netloc.rpartition("@")[2], query="", fragment="").geturl()
         self._tls = _tls(target, self._name) if self._url.scheme == "https" else None
         self._secrets = secrets_of(target.headers, self._url)
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._connection: http.client.HTTPConnection | None = None
         self._path = self._url._replace(scheme="", netloc="", fragment="").geturl() or "/"
         self._owner = 0

@@ -41,19 +41,17 @@ class Family:
         proving_it: Callable[[], Mapping[str, str]] = dict,
         *,
         replaying: Replaying | None,
-        renew: Callable[[], None],
         died_of: Callable[[BaseException], None],
         close: Callable[[int | None], None],
     ) -> None:
         """Know the process's runs.
 
         `inherited` are the variables (REENACT_*) by which a child program records itself or joins the replay, empty
-        where it cannot; `proving_it` gives those by which it proves its runs, or redacts as this one; `renew` renews
-        the recording's locks.
+        where it cannot; `proving_it` gives those by which it proves its runs, or redacts as this one.
         """
         self._runs, self._inherited, self._replaying = runs, dict(inherited), replaying
         self._proving = proving_it
-        self._renew, self._died_of, self._close = renew, died_of, close
+        self._died_of, self._close = died_of, close
         self._copied = False
 
     def descent(self, name: str, lane: str | None = None) -> Descent | None:
@@ -97,8 +95,6 @@ class Family:
     def forked(self) -> None:
         """Leave to the original process what is its own."""
         self._copied = True
-        self._renew()
-        lanes.forked()
         self._runs.forked()
         if self._replaying is not None:
             self._replaying.forked()

@@ -187,7 +187,6 @@ class Recording:
             self._inherited(),
             self._handed_on,
             replaying=self.doorman if self.strict else None,  # type: ignore[arg-type]  # a strict doorman is a replayer
-            renew=self.engine.renew,
             died_of=self.died_of,
             close=lambda code: self.runs.leave(self._error, code),
         )

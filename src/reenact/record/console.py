@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_own_file
-from reenact.values import terminal
+from reenact.values import locks, terminal
 
 STREAMS: Final = ("stdout", "stderr")
 _NAMES: Final = {1: "stdout", 2: "stderr"}
@@ -48,7 +48,7 @@ _LOG_LINES: Final[list[Callable[[str, str], None]]] = []
 """Each hears what an installed library logged to a file: the path, and the text with its line end."""
 _cut: Final[list[tuple[Any, str, Any, Any]]] = []
 """Each object with an attribute of ours: its name, ours, and what stood there in its `__dict__` before."""
-_lock: Final = threading.RLock()
+_lock: Final = locks.rlock()
 _ABSENT: Final = object()
 _emit: Final = logging.StreamHandler.emit.__code__
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -20,6 +19,7 @@ from reenact.formats import journal
 from reenact.record.bounds import Bounds, Fsync, is_root, structure
 from reenact.record.segments import Segments
 from reenact.record.turns import Turns
+from reenact.values import locks
 from reenact.values.json import Json
 from reenact.values.origin import ORIGIN, covers
 from reenact.values.terminal import tell
@@ -62,7 +62,7 @@ class JournalProcessor(SpanProcessor):
         if bounds.fsync is not Fsync.OFF:  # told to whoever carries it: nothing of it goes before that is on the disk
             self._header["fsync"] = bounds.fsync.value
         self._files = Segments(folder, name, bounds)
-        self._lock = threading.RLock()  # a finalizer or a signal handler may make a call in the middle of a write
+        self._lock = locks.rlock()
         self._fd: int | None = None
         self._closed = False
         self._size = 0
@@ -98,7 +98,6 @@ class JournalProcessor(SpanProcessor):
 
     def _forked(self) -> None:
         """Leave the parent's file alone: a child writes one of its own, under the same lock rules."""
-        self._lock = threading.RLock()
         if self._fd is not None:
             with suppress(OSError):
                 os.close(self._fd)

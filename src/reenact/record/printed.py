@@ -6,11 +6,11 @@ thread or task its work is done.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Final
 
 from reenact.boundary import place
 from reenact.record import console
+from reenact.values import locks
 
 _LONGEST: Final = 1_000_000
 """Characters of one call that are kept."""
@@ -45,7 +45,7 @@ class Printed:
 
 _open: Final[dict[int, Printed]] = {}
 """By span: tools that are open, and calls inside them, which print as the tool."""
-_lock = threading.RLock()
+_lock = locks.rlock()
 
 
 def is_open() -> bool:

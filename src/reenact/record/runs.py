@@ -8,7 +8,6 @@ runs of one recording share `reenact.recording.id`.
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ from reenact.record.standard_input import StandardInput
 from reenact.record.surroundings import entry_point
 from reenact.record.undeclared import Undeclared
 from reenact.record.written import Owner, Writes
-from reenact.values import typed
+from reenact.values import locks, typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
 from reenact.values.run import (
@@ -172,7 +171,7 @@ class Runs:
         """The run of the process that this one was forked off."""
         self._descent: Descent | None = None
         """Where this process hangs in the run of the one that started it."""
-        self._lock = threading.RLock()  # a signal handler or a finalizer may call in the middle
+        self._lock = locks.rlock()
 
     def parent(self) -> Place:
         """Give the run of a call that hangs below no other.
@@ -254,7 +253,6 @@ class Runs:
 
     def forked(self) -> None:
         """Forget, in a copy of a process, the runs that are the original's to close."""
-        self._lock = threading.RLock()  # a signal handler or a finalizer may call in the middle
         visitors.forget()
         self._units = 0
         self.undeclared.forked()

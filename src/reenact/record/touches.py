@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from reenact.boundary import audit, place
 from reenact.boundary.touches import EVENTS, described
-from reenact.values import alarms
+from reenact.values import alarms, locks
 
 _MOST = 100
 """Different touches of one call that are listed; one more line says that there were more."""
@@ -41,7 +41,7 @@ class Touches:
 
 open_calls: Final[dict[int, Touches]] = {}
 """By span, for the calls of found tools that are open, and for structure inside them. Others only look at it."""
-_lock = threading.RLock()
+_lock = locks.rlock()
 _hooked = False
 _busy = threading.local()
 

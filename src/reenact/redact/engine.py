@@ -8,7 +8,6 @@ it failed on, and nothing but a signal's handler makes it raise.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,11 +53,6 @@ class Engine(Leaves):
     random one of this engine's own. `known` are exact secrets, such as the values of `*_API_KEY` variables, replaced
     wherever they occur.
     """
-
-    def renew(self) -> None:
-        """Renew the locks, in a forked process: another thread of the original may have held them."""
-        self._lock = threading.Lock()
-        self._heads.renew()
 
     @property
     def policy_digest(self) -> str:

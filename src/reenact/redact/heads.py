@@ -6,10 +6,10 @@ begins is a place outside of every string, so that nothing found there depends o
 
 from __future__ import annotations
 
-import threading
 from typing import Final, NamedTuple
 
 from reenact.redact.documents import Edit, outside
+from reenact.values import locks
 from reenact.values.prefix import Cut
 
 _LONG, _LARGEST = 2048, 8 << 20
@@ -54,11 +54,7 @@ class Heads:
 
     def __init__(self) -> None:
         self._last: dict[int, Head] = {}
-        self._lock = threading.Lock()
-
-    def renew(self) -> None:
-        """Renew the lock, in a forked process."""
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def known(self, text: str) -> Known | None:
         """Say what is known of a document; None for one that is not worth asking."""

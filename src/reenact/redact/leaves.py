@@ -26,7 +26,7 @@ from reenact.redact.pieces import Means, edits_of, is_stream
 from reenact.redact.plan import DEFAULT, KEYED, KNOWN, WHOLE, Place, Plan
 from reenact.redact.scan import Budget, Found, Scanner
 from reenact.redact.tokens import Tokens, mask
-from reenact.values import alarms
+from reenact.values import alarms, locks
 
 _REMEMBERED: Final = 100_000
 _REMEMBERED_CHARACTERS: Final = 8 << 20
@@ -110,7 +110,7 @@ class Leaves:
         self._contexts: dict[str, bool] = {}
         self._opened: dict[str, int] = {}
         self._glance = Glance(self._clean, self._is_context)
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._local = threading.local()
 
     def _redacted(self, text: str, depth: int, work: Work) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +19,10 @@ from reenact.redact import in_force, keys
 from reenact.redact.copies import Copies
 from reenact.redact.engine import Engine
 from reenact.stores.directory import locate
+from reenact.values import locks
 
 _log = logging.getLogger("reenact")
-_lock = threading.Lock()
+_lock = locks.lock()
 _standing: dict[str, tuple[Engine, Mapping[str, Any]]] = {}
 
 
@@ -41,8 +41,6 @@ def standing(policy: str | Path = "") -> tuple[Engine, Mapping[str, Any]]:
     `policy` is a file or `default`; else what is configured holds. One that cannot be read costs the payloads.
     """
     with _lock:
-        if not _standing:
-            os.register_at_fork(after_in_child=_renew)
         if (known := _standing.get(str(policy))) is None:
             known = _standing[str(policy)] = _made(policy)
         return known
@@ -65,11 +63,3 @@ def _here() -> Path:
         return Path.cwd()
     except OSError:
         return Path("/")
-
-
-def _renew() -> None:
-    """Renew the locks, in a forked process: another thread of the original may have held them."""
-    global _lock  # noqa: PLW0603 - renewed after a fork
-    _lock = threading.Lock()
-    for engine, _ in _standing.values():
-        engine.renew()

@@ -8,7 +8,9 @@ milliseconds). Elsewhere nothing is known, and the clock alone counts.
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +23,12 @@ _LATEST_S: Final = 0.02
 _LONGER: Final = 10
 _THREADS: Final = 1000
 """So many threads are remembered."""
+_ALONE_S: Final = 0.2
+"""So long nobody looks at child processes: most answers have come by then."""
+_KNOWN_S: Final = 0.5
+"""So long the child processes are taken for the ones that were there."""
+_CHILDREN: Final = 64
+"""So many child processes are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,14 @@ class Activity:
 
 def _account(thread: int) -> tuple[float, bool]:
     """Read the processor time of a thread in seconds, and whether it is ready to run."""
+    return _read(f"/proc/self/task/{thread}")
+
+
+def _read(folder: str) -> tuple[float, bool]:
     try:
-        with open(f"/proc/self/task/{thread}/schedstat", "rb", buffering=0) as accounts:  # noqa: PTH123 - many times
+        with open(f"{folder}/schedstat", "rb", buffering=0) as accounts:  # noqa: PTH123 - many times
             spent_ns = int(accounts.read(100).split()[0])
-        with open(f"/proc/self/task/{thread}/stat", "rb", buffering=0) as states:  # noqa: PTH123 - likewise
+        with open(f"{folder}/stat", "rb", buffering=0) as states:  # noqa: PTH123 - likewise
             return spent_ns / 1e9, states.read(200).rpartition(b") ")[2][:1] == b"R"
     except (OSError, ValueError, IndexError):
         return 0.0, False
@@ -70,7 +82,8 @@ def _account(thread: int) -> tuple[float, bool]:
 class Patience:
     """Counts how long nothing came: by the clock while this process stands still, by processor time while it works.
 
-    What a busy machine takes longer for is thus waited for longer, and at most ten times as long.
+    A child process may be the one to make what is waited for, so that its work counts as that of this process. What a
+    busy machine takes longer for is thus waited for longer, and at most ten times as long.
     """
 
     def __init__(self) -> None:
@@ -79,13 +92,44 @@ class Patience:
     def begin(self) -> None:
         """Count from now."""
         self._at, self._spent, self._own, self._waited = time.monotonic(), time.process_time(), time.thread_time(), 0.0
+        self._children, self._known_at = dict[int, float](), -_KNOWN_S
 
     def waited(self) -> float:
         """Give the seconds counted; to be asked every few milliseconds, by one thread."""
         now, spent, own = time.monotonic(), time.process_time(), time.thread_time()
         passed, worked = now - self._at, spent - self._spent
-        others = worked - max(0.0, own - self._own)
+        below, any_runs = self._below(now) if self._waited > _ALONE_S else (0.0, False)
+        others = worked - max(0.0, own - self._own) + below
         self._at, self._spent, self._own = now, spent, own
-        counted = worked if others > _LEAST_SHARE * passed else min(passed, _LATEST_S)
+        counted = worked + below if any_runs or others > _LEAST_SHARE * passed else min(passed, _LATEST_S)
         self._waited += max(counted, passed / _LONGER)
         return self._waited
+
+    def _below(self, now: float) -> tuple[float, bool]:
+        """Give the processor time that child processes had since the last look, and whether one is ready to run."""
+        if now - self._known_at >= _KNOWN_S:
+            self._known_at = now
+            self._children = {each: self._children.get(each, -1.0) for each in _processes_below()}
+        spent_s, any_runs = 0.0, False
+        for process, before in self._children.items():
+            had_s, runs = _read(f"/proc/{process}")
+            spent_s += max(0.0, had_s - before) if before >= 0 else 0.0
+            any_runs |= runs
+            self._children[process] = had_s
+        return spent_s, any_runs
+
+
+def _processes_below() -> Iterator[int]:
+    """Give the processes that this one and its children started, as far as Linux tells (proc_tid_children(5))."""
+    left, count = [os.getpid()], 0
+    while left and count < _CHILDREN:
+        above = left.pop()
+        try:
+            for thread in os.listdir(f"/proc/{above}/task"):  # noqa: PTH208 - as above
+                with open(f"/proc/{above}/task/{thread}/children", "rb", buffering=0) as children:  # noqa: PTH123 - as above
+                    below = [int(each) for each in children.read(4000).split()]
+                left += below
+                count += len(below)
+                yield from below
+        except (OSError, ValueError):
+            continue

@@ -8,7 +8,6 @@ for the pauses inside a call that is answered from the recording: its code does 
 from __future__ import annotations
 
 import asyncio
-import threading
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from reenact.boundary.lanes import Lane
 from reenact.boundary.pauses import Turn
 from reenact.replay.release import Expected, Gate
+from reenact.values import locks
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import MARK, in_unit, sequence
 from reenact.values.lenient import as_list, as_object
@@ -40,7 +40,7 @@ class Pauses:
     """Hands out recorded pauses. Thread-safe."""
 
     def __init__(self, nodes: Collection[Node], units: Collection[str]) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._left: dict[Place, deque[Kept]] = defaultdict(deque)
         self._calls: dict[Place, list[int]] = defaultdict(list)
         """The begins of the recorded calls of a lane that has pauses."""
@@ -98,10 +98,6 @@ class Pauses:
     def ended(self, place: Place) -> list[int]:
         """Hear that a lane ended; gives what it will not wait for."""
         return self._drop(place, 1 << 62)
-
-    def forked(self) -> None:
-        """Begin afresh with the lock."""
-        self._lock = threading.Lock()
 
     def _drop(self, place: Place, before: int) -> list[int]:
         with self._lock:

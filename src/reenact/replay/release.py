@@ -32,6 +32,7 @@ from typing import Any
 
 from reenact.replay.activity import Activity, Patience
 from reenact.replay.pace import let_timers_go_first
+from reenact.values import locks
 
 GRACE_S = 0.05
 """How long a lane that may be at work keeps others waiting at most."""
@@ -115,7 +116,7 @@ class Gate:
         """The process in which a thread looks again from time to time; 0 while nobody waits."""
         self._enlisted: list[int] = []
         """A heap of the orders that wait, and of some that waited."""
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._at_work: dict[str, _Busy] = {}
         self._threads: dict[str, int] = {}
         """On which thread a lane was seen last."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
 from reenact.replay.spelled import about, differing, plain, sentence
 from reenact.replay.stubs import Stub, Stubs, as_asked, as_ended, orders, sequence_of
+from reenact.values import locks
 from reenact.values.call import (
     Body,
     Call,
@@ -259,7 +259,7 @@ class Replayer:
         """The recorded process whose calls this one makes again."""
         self._stray = ""
         """The lane of this process, where the recording holds none on it."""
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._stopped: str | None = None
         self._beyond = False
         """It went on past its first divergence."""
@@ -325,9 +325,7 @@ class Replayer:
             time.sleep(_UNTIL_ENDED_S)
 
     def forked(self) -> None:
-        """Begin afresh with the locks; what was taken before the fork stays taken."""
-        self._lock = threading.Lock()
-        self.stubs.pauses.forked()
+        """Begin afresh with who waits; what was taken before the fork stays taken."""
         self._gates = {each: Gate(found, self._skipped) for each, found in self.stubs.expected(self._live).items()}
 
     def refuse_child(self, what: str) -> None:

@@ -29,7 +29,7 @@ from reenact.contracts.further import FurtherKeeping, GrewError
 from reenact.contracts.parcel import Parcel, ParcelGoneError
 from reenact.errors import InputError
 from reenact.formats import otlp_proto
-from reenact.values import frame_index, frames, private
+from reenact.values import frame_index, frames, locks, private
 from reenact.values.appender import Appender, append_whole, packing
 from reenact.values.frame_index import Ending, InPack, Place, Placed
 from reenact.values.frames import Frame
@@ -60,7 +60,7 @@ class FrameStore:
     def __init__(self, store: Path) -> None:
         self.folder = store.absolute() / FOLDER
         self._index = self.folder / f"index-{_VERSION}.sqlite"
-        self._lock = threading.RLock()
+        self._lock = locks.rlock()
         self._database: sqlite3.Connection | None = None
         self._inode = 0
         self._tails: dict[int, Ending] = {}
