@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = {"few": 25, "many": 300}
+EXAMPLES = {"few": 15, "many": 300}
 """How many examples a property is tried with: by default, and in `make slow`."""
 
 ROOT = Path(__file__).resolve().parent.parent

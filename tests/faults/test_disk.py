@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import warm_python
+from disks import small_disk
 from reenact.graph.verdict import judge
 from reenact.pipeline.recovering import Recovered, recover
 from reenact.stores.directory import DirectoryStore
@@ -78,16 +79,9 @@ def conserved(found: Recovered, said: str) -> Run:
 
 
 @pytest.fixture
-def disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A disk of its own; mounting needs root and a system that lets it."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", request.param, "tmpfs", str(folder)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here (this needs root)")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def disk(request: pytest.FixtureRequest) -> Iterator[Path]:
+    with small_disk(request.param) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("disk", ["size=64k", "size=128k", "size=200k"], indirect=True)

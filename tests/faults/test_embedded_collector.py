@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -13,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from disks import small_disk
 
 pytest.importorskip("h2", reason="the extra `collector` is not installed")
 
@@ -101,16 +101,9 @@ def test_killed_a_hundred_times(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own; mounting needs root and a system that lets it."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount") or "mount"
-    command = [mount, "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here (this needs root)")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def disk() -> Iterator[Path]:
+    with small_disk("size=6m") as folder:
+        yield folder
 
 
 def filled(running: Running, load: Load) -> None:
@@ -121,9 +114,9 @@ def filled(running: Running, load: Load) -> None:
     assert running.get("/healthz")[0] == 200
 
 
-def test_a_full_disk(small_disk: Path) -> None:
-    with collecting(small_disk / "store", "--idle", "3600") as running:
-        ballast = small_disk / "ballast"
+def test_a_full_disk(disk: Path) -> None:
+    with collecting(disk / "store", "--idle", "3600") as running:
+        ballast = disk / "ballast"
         ballast.write_bytes(bytes(3 << 20))
         load = Load(running.http_port)
         load.start()
@@ -145,6 +138,6 @@ def test_a_full_disk(small_disk: Path) -> None:
         del headers, body
         assert not load.other, "nothing but 200 and 503"
         assert any("nothing is acknowledged until it can" in line for line in running.said)
-    found = stored(small_disk / "store")
+    found = stored(disk / "store")
     assert load.acknowledged <= set(found)
     assert max(found.values()) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from disks import small_disk
 
 HERE = Path(__file__).parent
 ENDS = {"0": 0, "7": 7, "SIGTERM": 128 + 15}
@@ -29,21 +30,10 @@ def recorded(store: Path, end: str, *deed: str, options: tuple[str, ...] = (), b
     return subprocess.run(command, env=environ(), capture_output=True, text=True, check=False, timeout=60)
 
 
-def mount(folder: Path, options: str) -> None:
-    folder.mkdir()
-    found = shutil.which("mount")
-    command = [found or "mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    if found is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here (this needs root)")
-
-
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
-    folder = tmp_path / "disk"
-    mount(folder, "size=2m")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=False, stderr=subprocess.DEVNULL)
+def disk() -> Iterator[Path]:
+    with small_disk("size=2m") as folder:
+        yield folder
 
 
 def fill(disk: Path, left: int = 0) -> None:

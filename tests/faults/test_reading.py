@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from disks import small_disk
 from reenact.cli.main import reenact
 from reenact.stores.frames import FrameStore
 from reenact.values import frames
@@ -70,14 +71,9 @@ def full(disk: Path) -> None:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here (this needs root)")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def disk() -> Iterator[Path]:
+    with small_disk("size=4m") as folder:
+        yield folder
 
 
 FATES: tuple[Callable[[Path], None], ...] = (read_only, full)

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.older, pytest.mark.filterwarnings("ignore:The model:De
 
 FOUND = cassettes.discovered("anthropic")
 RUN = [exchange for exchange in FOUND if not exchange.excluded]
-SHARES = shares(RUN, one_in=3)
+SHARES = shares(RUN, one_in=6)
 
 
 @pytest.fixture(scope="module")

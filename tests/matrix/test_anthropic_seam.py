@@ -20,11 +20,11 @@ from matrix.serving import Breaks, Provider, Reply, closed_port
 from matrix.whole import Share, Whole, census, each_exchange, each_share, in_turn, shares, wrong
 from reenact.values.call import HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
 
-pytestmark = [pytest.mark.older, pytest.mark.sample(3)]
+pytestmark = [pytest.mark.older, pytest.mark.sample(5)]
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 FOUND = cassettes.golden("anthropic")
-SHARES = shares(FOUND)
+SHARES = shares(FOUND, one_in=2)
 ASKED: dict[str, Any] = {
     "model": "stand-in-large-1",
     "max_tokens": 64,

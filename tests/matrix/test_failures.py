@@ -21,7 +21,7 @@ from reenact.boundary import cancelled
 from reenact.errors import Miss
 from reenact.values.call import HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
 
-pytestmark = [pytest.mark.older, pytest.mark.sample(3)]
+pytestmark = [pytest.mark.older, pytest.mark.sample(5)]
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 ASKED: dict[str, Any] = {"model": "small-1", "messages": [{"role": "user", "content": "Where is parcel 4711?"}]}

@@ -18,10 +18,10 @@ from matrix.passing import Passed, Program, client, ran, there_and_back
 from matrix.serving import Provider, Reply
 from matrix.whole import WAYS, Share, Whole, census, each_exchange, each_share, every, in_turn, shares, wrong
 
-pytestmark = [pytest.mark.older, pytest.mark.sample(2)]
+pytestmark = [pytest.mark.older, pytest.mark.sample(4)]
 
 FOUND = cassettes.golden()
-SHARES = shares(FOUND)
+SHARES = shares(FOUND, one_in=2)
 ASKED: dict[str, Any] = {"model": "small-1", "messages": [{"role": "user", "content": "Where is parcel 4711?"}]}
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 

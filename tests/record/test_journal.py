@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import reenact
+from disks import small_disk
 from held import Held
 from reenact.formats.journal import FORMAT
 from reenact.pipeline import recording
@@ -82,16 +83,9 @@ def test_all_that_an_agent_was_handed_before_it_was_killed_is_there(tmp_path: Pa
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 KiB; mounting needs root and a system that lets it."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here (this needs root), so none can be filled")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+def disk() -> Iterator[Path]:
+    with small_disk("size=64k") as folder:
+        yield folder
 
 
 @reenact.tool
@@ -99,10 +93,8 @@ def bulky(number: int) -> str:
     return f"{number}" * 10_000
 
 
-def test_a_full_disk_leaves_the_agent_alone_and_is_told_once(
-    small_disk: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    made = recording.start(recording.Setup(store=small_disk), {})
+def test_a_full_disk_leaves_the_agent_alone_and_is_told_once(disk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    made = recording.start(recording.Setup(store=disk), {})
     try:
         results = [bulky(number) for number in range(20)]
     finally:
@@ -114,19 +106,19 @@ def test_a_full_disk_leaves_the_agent_alone_and_is_told_once(
     assert made.journal.dropped > 1
 
 
-def test_what_comes_after_a_full_disk_can_be_read_again(small_disk: Path, tmp_path: Path) -> None:
+def test_what_comes_after_a_full_disk_can_be_read_again(disk: Path, tmp_path: Path) -> None:
     """A frame that was cut is ended before the next one begins, so that readers find their way."""
-    made = recording.start(recording.Setup(store=small_disk), {})
-    ballast = small_disk / "ballast"
+    made = recording.start(recording.Setup(store=disk), {})
+    ballast = disk / "ballast"
     bulky(1)
-    ballast.write_bytes(b"x" * (64 * 1024 - sum(file.stat().st_size for file in small_disk.rglob("*")) - 12_000))
+    ballast.write_bytes(b"x" * (64 * 1024 - sum(file.stat().st_size for file in disk.rglob("*")) - 12_000))
     for number in range(2, 6):
         bulky(number)
     assert made.journal.dropped
     ballast.unlink()
     bulky(0)
     recording.stop(made)
-    shutil.copytree(small_disk / "journal", tmp_path / "store" / "journal")
+    shutil.copytree(disk / "journal", tmp_path / "store" / "journal")
     (run,) = drained(tmp_path / "store")
     whole = [node.call.request for node in run.nodes if isinstance(node.outcome, Returned)]
     assert [getattr(request, "arguments", None) for request in whole][-1] == {"number": 0}
