@@ -86,7 +86,8 @@ def test_a_fix_inside_an_answered_tool_is_not_judged(desk: Desk, declared: str) 
     desk.write("tools.py", "# a comment\n" + TOOLS.format(declared=declared))
     assert desk.reenact("replay", "last", environ=desk.settings() | environ).returncode == 0
     mended(desk, declared)
-    for words in ((), ("--assert", WRONG), ("--assert", 'called get_profile where user = "u-1"')):
+    asked = [(), ("--assert", WRONG), ("--assert", 'called get_profile where user = "u-1"')]
+    for words in asked[:1] if declared else asked:
         done = desk.reenact("replay", "last", *words, environ=desk.settings() | environ)
         assert done.returncode == 125, done.stdout + done.stderr
         assert f"unjudged: {SAID}" in done.stderr, done.stderr

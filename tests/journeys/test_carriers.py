@@ -48,7 +48,7 @@ print(client.chat.completions.create(model="gpt-4o-mini", messages=messages, too
 """
 
 
-@pytest.mark.parametrize("case", ["vcrpy/input.yaml", "vcrpy_json/input.json"])
+@pytest.mark.parametrize("case", ["vcrpy/input.yaml", pytest.param("vcrpy_json/input.json", marks=pytest.mark.slow)])
 def test_a_cassette_answers_the_agent_and_its_tools(desk: Desk, case: str) -> None:
     cassette = str(GOLDEN / "vcr_cassette" / case)
     program = desk.write("orders.py", DESK)
@@ -60,6 +60,7 @@ def test_a_cassette_answers_the_agent_and_its_tools(desk: Desk, case: str) -> No
     assert "A-1001" in printed.stdout
 
 
+@pytest.mark.slow
 def test_a_changed_question_leaves_the_cassette(desk: Desk) -> None:
     desk.environ["QUESTION"] = "Where is my bill?"
     program = desk.write("orders.py", DESK)
@@ -89,7 +90,9 @@ def test_a_browsers_archive_answers_the_calls_of_models(desk: Desk) -> None:
     assert any("net::ERR_ABORTED" in each for each in lost), lost
 
 
-@pytest.mark.parametrize("case", ["messages/bare_list/input.json", "trajectory/atif/input.json"])
+@pytest.mark.parametrize(
+    "case", ["messages/bare_list/input.json", pytest.param("trajectory/atif/input.json", marks=pytest.mark.slow)]
+)
 def test_a_list_of_messages_is_enough_for_its_agent(desk: Desk, case: str) -> None:
     source = str(GOLDEN / case)
     program = desk.write("weather.py", WEATHER.replace("Weather in Delft?", "Weather?") if "atif" in case else WEATHER)
