@@ -23,8 +23,11 @@ _NAMED: Final = 50
 """Changed files that are listed."""
 _PASSED: Final = frozenset({".reenact", "__pycache__", "node_modules", "objects", "logs", "proc", "sys", "dev"})
 """Folders that are not looked into: our store, caches, and what git keeps beside its references."""
-_ALWAYS: Final = frozenset({"index", "FETCH_HEAD", "ORIG_HEAD", "gc.pid"})
+_ALWAYS: Final = frozenset({"FETCH_HEAD", "ORIG_HEAD", "gc.pid"})
 """Files in `.git` that asking alone may renew."""
+_INDEX: Final = "index"
+"""A file in `.git` that asking alone renews, and that adding a file changes."""
+_MOST_OF_AN_INDEX: Final = 4 << 20
 _PATH: Final = re.compile(r"[^\s;&|<>()'\"=]+")
 State = tuple[int, int, int]
 """Device, size and time of change of a file; a folder has neither size nor time, since what is in it has."""
@@ -39,6 +42,7 @@ class Look:
         self._named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
         self._store = os.path.abspath(os.environ.get("REENACT_STORE") or ".reenact")  # noqa: PTH100 - as above
         self._before, self.whole = self._looked()
+        self._indexes = {path: _bytes(path) for path in self._before if _is_of_git(path, _INDEX)}
 
     def _looked(self) -> tuple[dict[str, State], bool]:
         found: dict[str, State] = {}
@@ -71,6 +75,7 @@ class Look:
         """List what is another now, less files that are the agent's own, by device and number."""
         after, _ = self._looked()
         paths = [path for path in {**self._before, **after} if self._before.get(path) != after.get(path)]
+        paths = [path for path in paths if not (path in self._indexes and self._only_asked(path))]
         if not paths:
             return []
         own = {*spared, *_open_to_write()}
@@ -85,9 +90,46 @@ class Look:
                 made += [path] if how == "made" else []
         return told[:_NAMED]
 
+    def _only_asked(self, path: str) -> bool:
+        """Tell whether an index of git holds what it held, but for what git knows of the files' times."""
+        before, after = self._indexes[path], _bytes(path)
+        return before == after or (bool(before and after) and _entries(before) == _entries(after))
+
 
 def _is_passed_over(path: str, name: str) -> bool:
-    return name in _ALWAYS and os.path.dirname(path).endswith(".git")  # noqa: PTH120 - as above
+    return name in _ALWAYS and _is_of_git(path, name)
+
+
+def _is_of_git(path: str, name: str) -> bool:
+    return path.endswith(f"/.git/{name}")
+
+
+def _bytes(path: str) -> bytes:
+    """Read a file; nothing where it cannot be read, or is too large."""
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 - on the way of every start
+            found = stream.read(_MOST_OF_AN_INDEX + 1)
+    except OSError:
+        return b""
+    return found if len(found) <= _MOST_OF_AN_INDEX else b""
+
+
+def _entries(index: bytes) -> list[bytes]:
+    """List what an index of git says of each file but times, numbers and sizes (gitformat-index(5)).
+
+    One of another form, as of version 4, where names are shortened, is given whole.
+    """
+    version, count, at = int.from_bytes(index[4:8]), int.from_bytes(index[8:12]), 12
+    found: list[bytes] = []
+    try:
+        for _ in range(count):
+            fixed = at + (64 if index[at + 60] & 0x40 else 62)
+            end = index.index(b"\0", fixed)
+            found.append(index[at + 24 : at + 28] + index[at + 40 : end])
+            at += (end - at) // 8 * 8 + 8
+    except (IndexError, ValueError):
+        return [index]
+    return found if version in {2, 3} else [index]
 
 
 def _state(path: str) -> State | None:
