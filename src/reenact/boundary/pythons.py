@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 _PYTHON: Final = re.compile(r"python[0-9.]*")
-_ISOLATING: Final = re.compile(r"-[a-zA-Z]*[IES]")
+_ISOLATING: Final = frozenset("IES")
 """Flags under which Python does not look at PYTHONPATH or runs no start-up hook."""
+_VALUED: Final = frozenset("WX")
+"""Flags with a value, in the rest of the word or in the next one."""
+_BEGIN_CODE: Final = frozenset("cm")
+_LETTERS: Final = re.compile(r"-[^WXcm]*[WXcm]?")
+_LONG_WITH_VALUE: Final = frozenset({"--check-hash-based-pycs"})
 
 
 def is_python(program: str) -> bool:
@@ -20,5 +24,20 @@ def is_python(program: str) -> bool:
 
 def isolates(flags: Sequence[str]) -> bool:
     """Tell whether the words behind a Python's name keep our start-up hook from running."""
-    before_code = itertools.takewhile(lambda word: word.startswith("-") and word not in {"-c", "-m", "-"}, flags)
-    return any(map(_ISOLATING.match, before_code))
+    words = iter(flags)
+    for word in words:
+        if not word.startswith("-") or word == "-":
+            return False
+        if word.startswith("--"):
+            if word in _LONG_WITH_VALUE:
+                next(words, None)
+            continue
+        letters = _LETTERS.match(word)
+        read = letters[0] if letters is not None else ""
+        if not _ISOLATING.isdisjoint(read):
+            return True
+        if read[-1:] in _BEGIN_CODE:
+            return False
+        if read == word and read[-1:] in _VALUED:
+            next(words, None)
+    return False

@@ -205,10 +205,13 @@ def _goes_there_itself(argv: Sequence[str]) -> bool:
     """Tell whether a program is a Python with our start-up hook: it enters the copy when it has read its own name."""
     if not os.path.basename(argv[0]).startswith("python"):
         return False
-    for word in argv[1:]:
+    words = iter(argv[1:])
+    for word in words:
         if not word.startswith("-") or word in {"-", "-c", "-m"}:
             break
-        if not word.startswith("--") and _SHUTS_US_OUT & set(word):
+        if word in {"-W", "-X"}:
+            next(words, None)
+        elif not word.startswith("--") and _SHUTS_US_OUT & set(word):
             return False
     return True
 
