@@ -7,11 +7,12 @@ import pytest
 from made import Made, user
 from reenact.compare.judge import judge_replay, one_line
 from reenact.values.call import CallKind
-from reenact.values.effects import Seal, seals
+from reenact.values.effects import COPIED_IN, Seal, seals
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Node, Run
 
 SEALED = seals(Seal.COPIED, Seal.ENFORCED, Seal.ENFORCED)
+IN_A_CELL = {**seals(Seal.ENFORCED, Seal.ENFORCED, Seal.ENFORCED), COPIED_IN: "/home/me/project"}
 EMPTY_NETWORK = seals(Seal.WATCHED, Seal.ENFORCED, Seal.WATCHED)
 JOINED: list[dict[str, Any]] = [
     {"t": "guard", "world": SEALED},
@@ -329,3 +330,41 @@ def test_what_else_the_ledger_says_is_passed_on() -> None:
     assert (found.result, found.left) == ("same", 1)
     assert found.ignored == [{key: value for key, value in ignored.items() if key != "t"}]
     assert found.released_out_of_order[0]["granted"] == 5
+
+
+@pytest.mark.parametrize(
+    ("world", "error", "result"),
+    [
+        (SEALED, "[Errno 18] Invalid cross-device link: 'a' -> '/srv/a'", "unjudged"),
+        (SEALED, "[Errno 13] Permission denied: 'a'", "diverged"),
+        (IN_A_CELL, "[Errno 13] Permission denied", "unjudged"),
+        (IN_A_CELL, "IO Error: Cannot open file: Permission denied", "unjudged"),
+        (IN_A_CELL, "[Errno 2] No such file or directory: 'a'", "diverged"),
+        (EMPTY_NETWORK, "[Errno 13] Permission denied", "diverged"),
+    ],
+)
+def test_an_error_that_the_sealed_world_makes_says_nothing_of_the_program(
+    world: dict[str, str], error: str, result: str
+) -> None:
+    run, again = worker(exit_code=0), worker(exit_code=1, died=("OSError", error))
+    entries = [{"t": "guard", "world": world}, {"t": "joined", "pid": 1}, *answered(*calls(run)[:2])]
+    found = judge_replay(run, (), again, entries, exit_code=1, recorded_exit=0)
+    assert (found.result, bool(found.divergences)) == (result, result == "diverged")
+    assert (error in found.why) == (result == "unjudged")
+
+
+def test_an_error_of_the_world_that_the_recorded_run_met_too_is_no_excuse() -> None:
+    run = worker(exit_code=1, died=("OSError", "[Errno 13] Permission denied: 'a'"))
+    again = worker(exit_code=1, died=("OSError", "[Errno 13] Permission denied: 'b'"))
+    entries = [{"t": "guard", "world": IN_A_CELL}, {"t": "joined", "pid": 1}, *answered(*calls(run))]
+    assert judge_replay(run, (), again, entries, exit_code=1, recorded_exit=1).result == "diverged"
+
+
+def test_what_comes_behind_a_socket_that_the_world_does_not_make_is_unjudged_if_it_differs() -> None:
+    run = worker()
+    made = {"t": "prevented", "what": "make a socket of the network", "where": "agent.py:4", "event": "socket.__new__"}
+    entries = [{"t": "guard", "world": IN_A_CELL}, {"t": "joined", "pid": 1}, made]
+    found = judge_replay(run, (), worker(), [*entries, *answered(*calls(run)[:2])], exit_code=0, recorded_exit=0)
+    assert (found.result, "make a socket of the network at agent.py:4" in found.why) == ("unjudged", True)
+    whole = judge_replay(run, (), worker(), [*entries, *answered(*calls(run))], exit_code=0, recorded_exit=0)
+    assert whole.result == "same"

@@ -106,10 +106,9 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     outcome: Outcome | None = None,
     beside: Sequence[Run] = (),
 ) -> ReplayResult:
-    """Judge a replay of `recorded` and its `siblings` (the other runs of the same recording) by its ledger.
+    """Judge a replay of `recorded` and its `siblings`, the other runs of the same recording, by its ledger.
 
-    An exit code of None means that nothing is known of how the program ended, as of a block of code; untouched siblings
-    are owed nothing then. What came back live, in `replay` or runs `beside` it, is compared with its recording.
+    An exit code of None says that nobody knows how the program ended; untouched siblings are owed nothing then.
     """
     ledger = _up_to_the_delivery(ledger)
     said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
@@ -128,6 +127,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     if not (found or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
         found = (given := _given_out(recorded, outcome, ends, renamings)).divergences
+    found, stopped = _by_the_program(found, ledger, said, stopped, of.nodes)
     nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
     word, why = _result(found, misses, said, live.unknown, stopped, nothing=nothing)
     return replace(
@@ -135,7 +135,7 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
         result=word,
         why=why,
         answered=dict(Counter(of.nodes[each].call.word for each in answered if each not in of.frames)),
-        unconsumed=[_shown(node) for node in unasked.passed],
+        unconsumed=[_shown(node) for node in unasked.passed if found or not stopped],
         not_reached=unasked.not_reached,
         live=live.count,
         divergences=found,
@@ -186,6 +186,22 @@ def _until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[En
     return until_prevented(recorded, siblings, ledger)
 
 
+def _by_the_program(
+    found: list[dict[str, Json]],
+    ledger: Sequence[Entry],
+    said: ReplayResult,
+    stopped: str,
+    nodes: Mapping[str, Node],
+) -> tuple[list[dict[str, Json]], str]:
+    """Give what differs, and why nothing can be said: where the sealed world may be why it differs, nothing does."""
+    if not found or stopped:
+        return found, stopped
+    from reenact.compare.refusals import by_the_world  # most replays differ in nothing
+
+    why = by_the_world(found, ledger, said.world, nodes)
+    return ([], why) if why else (found, "")
+
+
 def _of_state(entry: Mapping[str, Json]) -> str:
     """Say that a program went on with another state than the recorded one."""
     names = ", ".join(as_text(each) for each in as_list(entry.get("changed"))[:5]) or "state"
@@ -204,7 +220,7 @@ def _answered(of: Recorded, ledger: Sequence[Entry], misses: Sequence[_Miss]) ->
 def _live(
     of: Recorded, replay: Run | None, beside: Sequence[Run], ledger: Sequence[Entry], answered: Sequence[str]
 ) -> LiveTold:
-    """Compare what came back live, where anything went."""
+    """Compare what came back live, in `replay` or runs `beside` it, with its recording, where anything went."""
     entries = _all(ledger, "live")
     if not entries:
         return LiveTold()

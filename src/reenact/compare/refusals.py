@@ -1,19 +1,27 @@
 """Side effects that a replay refuses and that the recorded run had too: they say nothing of the program.
 
 A recording names each effect that no replay does again. Where the program is refused just that, it is not the program
-that differs; and of what comes after nobody knows.
+that differs; and of what comes after nobody knows. A sealed world refuses more, and no recording names it (a socket of
+the network, a link from one copy to another): the program tells of it, by the words of the kernel's error.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-from reenact.values.json import Json
+from reenact.values import child
+from reenact.values.call import Returned, Value
+from reenact.values.difference import one_line
+from reenact.values.effects import COPIED_IN, Seal
+from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_text, parsed_or_none
-from reenact.values.run import UNDECLARED, Run
+from reenact.values.run import UNDECLARED, Node, Run
 from reenact.values.written import WrittenFile, written
 
 Entry = Mapping[str, Json]
@@ -21,8 +29,16 @@ Entry = Mapping[str, Json]
 _STOPS: Final = frozenset({"miss", "refused"})
 _OF_THE_WORLD: Final = frozenset({"socket.bind", "sqlite3.attach"})
 """Audit events that no recording notes, and that a world refuses where it has no place for them."""
+_BY_NAMESPACES: Final = (
+    *(errno.EXDEV, errno.EROFS, errno.EOVERFLOW, errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT),
+    *(errno.ECONNREFUSED, errno.ENETUNREACH, errno.ENXIO),
+)
+_BY_LANDLOCK: Final = (errno.EACCES, errno.EPERM, errno.EXDEV, errno.ENOSYS, errno.ENOTTY)
+"""The errors by which a kind of world refuses what was allowed outside."""
 _NUMBER: Final = re.compile(r"\d+")
+_STARTED: Final = re.compile(r"child process ['\"](.+)['\"]")
 _AT: Final = " at "
+_NO_PLACE: Final = "which this world has no place for"
 
 
 def until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[Entry]) -> tuple[Sequence[Entry], str]:
@@ -34,12 +50,56 @@ def until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[Ent
     if first is None:
         return ledger, ""
     if ledger[first].get("event") in _OF_THE_WORLD:
-        why = "which this world has no place for"
+        why = _NO_PLACE
     elif _was_recorded(recorded, siblings, ledger[first]):
         why = "and the recorded run did it too"
     else:
         return ledger, ""
     return ledger[: first + 1], f"{_spelled(ledger[first])} was refused, {why}; what follows was not seen"
+
+
+def by_the_world(
+    found: Sequence[Entry], ledger: Sequence[Entry], world: Mapping[str, str], nodes: Mapping[str, Node]
+) -> str:
+    """Say that a sealed world may be why a replay differs, and by what; empty where nothing tells so.
+
+    `found` is what differs, `nodes` are the recorded calls by id. The program met an error of the world's that the
+    recorded run did not meet, or was refused something that no recording names; or a program that it started was.
+    """
+    if world.get("processes") != Seal.ENFORCED.value:
+        return ""
+    first = next((entry for entry in ledger if entry.get("t") in {*_STOPS, "prevented"}), None)
+    if first is not None and first.get("t") == "prevented":
+        return f"{_spelled(first)} was refused, {_NO_PLACE}; what follows was not seen"
+    words = _words(_BY_LANDLOCK if COPIED_IN in world else _BY_NAMESPACES)
+    for each in found:
+        if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), world.get(COPIED_IN, "")):
+            return f"{as_text(each.get('call'))} ran again and was refused to change {path}, as it did when recorded"
+        met = words.search(_text(each.get("b")))
+        if met is not None and met[0] not in _text(each.get("a")):
+            return (
+                f"it met an error that this world makes ({met[0]}) and the recorded run did not meet: {one_line(each)}"
+            )
+    return ""
+
+
+def _written_elsewhere(node: Node | None, folder: str) -> str:
+    """Name what a recorded child changed outside the one folder that is a copy; nothing where all files are."""
+    if not folder or node is None or not node.call.is_child or not isinstance(node.outcome, Returned):
+        return ""
+    payload = node.outcome.payload
+    changed = child.changed(payload.json) if isinstance(payload, Value) else ()
+    return next((path for path, _ in changed if path.startswith("/") and not path.startswith(f"{folder}/")), "")
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else compact(value)
+
+
+@cache
+def _words(numbers: tuple[int, ...]) -> re.Pattern[str]:
+    spelled = "|".join(re.escape(os.strerror(each)) for each in numbers)
+    return re.compile(rf"{spelled}|\[Errno (?:{'|'.join(map(str, numbers))})\]")
 
 
 def _spelled(entry: Entry) -> str:
@@ -59,6 +119,11 @@ def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:
     if entry.get("t") != "refused":
         return False
     what, line = as_text(entry.get("what")), _without_numbers(_spelled(entry))
+    if (started := _STARTED.fullmatch(what)) is not None:
+        name = Path(started[1]).name
+        children = [node for run in (recorded, *siblings) for node in run.nodes if node.call.is_child]
+        if any(node.call.name == name for node in children):
+            return True
     acts = _acts((recorded, *siblings))
     return any(act.rpartition(_AT)[0] == what or _without_numbers(act) == line for act in acts)
 
