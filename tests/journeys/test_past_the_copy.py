@@ -25,6 +25,16 @@ ACTS = {
     "moved to a name of byte code": "os.rename(kept, 'x.pyc')",
     "by a link in a temporary folder": "os.symlink(kept, folder + '/l'); open(folder + '/l', 'a').write('more')",
     "by a second name in a temporary folder": "os.link(kept, folder + '/l'); open(folder + '/l', 'a').write('more')",
+    "by the descriptor of its folder": (
+        "f = os.open('new', os.O_WRONLY | os.O_CREAT, dir_fd=os.open(outside, os.O_RDONLY)); os.write(f, b'x')"
+    ),
+    "below the descriptor of its folder": "open(f'/proc/self/fd/{os.open(outside, os.O_RDONLY)}/new', 'w').write('x')",
+    "by a descriptor that reads, opened once more": (
+        "f = os.open(kept, os.O_RDONLY); open(f'/proc/self/fd/{f}', 'a').write('x')"
+    ),
+    "its mode by a descriptor that reads": "os.fchmod(os.open(kept, os.O_RDONLY), 0o600)",
+    "a name of byte code": "import pathlib; pathlib.Path(outside, 'a.pyc').write_text('x')",
+    "the history of a shell": "import readline; readline.write_history_file(outside + '/history')",
     "a named pipe": "os.mkfifo(outside + '/pipe')",
     "by the folder of the process": "os.chdir(outside); open('/proc/self/cwd/new', 'w').write('x')",
     "past the devices": "open('/dev/..' + outside + '/new', 'w').write('x')",
@@ -37,6 +47,14 @@ ACTS = {
         "from multiprocessing import shared_memory\n"
         "m = shared_memory.SharedMemory('reenact-of-a-test', create=True, size=9); m.close(); m.unlink()"
     ),
+    "a child that is shut off": (
+        "subprocess.run([sys.executable, '-X', 'dev', '-I', '-c', f'open({kept!r}, \"w\").write(\"x\")'], check=True)"
+    ),
+    "a cache": (
+        "above = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')\n"
+        "cache = above + '/reenact-of-a-test'\n"
+        "os.makedirs(os.path.dirname(cache), exist_ok=True); open(cache, 'w').close(); os.remove(cache)"
+    ),
     "a child": "subprocess.run([sys.executable, '-c', f'open({kept!r}, \"w\").write(\"x\")'], check=True)",
     "a log that rotates": (
         "log, to = logging.getLogger('a'), logging.handlers.RotatingFileHandler(kept, maxBytes=9, backupCount=1)\n"
@@ -47,7 +65,7 @@ ACTS = {
         "name = os.path.join(tempfile.gettempdir(), 'reenact-of-a-test.txt'); open(name, 'w').close(); os.remove(name)"
     ),
 }
-TOLD = {"a socket", "shared memory"}
+TOLD = {"a socket", "shared memory", "a cache"}
 """What a watched replay lets be, and tells."""
 OWN = {"shared memory"}
 """What Landlock's world has one of its own of."""
@@ -64,7 +82,7 @@ def laid(desk: Desk) -> dict[str, str]:
 
 def seen(desk: Desk) -> dict[str, str]:
     paths = (desk.folder.parent / "outside").iterdir()
-    return {path.name: path.read_text() if path.is_file() else "" for path in paths}
+    return {path.name: f"{path.stat().st_mode:o} {path.read_text() if path.is_file() else ''}" for path in paths}
 
 
 def tried(desk: Desk, act: str, levels: tuple[str, ...]) -> None:
@@ -82,7 +100,18 @@ def tried(desk: Desk, act: str, levels: tuple[str, ...]) -> None:
         assert is_told or seen(desk) == before
 
 
-@pytest.mark.parametrize("act", ["by a second name in a temporary folder", "a copy of a database", "a named pipe"])
+@pytest.mark.parametrize(
+    "act",
+    [
+        "by a second name in a temporary folder",
+        "a copy of a database",
+        "a named pipe",
+        "by the descriptor of its folder",
+        "its mode by a descriptor that reads",
+        "a child that is shut off",
+        "a cache",
+    ],
+)
 def test_what_changes_a_file_by_another_way_than_its_name_does_not_get_out(desk: Desk, act: str) -> None:
     tried(desk, act, ("off",))
 

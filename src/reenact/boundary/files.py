@@ -60,7 +60,7 @@ def spelled(value: Any, folder: Any = -1) -> str:
 
 
 def _opened(args: tuple[Any, ...]) -> Iterator[PathChange]:
-    path = spelled(args[0])
+    path = spelled(touches.opened_path(args[0]))
     if path:
         flags = args[2] if isinstance(args[2], int) else 0
         stays = not flags & os.O_TRUNC
@@ -70,7 +70,7 @@ def _opened(args: tuple[Any, ...]) -> Iterator[PathChange]:
 
 def opened_path(args: tuple[Any, ...]) -> str:
     """Name the file that an `open` event opens, links in its path not followed; empty for what no program reads."""
-    path = args[0]
+    path = touches.opened_path(args[0])
     if not isinstance(path, str | bytes | os.PathLike):
         return ""
     name = os.fsdecode(path)  # type: ignore[arg-type]  # what a PathLike gives is a path
@@ -79,7 +79,7 @@ def opened_path(args: tuple[Any, ...]) -> str:
 
 def _named(folder: int) -> _Reader:
     def read(args: tuple[Any, ...]) -> Iterator[PathChange]:
-        path = spelled(args[0], args[folder] if len(args) > folder else -1)
+        path = spelled(touches.behind(args[0]), args[folder] if len(args) > folder else -1)
         if path:
             yield PathChange(path)
 

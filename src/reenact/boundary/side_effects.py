@@ -139,16 +139,17 @@ def _unless_spared(event: str, args: tuple[Any, ...], touch: Touch, *, logs: boo
     folder = args[-1] if event in _IN_FOLDERS else -1
     beneath = isinstance(folder, int) and folder >= 0
     path = spelled(args[0], folder) if beneath else os.path.abspath(touch.path)  # noqa: PTH100 - in an audit hook
-    if touch.source and is_left_out(os.path.abspath(touch.source), event):  # noqa: PTH100 - as above
-        touch = replace(touch, source="")
-    if is_left_out(path, event):
-        if not touch.source:
-            return None
-        touch = replace(touch, path=touch.source)
     if event == "os.mkdir" and os.path.isdir(path):  # noqa: PTH112 - as above
         return None
     if event in _REMOVALS and not os.path.lexists(path):
         return None
+    if touch.source and is_left_out(os.path.abspath(touch.source), event):  # noqa: PTH100 - as above
+        touch = replace(touch, source="")
+    if is_left_out(path, event):
+        if not touch.source:
+            spared = _is_temporary(path) or _author() is not None
+            return None if spared else replace(touch, kind="cache", what=f"the cache {path}")
+        touch = replace(touch, path=touch.source)
     author = _author()
     if author is not None:
         is_log = author.f_globals.get("__name__") in _LOGS

@@ -14,7 +14,9 @@ import inspect
 import os
 import stat
 import sysconfig
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -22,7 +24,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from reenact.values import alarms
 from reenact.values.run import NATIVE_CODE
 
-Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native", "pipe", "socket"]
+Kind: TypeAlias = Literal["network", "child", "write", "read", "database", "native", "pipe", "socket", "cache"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,10 @@ _CODE: Final = tuple(
     | {f"{Path(__file__).parents[1]}{os.sep}"}
 )
 """Folders of Python, of what is installed and of ourselves."""
+_OURS: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("purelib", "platlib")})
 _DEVICES: Final = ("/dev/", "/proc/", "/sys/")
+_STREAMS: Final = {f"/dev/{name}": f"/dev/fd/{at}" for at, name in enumerate(("stdin", "stdout", "stderr"))}
 _AWAY: Final = frozenset({"cwd", "root"})
 """Names in the folder of a process that lead to files elsewhere."""
 _OWN_PROCESS: Final = ("/proc/self/", "/proc/thread-self/")
@@ -66,8 +71,10 @@ _FURNITURE: Final = (
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 HARMLESS_PROGRAMS: Final = frozenset({"uname", "lsb_release", "ldconfig"})
 """What `platform` and `ctypes.util` ask."""
+_opening = threading.local()
 _IMPORTS: Final = "<frozen importlib."
 _RAW_FAMILIES: Final = {16: "netlink", 17: "packet", 40: "vsock"}
+_NETWORK_FAMILIES: Final = frozenset({2, 10})
 _SOCK_RAW: Final = 3
 PROCESS: Final = "reenact.process"
 """The audit event of an act on another process: the act in a few words, and the process."""
@@ -83,6 +90,8 @@ ADDRESS: Final = "reenact.address"
 """The audit event of machine code that is called by its address: the address."""
 NODE: Final = "reenact.node"
 """The audit event of a named pipe or a device that is made: its path, and the open folder that this begins in."""
+SOCKET: Final = "socket.__new__"
+"""The audit event of Python's own of a socket that is made."""
 _TYPES_INPUT: Final = frozenset({0x5412, 0x541C, 0x541D})
 """TIOCSTI, TIOCLINUX, TIOCCONS of ioctl_tty(2): they put words into a terminal, or take them."""
 
@@ -126,7 +135,18 @@ def is_code(path: str) -> bool:
 
 
 def _is_bytecode(path: str) -> bool:
-    return "__pycache__" in path or ".pyc" in path
+    """Tell whether a path that is written to is one of bytecode, and Python or a library writes it, not the program."""
+    if "__pycache__" not in path and ".pyc" not in path:
+        return False
+    frame = inspect.currentframe()
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(_IMPORTS):
+            return True
+        if not name.startswith(_OURS) and (name.startswith(_INSTALLED) or not name.startswith((*_CODE, "<frozen "))):
+            return name.startswith(_INSTALLED)
+        frame = frame.f_back
+    return True
 
 
 def _is_device(path: str) -> bool:
@@ -139,6 +159,7 @@ def _leads_out(path: str) -> bool:
     plain = os.path.normpath(path)
     parts = plain.split("/")
     linked = len(parts) > 3 and parts[1] == "proc" and not _AWAY.isdisjoint(parts[2:-1])
+    linked = linked or (len(parts) > 4 and parts[1] in {"proc", "dev"} and "fd" in parts[2:-2])
     return linked or not plain.startswith(_DEVICES)
 
 
@@ -146,14 +167,77 @@ def _is_own_process(path: str) -> bool:
     return path.startswith((*_OWN_PROCESS, f"/proc/{os.getpid()}/"))
 
 
+def behind(named: Any) -> Any:
+    """Give the file that a descriptor which only reads stands for, be it named by its number or by a path.
+
+    Whatever is none is given back as it is.
+    """
+    if isinstance(named, int):
+        return _only_read(named) or named
+    path = os.fsdecode(named)
+    return _behind(path) if path.startswith(_DEVICES) else named
+
+
+def _behind(path: str) -> str:
+    if _leads_out(path):
+        above, _, name = path.rpartition("/")
+        return f"{os.path.realpath(above)}/{name}"
+    plain = os.path.normpath(path)
+    above, _, name = _STREAMS.get(plain, plain).rpartition("/")
+    if not name.isdigit() or os.path.basename(above) != "fd":  # noqa: PTH119 - in an audit hook
+        return path
+    own = above == "/dev/fd" or _is_own_process(f"{above}/")
+    return (_only_read(int(name)) if own else "") or path
+
+
+def _only_read(handle: int) -> str:
+    """Name the file that an open descriptor of this process reads and cannot write; empty where it is none.
+
+    What it can write to was looked at when it was opened.
+    """
+    import fcntl  # Windows has none
+
+    try:
+        flags, mode = fcntl.fcntl(handle, fcntl.F_GETFL), os.fstat(handle).st_mode
+        path = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - in an audit hook
+    except OSError:
+        return ""
+    reads = flags & os.O_ACCMODE == os.O_RDONLY
+    return path if reads and _may_be_changed(mode) and os.path.lexists(path) else ""
+
+
+def _may_be_changed(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
 def _written(what: str, path: str) -> Touch | None:
     """Give the touch of a path that is changed; what lies in /proc and /sys is no file, but another's setting."""
-    if path.startswith(_DEVICES) and _leads_out(path):
-        above, _, name = path.rpartition("/")
-        path = f"{os.path.realpath(above)}/{name}"
+    if path.startswith(_DEVICES):
+        path = _behind(path)
     if _is_device(path) or _is_bytecode(path):
         return None
     return Touch(kind="child" if path.startswith(("/proc/", "/sys/")) else "write", what=what, path=path)
+
+
+@contextmanager
+def opened_in(folder: int) -> Generator[None]:
+    """Say where a path begins that this thread opens in the block: at an open folder, of which no event tells."""
+    before, _opening.folder = getattr(_opening, "folder", None), folder
+    try:
+        yield
+    finally:
+        _opening.folder = before
+
+
+def opened_path(value: Any) -> Any:
+    """Give the path that an `open` event is about, by its whole name where it begins at an open folder."""
+    folder: int | None = getattr(_opening, "folder", None)
+    if folder is None or isinstance(value, int):
+        return value
+    try:
+        return os.path.join(os.readlink(f"/proc/self/fd/{folder}"), os.fsdecode(value))  # noqa: PTH115, PTH118 - in a hook
+    except OSError:
+        return value
 
 
 def opens_to_read(args: tuple[Any, ...]) -> bool:
@@ -162,11 +246,11 @@ def opens_to_read(args: tuple[Any, ...]) -> bool:
 
 
 def _opened(args: tuple[Any, ...]) -> Touch | None:
-    path = _path(args[0])
+    path = _path(named := opened_path(args[0]))
     if path is None:
         return None
     if not opens_to_read(args):
-        mode = _mode(args[0])
+        mode = _mode(named)
         if stat.S_ISDIR(mode):  # opened for writing it can only be O_TMPFILE, a file without a name
             return None
         if stat.S_ISFIFO(mode) and not path.startswith(_DEVICES):
@@ -205,7 +289,7 @@ def _listed(args: tuple[Any, ...]) -> Touch | None:
 
 def _changed(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
     def read(args: tuple[Any, ...]) -> Touch | None:
-        path = _path(args[0])
+        path = _path(behind(args[0]))
         return None if path is None else _written(f"{verb} {path}", path)
 
     return read
@@ -330,6 +414,14 @@ def _raw_socket(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="child", what=f"open a {name} socket") if name else None
 
 
+def is_of_the_network(args: tuple[Any, ...]) -> bool:
+    """Tell from the arguments of a `SOCKET` event that it makes a socket of the network.
+
+    What a library makes while it is imported is none: it looks whether there is IPv6.
+    """
+    return int(args[1]) in _NETWORK_FAMILIES and not _is_importing()
+
+
 def _database(args: tuple[Any, ...]) -> Touch | None:
     path = _path(args[0]) or ""
     plain = path.removeprefix("file:")
@@ -424,7 +516,7 @@ _declare(
         CHILD: _started_by_native_code,
     },
 )
-_declare("child", {"socket.__new__": _raw_socket})
+_declare("child", {SOCKET: _raw_socket})
 _declare("socket", {"socket.bind": _bound, MEMORY: _shared})
 _declare("read", {"os.listdir": _listed, "os.scandir": _listed})
 _declare("database", {"sqlite3.connect": _database})

@@ -1,7 +1,8 @@
-"""What the standard library does without an audit event: to other processes, named pipes and devices, shared memory.
+"""What the standard library does without an audit event: to other processes, named pipes, shared memory, histories.
 
 Each function says so by an audit event of ours, where it is about a process that is not this one (priority,
-scheduling, limits, signals) or makes a file. Whoever listens to Python's own events hears it as one of them.
+scheduling, limits, signals) or makes a file. Whoever listens to Python's own events hears it as one of them. `os.open`
+raises one that does not tell where a path begins, and `readline` none for the file that it writes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
-from reenact.boundary.touches import MEMORY, NODE, PROCESS
+from reenact.boundary.touches import MEMORY, NODE, PROCESS, opened_in
 from reenact.contracts.integration import Integration, PatchSet
 
 _BY_PROCESS: Final = {
@@ -84,6 +85,40 @@ def _making(original: Any) -> Any:
     return make
 
 
+def _opening(original: Any) -> Any:
+    @wraps(original)
+    def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> Any:
+        if dir_fd is None:
+            return original(path, flags, mode)
+        with opened_in(dir_fd):
+            return original(path, flags, mode, dir_fd=dir_fd)
+
+    if original in os.supports_dir_fd:
+        os.supports_dir_fd.add(opened)
+    return opened
+
+
+def _writing_history(flags: int, *, behind: int) -> Callable[[Any], Any]:
+    """Make what tells of a history that is written; its name stands at a place of the arguments."""
+
+    def make(original: Any) -> Any:
+        @wraps(original)
+        def write(*args: Any) -> Any:
+            named = args[behind] if len(args) > behind and args[behind] is not None else Path.home() / ".history"
+            sys.audit("open", os.fspath(named), None, os.O_WRONLY | os.O_CREAT | flags)
+            return original(*args)
+
+        return write
+
+    return make
+
+
+def _cut_histories(patches: PatchSet, module: Any) -> None:
+    patches.replace(module, "write_history_file", _writing_history(os.O_TRUNC, behind=0))
+    if hasattr(module, "append_history_file"):
+        patches.replace(module, "append_history_file", _writing_history(os.O_APPEND, behind=1))
+
+
 def _sharing(original: Any) -> Any:
     @wraps(original)
     def shm_open(path: Any, flags: int, *args: Any, **kwargs: Any) -> Any:
@@ -106,14 +141,16 @@ def _install(patches: PatchSet) -> None:
     cut(os)
     if hasattr(os, "setpriority"):
         patches.replace(os, "setpriority", _priority)
+    patches.replace(os, "open", _opening)
     for name in ("mkfifo", "mknod"):
         if hasattr(os, name):
             patches.replace(os, name, _making)
     patches.when_imported("resource", cut)
     patches.when_imported("signal", cut_signals)
+    patches.when_imported("readline", lambda module: _cut_histories(patches, module))
     patches.when_imported("_posixshmem", lambda module: patches.replace(module, "shm_open", _sharing))
 
 
 INTEGRATION = Integration(
-    name="process_controls", libraries=("os", "resource", "signal", "_posixshmem"), install=_install
+    name="process_controls", libraries=("os", "resource", "signal", "readline", "_posixshmem"), install=_install
 )

@@ -94,7 +94,7 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
             writes.reads(path)
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
-    if touch is None or touch.kind == "socket":
+    if touch is None or touch.kind in {"socket", "cache"}:
         return
     if touch.kind in side_effects.WRITES:
         if writes is not None and not telemetry.is_sending():

@@ -147,13 +147,19 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     ledger: Ledger | None = _state["ledger"]
     if ledger is None or (_allowed.get() and _state["ways"] is None) or getattr(_looking, "up", False):
         return
-    touch = side_effects.side_effect(event, args, "REENACT_REPLAY", logs=not _state["refuses"])
+    spared = event == touches.SOCKET and _is_prevented(ledger, args)
+    touch = None if spared else side_effects.side_effect(event, args, "REENACT_REPLAY", logs=not _state["refuses"])
     if touch is None:
         return
     if touch.kind in _UNREFUSED:  # a program may ask for much that does nothing outside, and have servers of its own
         if not is_sealed():
             ledger.note("unwatched", what=touch.what, where=where())
-        elif touch.path and leads.of_this_process() is not None and not _is_in_a_copy(touch.path):
+        elif (
+            touch.kind == "socket"
+            and touch.path
+            and leads.of_this_process() is not None
+            and not _is_in_a_copy(touch.path)
+        ):
             refuse(ledger, f"make {touch.what}", event, "let it lie in the working folder")
     elif _allowed.get():
         if touch.kind == "network" and not (_lets("ways", event, args) or telemetry.is_sending()):
@@ -261,7 +267,7 @@ def _is_open(event: str, args: tuple[Any, ...]) -> bool:
 
 _OF_TWO: Final = frozenset({"os.rename", "os.link", "shutil.move", "shutil.copyfile", "shutil.copytree"})
 """Events of two paths."""
-_UNREFUSED: Final = frozenset({"native", "socket"})
+_UNREFUSED: Final = frozenset({"native", "socket", "cache"})
 """Kinds of touches that are told, where nothing keeps them in."""
 _FOLLOWING: Final = frozenset({"open", "os.truncate", "sqlite3.connect"})
 """Events that are about what a link leads to."""
@@ -276,6 +282,14 @@ _NETWORK: Final = "network namespace"
 def is_sealed() -> bool:
     """Tell whether the kernel keeps all that this process does to itself."""
     return os.environ.get(VARIABLE, "").startswith(SEALED)
+
+
+def _is_prevented(ledger: Ledger, args: tuple[Any, ...]) -> bool:
+    """Note a socket of the network where the kernel makes none for this process, not even one for loopback."""
+    prevented = os.environ.get(VARIABLE, "").startswith(SEALED_IN) and touches.is_of_the_network(args)
+    if prevented:
+        ledger.note("prevented", what="make a socket of the network", where=where(), event=touches.SOCKET)
+    return prevented
 
 
 def world(policy: Policy, how: str = "", *, is_open: bool = False) -> dict[str, str]:
