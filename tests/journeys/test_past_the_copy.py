@@ -41,6 +41,10 @@ ACTS = {
     "an attached database": (
         "sqlite3.connect(':memory:').executescript(f\"ATTACH '{outside}/data.db' AS o; CREATE TABLE o.t (a)\")"
     ),
+    "an attached database past an authorizer": (
+        "c = sqlite3.connect(':memory:'); c.set_authorizer(lambda *_: 0)\n"
+        "c.executescript(f\"ATTACH '{outside}/data.db' AS o; CREATE TABLE o.t (a)\")"
+    ),
     "a copy of a database": "sqlite3.connect(':memory:').execute('VACUUM INTO ?', (outside + '/data.db',))",
     "a socket": "socket.socket(socket.AF_UNIX).bind(outside + '/s')",
     "shared memory": (
@@ -104,6 +108,7 @@ def tried(desk: Desk, act: str, levels: tuple[str, ...]) -> None:
     "act",
     [
         "by a second name in a temporary folder",
+        "an attached database past an authorizer",
         "a copy of a database",
         "a named pipe",
         "by the descriptor of its folder",
