@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -15,7 +16,7 @@ _DEEPEST: Final = 50
 _WHOLE: Final = frozenset({"REENACT_RECORD", "REENACT_REPLAY"})
 
 
-def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
+def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:  # noqa: PLR0911 - an event each
     """Tell whether what was tried stays among the processes of this program.
 
     A child is one of them where it is a Python that runs the start-up hook and inherits the variable `mark`.
@@ -31,13 +32,32 @@ def stays_within(event: str, args: tuple[Any, ...], mark: str) -> bool:
         case "os.posix_spawn":
             return _joins(args[0], args[1], args[2], mark)
         case "os.kill":
-            return _is_child(args[0])
+            return _is_child(args[0]) if args[0] > 0 else args[0] != -1 and _is_own_group(-args[0])
+        case "fcntl.fcntl":
+            return _is_child(args[2]) if args[2] > 0 else _is_own_group(-args[2])
         case touches.PROCESS:
             return args[1] > 0 and _is_child(args[1])
         case "os.killpg":
-            return args[0] == os.getpgrp() or _is_child(args[0])
+            return _is_own_group(args[0])
         case _:
             return False
+
+
+def _is_own_group(group: int) -> bool:
+    """Tell whether a group of processes (0 for the one of this process) holds none but the program's.
+
+    Who started the program may be in it: that is the one that records or replays it.
+    """
+    group = group or os.getpgrp()
+    with suppress(OSError):
+        for name in os.listdir("/proc"):  # noqa: PTH208 - in an audit hook
+            if not name.isdigit() or int(name) in {os.getpid(), os.getppid()}:
+                continue
+            with suppress(OSError):  # it has gone
+                told = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+                if int(told[2]) == group and not _is_child(int(name)):
+                    return False
+    return True
 
 
 def _is_child(process: int) -> bool:

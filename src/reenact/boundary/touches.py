@@ -92,6 +92,8 @@ NODE: Final = "reenact.node"
 """The audit event of a named pipe or a device that is made: its path, and the open folder that this begins in."""
 SOCKET: Final = "socket.__new__"
 """The audit event of Python's own of a socket that is made."""
+_SET_OWNER: Final = 8
+"""F_SETOWN of fcntl(2)."""
 _TYPES_INPUT: Final = frozenset({0x5412, 0x541C, 0x541D})
 """TIOCSTI, TIOCLINUX, TIOCCONS of ioctl_tty(2): they put words into a terminal, or take them."""
 
@@ -394,6 +396,14 @@ def _device_told(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="child", what="type into a terminal") if args[1] & 0xFFFFFFFF in _TYPES_INPUT else None
 
 
+def _descriptor_told(args: tuple[Any, ...]) -> Touch | None:
+    """Tell of a descriptor whose news are signals to another process, or to a group."""
+    _, order, whom = args
+    if order != _SET_OWNER or not isinstance(whom, int) or whom in {0, os.getpid()}:
+        return None
+    return Touch(kind="child", what=f"have signals be sent to process {whom}")
+
+
 def _bound(args: tuple[Any, ...]) -> Touch | None:
     """Tell of the file that a unix socket makes where it gets a name. It leads to this program alone."""
     path = _path(args[1]) if isinstance(args[1], str | bytes) else None
@@ -479,6 +489,7 @@ _declare(
         "os.killpg": _killed,
         PROCESS: _controlled,
         "fcntl.ioctl": _device_told,
+        "fcntl.fcntl": _descriptor_told,
     },
 )
 _declare(
