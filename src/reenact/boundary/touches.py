@@ -140,11 +140,11 @@ def _is_bytecode(path: str) -> bool:
     """Tell whether a path that is written to is one of bytecode, and Python or a library writes it, not the program."""
     if "__pycache__" not in path and ".pyc" not in path:
         return False
+    if _is_importing():
+        return True
     frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith(_IMPORTS):
-            return True
         if not name.startswith(_OURS) and (name.startswith(_INSTALLED) or not name.startswith((*_CODE, "<frozen "))):
             return name.startswith(_INSTALLED)
         frame = frame.f_back
