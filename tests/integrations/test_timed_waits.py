@@ -203,7 +203,7 @@ def test_threads_and_futures_that_were_waited_for_in_vain_have_longer(pace: Pace
     held: Future[int] = Future()
     threading.Timer(20 * SHORT, held.set_result, (1,)).start()
     assert concurrent.futures.wait([held], timeout=SHORT).done == {held}
-    assert noted() == [False, False]
+    assert noted() == [False, True]
 
 
 async def by_wait_for(work: Any) -> object:
@@ -244,7 +244,7 @@ def test_a_deadline_that_was_kept_when_recorded_is_kept_although_it_takes_longer
 ) -> None:
     pace.turn_of = Turn(0)
     assert asyncio.run(way(after(20))) == 1
-    assert noted() == [False]
+    assert noted() == [way is by_wait]
 
 
 @pytest.mark.parametrize("way", [by_wait_for, by_timeout, by_wait])
@@ -265,3 +265,59 @@ def test_a_deadline_in_a_task_of_its_own_is_the_agents(pace: Pace) -> None:
 
     assert asyncio.run(main()) == [1, 1]
     assert noted() == [False, False]
+
+
+def ended(count: int) -> list[Future[int]]:
+    """Make futures that have ended."""
+    made = [Future[int]() for _ in range(count)]
+    for number, each in enumerate(made):
+        each.set_result(number)
+    return made
+
+
+def done_noted() -> list[tuple[int, ...] | None]:
+    """Tell of each wait for several which of them had ended."""
+    taken: dict[str, list[Pause]] = pauses.take(lanes.current().reel)
+    return [pause.done for held in taken.values() for pause in held]
+
+
+def test_of_several_futures_those_are_done_that_were_when_recorded(pace: Pace) -> None:
+    first, second, third = ended(3)
+    pace.turn_of = Turn(7, (2, 1))
+    done, others = concurrent.futures.wait([first, second, third], return_when=concurrent.futures.FIRST_COMPLETED)
+    assert [*done] == [second, third]
+    assert [*others] == [first]
+    assert done_noted() == [(1, 2)]
+
+
+def test_who_was_done_when_recorded_is_waited_for(pace: Pace) -> None:
+    (first,), second = ended(1), Future[int]()
+    pace.turn_of = Turn(7, (0, 1))
+    threading.Timer(20 * SHORT, second.set_result, (1,)).start()
+    done, _ = concurrent.futures.wait([first, second], return_when=concurrent.futures.FIRST_COMPLETED)
+    assert [*done] == [first, second]
+
+
+def test_futures_come_one_by_one_as_they_did(pace: Pace) -> None:
+    given = ended(3)
+    pace.turn_of = Turn(0, (2, 0))
+    assert [each.result() for each in concurrent.futures.as_completed(given)] == [2, 0, 1]
+    pace.turn_of = Turn(7, (1,))
+    begun = concurrent.futures.as_completed(given, timeout=SHORT)
+    assert next(begun) is given[1]
+    with pytest.raises(TimeoutError, match=r"2 \(of 3\) futures unfinished"):
+        next(begun)
+    assert done_noted() == [(2, 0, 1), (1,)]
+
+
+def test_of_several_tasks_those_are_done_that_were_when_recorded(pace: Pace) -> None:
+    async def main() -> tuple[list[str], list[str]]:
+        tasks = [asyncio.create_task(after(turns), name=f"after {turns}") for turns in (1, 9, 3)]
+        pace.turn_of = Turn(7, (1, 2))
+        done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        pace.turn_of = None
+        await asyncio.wait(others)
+        return [each.get_name() for each in done], [each.get_name() for each in others]
+
+    assert asyncio.run(main()) == (["after 9", "after 3"], ["after 1"])
+    assert done_noted() == [(1, 2)]

@@ -34,6 +34,11 @@ def test_pauses_are_those_of_their_lane_in_order() -> None:
     assert kept.orders == {3, 4}
 
 
+def test_a_pause_within_another_wait_comes_behind_it_and_which_had_ended_is_known() -> None:
+    kept = Pauses(nodes_with(Made(), main=[[2, 3, 10], [1, 4, 12, [0, 2]], [5, 6, 14, [], "00000000000000aa"]]), ())  # type: ignore[list-item]
+    assert [kept.take(("", "main")) for _ in range(3)] == [Turn(4, (0, 2)), Turn(3), Turn(6, ())]
+
+
 def test_a_lane_that_waits_more_or_less_often_before_a_call_shifts_nothing_behind_it() -> None:
     made = Made()
     call = made.tool("fetch", {"item": "tea"})
@@ -49,6 +54,18 @@ def test_a_lane_that_waits_more_or_less_often_before_a_call_shifts_nothing_behin
     kept = Pauses(nodes_with(made, main=told), ())
     assert kept.crossed(("", "main"), start) == [start]
     assert kept.take(("", "main")) == Turn(start + 2)
+
+
+def test_a_lane_that_calls_next_is_at_work_until_then() -> None:
+    made = Made()
+    call = made.tool("fetch", {"item": "tea"})
+    start = next(node.start_order for node in made.run().nodes if node.id == call)
+    kept = Pauses(nodes_with(made, main=[[start - 4, start - 3, 1], [start - 2, start - 1, 2]]), ())
+    kept.take(("", "main"))
+    assert not kept.calls_behind(("", "main"), start - 3)
+    kept.take(("", "main"))
+    assert kept.calls_behind(("", "main"), start - 1)
+    assert not kept.calls_behind(("", "main"), start)
 
 
 def test_nobody_waits_for_pauses_inside_a_call_that_is_answered() -> None:

@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, Protocol, cast
 
-from reenact.boundary import place, thread_ids
+from reenact.boundary import births, place, thread_ids
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
@@ -367,6 +367,7 @@ def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
                 task = original(self, coro, **kwargs)
             finally:
                 _LANE.set(before)
+        births.note(task, lane.path.rpartition("/")[0])
         if _listeners:
             with suppress(AttributeError):  # a task factory of the host's may make what it will
                 task.add_done_callback(partial(_ended, lane))
@@ -465,6 +466,7 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)
         future = original(self, *job, **kwargs)
+        births.note(future, lane.path.rpartition("/")[0])
         if _listeners:
             future.add_done_callback(partial(_ended, lane))
         return future
@@ -546,6 +548,7 @@ def in_order(lane: Lane, tell: Callable[[], object]) -> None:
 def runs_elsewhere(future: Future[Any], lane: Lane) -> None:
     """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
     vars(future)[_LANE_OF] = lane
+    births.note(future, lane.path.rpartition("/")[0])
 
 
 def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -582,6 +585,8 @@ def install(patches: Patches) -> None:
     patches.replace(asyncio.BaseEventLoop, "create_task", _create_task)
     patches.replace(asyncio, "as_completed", _as_completed)
     patches.replace(concurrent.futures, "as_completed", _futures_as_completed)
+    for module in (asyncio, asyncio.futures):
+        patches.replace(module, "wrap_future", births.handing_on)
     patches.replace(threading.Thread, "start", _thread_start)
     patches.replace(ThreadPoolExecutor, "submit", _submit)
     patches.replace(Future, "set_result", _resolve)

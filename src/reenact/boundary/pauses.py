@@ -8,14 +8,15 @@ go on behind a pause in its turn: by counting, and not by the clock. The waiting
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from reenact.boundary import lanes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane, Reel
 
+T = TypeVar("T")
 _COMPUTED_NS: Final = 200_000
 """As much processor time of others within a pause is more than what goes on in any process."""
 LONGER_S: Final = 10.0
@@ -35,6 +36,8 @@ class Pause(NamedTuple):
     """Which loop that waits for others it was in, from 1."""
     beside: bool = False
     """Whether other code computed meanwhile."""
+    done: tuple[int, ...] | None = None
+    """Which of several that were waited for had ended, by their places; None where it was no wait for several."""
 
 
 class Turn(NamedTuple):
@@ -42,6 +45,8 @@ class Turn(NamedTuple):
 
     order: int
     """0 where somebody woke who waited, or cancelled the pause."""
+    done: tuple[int, ...] | None = None
+    """As in `Pause`."""
 
 
 class Pace(Protocol):
@@ -127,19 +132,23 @@ class Waiting:
         except Exception:
             forgive("pauses.Waiting")
 
-    def over(self) -> None:
-        """Go on when the time is up: in a replay, in turn."""
+    def over(self, done: tuple[int, ...] | None = None) -> None:
+        """Go on when the time is up, or some are `done`: in a replay, in turn."""
+        self.in_turn()
+        self._note(done=done)
+
+    def in_turn(self) -> None:
+        """Block, in a replay, until it is this one's turn to go on."""
         pace, turn = _STATE.pace, self._turn
         if pace is not None and turn is not None:
             pace.wait(turn, self._lane)
-        self._note()
 
-    async def over_async(self) -> None:
+    async def over_async(self, done: tuple[int, ...] | None = None) -> None:
         """Go on likewise, without blocking the loop."""
         pace, turn = _STATE.pace, self._turn
         if pace is not None and turn is not None:
             await pace.wait_async(turn, self._lane)
-        self._note()
+        self._note(done=done)
 
     def cut_short(self) -> None:
         """Hear that the pause was cancelled or interrupted."""
@@ -162,9 +171,16 @@ class Waiting:
         """Tell whether the time was up when recorded; None where nobody knows."""
         return None if self._turn is None else self._turn.order > 0
 
-    def ended(self, *, late: bool) -> None:
+    def done_of(self, given: Sequence[T]) -> list[T] | None:
+        """Give those of several that had ended when recorded; None where nobody knows."""
+        done = self._turn.done if self._turn is not None else None
+        if done is None or any(at >= len(given) for at in done):
+            return None
+        return [given[at] for at in done]
+
+    def ended(self, *, late: bool, done: tuple[int, ...] | None = None) -> None:
         """Hear that the time was up, or that whoever was waited for came in time."""
-        self._note(woken=not late)
+        self._note(woken=not late, done=done)
 
     def over_or_woken(self, wait: Callable[[float], bool], seconds: float) -> bool:
         """Wait to be woken, so long at most; tells whether somebody was. In a replay it is as recorded.
@@ -182,7 +198,7 @@ class Waiting:
             self._note(woken=woken)
         return woken
 
-    def _note(self, *, woken: bool = False) -> None:
+    def _note(self, *, woken: bool = False, done: tuple[int, ...] | None = None) -> None:
         number = _STATE.number
         self._reel.waiting.discard(self)
         if number is None:
@@ -193,7 +209,8 @@ class Waiting:
             computed_ns, frame = time.process_time_ns() - self._computed_ns, self._frame
             self._frame = None
             order, loop = 0 if woken else number(), loop_around(frame)
-            pause = Pause(self._began, order, time.time_ns(), self._call, loop, computed_ns > _COMPUTED_NS)
+            beside = computed_ns > _COMPUTED_NS
+            pause = Pause(self._began, order, time.time_ns(), self._call, loop, beside, done)
             self._lane.reel.paused(self._lane.path, pause)
         except Exception:
             forgive("pauses.Waiting.note")

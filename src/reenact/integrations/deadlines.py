@@ -1,12 +1,14 @@
 """Deadlines of asyncio in the agent's own code: `wait_for`, `timeout`, `wait` with a time. Which were missed is kept.
 
-In a replay the same are missed again, in their place among the answers, and the others not, however slow it is.
+In a replay the same are missed again, in their place among the answers, and the others not, however slow it is. Of
+several tasks that `wait` waits for, the same have ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from asyncio import timeouts
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -17,7 +19,8 @@ from types import FrameType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from reenact.boundary import pauses, tape
+from reenact.boundary import births, pauses, tape
+from reenact.boundary.births import InOrder
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -46,27 +49,42 @@ async def _be_late_again(waiting: Waiting, seconds: float, task: asyncio.Future[
 def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(original)
     def asked(fs: Any, *, timeout: float | None = None, return_when: str = asyncio.ALL_COMPLETED) -> Awaitable[Any]:
-        if timeout is None or not _is_own(_getframe(1), timeout):
+        is_own = pauses.is_on() and _SITES.of(_getframe(1)) is not None
+        if not is_own or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):  # it will say that it takes several
             return original(fs, timeout=timeout, return_when=return_when)
-        return wait(fs, timeout, return_when)
+        return wait(births.in_order(fs), timeout, return_when)
 
     @wraps(original)
-    async def wait(fs: Any, seconds: float, return_when: str) -> Any:
-        waiting = Waiting()
-        try:
-            if waiting.was_late:
-                given = list(fs)
-                await _be_late_again(waiting, seconds)
-                return await original(given, timeout=0, return_when=return_when)
-            longer = seconds if waiting.was_late is None else seconds + LONGER_S
-            done, others = await original(fs, timeout=longer, return_when=return_when)
-        except BaseException:
-            waiting.cut_short()
-            raise
-        waiting.ended(late=pauses.is_late(done, others, return_when))
-        return done, others
+    async def wait(given: list[Any], seconds: float | None, return_when: str) -> Any:
+        if seconds is None and return_when == asyncio.ALL_COMPLETED:
+            done, _ = await original(given)
+        else:
+            done = await _some_of(Waiting(), given, seconds, return_when, original)
+        parted = ([each for each in given if each in done], [each for each in given if each not in done])
+        return tuple(map(InOrder, parted))
 
     return asked
+
+
+async def _some_of(
+    waiting: Waiting, given: list[Any], seconds: float | None, return_when: str, wait: Callable[..., Awaitable[Any]]
+) -> set[Any]:
+    """Wait for some of several tasks: in a replay for those that had ended when recorded."""
+    until = time.monotonic() + (seconds or 0)
+    longer = LONGER_S if waiting.was_late is False else 0  # it was cut short
+    try:
+        done, _ = await wait(given, timeout=None if seconds is None else seconds + longer, return_when=return_when)
+        if (again := waiting.done_of(given)) is not None:
+            if not all(each.done() for each in again):
+                await wait(again, timeout=LONGER_S)
+            done = set(again) if all(each.done() for each in again) else done
+            if seconds and pauses.is_late(done, set(given) - done, return_when):
+                await asyncio.sleep(max(0, until - time.monotonic()))
+        await waiting.over_async(births.places(done, given))
+    except BaseException:
+        waiting.cut_short()
+        raise
+    return done
 
 
 def _wait_for(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

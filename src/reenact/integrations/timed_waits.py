@@ -1,7 +1,8 @@
 """Waits in the agent's own code that end when somebody is done, or when their time is up: which of both is kept.
 
 In a replay it is so again: whoever went on because the time was up goes on in that place among the answers, and who was
-in time is in time however slow the replay is. Locks and `queue.SimpleQueue`, which are native code, go by the clock.
+in time is in time however slow the replay is. Of several futures the same have ended, in the same order. Locks and
+`queue.SimpleQueue`, which are native code, go by the clock.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import concurrent.futures
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import FrameType
 from typing import Any, Final, TypeVar
 
-from reenact.boundary import pauses, tape
+from reenact.boundary import births, pauses, tape
+from reenact.boundary.births import InOrder
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
@@ -189,20 +191,84 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(
         fs: Iterable[Future[Any]], timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED
     ) -> Any:
-        waiting = _begun(timeout, _getframe(1))
-        if waiting is None or timeout is None:
+        if not pauses.is_on() or _SITES.of(_getframe(1)) is None:
             return original(fs, timeout, return_when)
-        given = list(fs)
-        if _is_late_again(waiting, timeout):
-            return original(given, 0, return_when)
-        return _waited(
-            waiting,
-            timeout,
-            lambda seconds: original(given, seconds, return_when),
-            lambda parted: pauses.is_late(parted.done, parted.not_done, return_when),
-        )
+        given = births.in_order(fs)
+        if timeout is None and return_when == concurrent.futures.ALL_COMPLETED:
+            pauses.blocks()
+            found = original(given)
+            done = found.done
+        else:
+            found, done = _some_of(Waiting(), given, timeout, return_when, original)
+        parted = ([each for each in given if each in done], [each for each in given if each not in done])
+        return type(found)(*map(InOrder, parted))
 
     return wait
+
+
+def _some_of(
+    waiting: Waiting, given: list[Future[Any]], seconds: float | None, return_when: str, wait: Callable[..., Any]
+) -> tuple[Any, set[Future[Any]]]:
+    """Wait for some of several futures: in a replay for those that had ended when recorded."""
+    until = time.monotonic() + (seconds or 0)
+    longer = LONGER_S if waiting.was_late is False else 0  # it was cut short
+    try:
+        found = wait(given, None if seconds is None else seconds + longer, return_when)
+        done = set(found.done)
+        if (again := waiting.done_of(given)) is not None:
+            if not wait(again, LONGER_S).not_done:
+                done = set(again)
+            if seconds and pauses.is_late(done, set(given) - done, return_when):
+                time.sleep(max(0, until - time.monotonic()))
+    except BaseException:
+        waiting.cut_short()
+        raise
+    waiting.over(births.places(done, given))
+    return found, done
+
+
+def _as_completed(original: Callable[..., Generator[Future[Any]]]) -> Callable[..., Generator[Future[Any]]]:
+    @wraps(original)
+    def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
+        if not pauses.is_on() or _SITES.of(_getframe(1)) is None:
+            return original(fs, timeout)
+        return _one_by_one(births.in_order(fs), timeout, original)
+
+    return as_completed
+
+
+def _one_by_one(
+    given: list[Future[Any]], seconds: float | None, each_of: Callable[..., Generator[Future[Any]]]
+) -> Generator[Future[Any]]:
+    """Give futures as they end: in a replay in the order in which they ended when recorded."""
+    waiting, ended = Waiting(), list[int]()
+    until = time.monotonic() + (seconds or 0)
+    again, left = waiting.done_of(given) or [], dict(zip(given, range(len(given)), strict=True))
+    again.reverse()
+    given.clear()  # who was given is forgotten, so that the memory of results is freed
+    late = False
+    try:
+        while again and not concurrent.futures.wait(again[-1:], LONGER_S).not_done:
+            ended.append(left.pop(again[-1]))
+            yield again.pop()
+        again.clear()
+        if waiting.was_late:
+            _be_too_late(waiting, until, len(left), len(ended) + len(left))
+        for future in each_of(iter(tuple(left)), None if seconds is None else max(0, until - time.monotonic())):
+            ended.append(left.pop(future))
+            yield future
+    except TimeoutError:
+        late = True
+        raise
+    finally:
+        waiting.ended(late=late, done=tuple(ended))
+
+
+def _be_too_late(waiting: Waiting, until: float, left: int, count: int) -> None:
+    if left:
+        time.sleep(max(0, until - time.monotonic()))
+        waiting.in_turn()
+        raise TimeoutError(f"{left} (of {count}) futures unfinished")
 
 
 def _install(patches: PatchSet) -> None:
@@ -216,6 +282,7 @@ def _install(patches: PatchSet) -> None:
         patches.replace(Future, name, _result)
     original = concurrent.futures.wait
     patches.replace(concurrent.futures, "wait", _wait_for_futures)
+    patches.replace(concurrent.futures, "as_completed", _as_completed)
     tape.rebind(patches, {id(original): concurrent.futures.wait})
 
 

@@ -113,12 +113,13 @@ def rest(reel: Reel, root: int) -> dict[str, Any]:
 
 
 def paused(reel: Reel, began_ns: int, root: int) -> dict[str, Any]:
-    """Take the pauses of the lanes of a run: places in the one sequence, microseconds since it began, call, loop."""
+    """Take the pauses of the lanes of a run: places in the sequence, microseconds since it began, done, call, loop."""
 
     def spelled(each: Pause) -> Json:
         call: list[Json] = [format(each.call, "016x")] if each.call not in {0, root} else []
         loop: list[Json] = [each.loop if each.beside else -each.loop] if each.loop else []
-        return [each.began, each.ended, (each.at_ns - began_ns) // 1000, *call, *loop]
+        done: list[Json] = [list(each.done)] if each.done is not None else []
+        return [each.began, each.ended, (each.at_ns - began_ns) // 1000, *done, *call, *loop]
 
     found: dict[str, Json] = {lane: [spelled(each) for each in held] for lane, held in pauses.take(reel).items()}
     return {PAUSES: compact(found)} if found else {}

@@ -34,6 +34,8 @@ class Kept(NamedTuple):
     at_s: float
     call: str = ""
     """The call in which it was; empty where it stood in the run itself."""
+    done: tuple[int, ...] | None = None
+    """Which of several that were waited for had ended."""
 
 
 class Pauses:
@@ -46,7 +48,7 @@ class Pauses:
         """The begins of the recorded calls of a lane that has pauses."""
         self._at: dict[Place, int] = defaultdict(int)
         for node in sorted(nodes, key=lambda node: node.span.start_ns):
-            for place, kept in _of(node, units):
+            for place, kept in sorted(_of(node, units), key=lambda each: each[1].began):  # not as they ended
                 self._left[place].append(kept)
         for node in nodes:
             if not _is_root(node) and (place := _place(node, node.lane, units)) in self._left:
@@ -75,7 +77,15 @@ class Pauses:
             behind = bisect_right(calls, self._at[place])
             if behind < len(calls) and held[0].began > calls[behind]:
                 return None
-            return Turn(held.popleft().ended)
+            first = held.popleft()
+            return Turn(first.ended, first.done)
+
+    def calls_behind(self, place: Place, order: int) -> bool:
+        """Tell whether a lane makes a call next, and does not wait before that."""
+        with self._lock:
+            held, calls = self._left.get(place), self._calls.get(place, [])
+            behind = bisect_right(calls, order)
+            return behind < len(calls) and not (held and held[0].began < calls[behind])
 
     def covered(self, calls: Collection[str]) -> dict[str, list[int]]:
         """Hear that the code inside recorded calls does not run; gives what it will not wait for, by sequence."""
@@ -129,11 +139,17 @@ def _kept(listed: Json, root: Node) -> Iterable[Kept]:
     began_s = root.span.start_ns / 1e9
     for each in as_list(listed):
         match each:
+            case [int(began), int(ended), int(after_us), list(done), *call]:
+                places = tuple(at for at in done if isinstance(at, int))
+                yield Kept(began, ended, began_s + after_us / 1e6, _call(call), places)
             case [int(began), int(ended), int(after_us), *call]:
-                inside = call[0] if call and isinstance(call[0], str) else ""
-                yield Kept(began, ended, began_s + after_us / 1e6, inside)
+                yield Kept(began, ended, began_s + after_us / 1e6, _call(call))
             case _:
                 continue
+
+
+def _call(told: list[Json]) -> str:
+    return told[0] if told and isinstance(told[0], str) else ""
 
 
 class Pacing:
@@ -159,11 +175,12 @@ class Pacing:
         self._gate(numbers).wait(turn.order, at)
 
     async def wait_async(self, turn: Turn, lane: Lane) -> None:
-        """Wait likewise, without blocking the loop. What the task does until it waits again is its work."""
+        """Wait likewise, without blocking the loop. What the task does until it waits again, or calls, is its work."""
         numbers, at = self._place(lane)
         gate = self._gate(numbers)
         await gate.wait_async(turn.order, at)
-        asyncio.get_running_loop().call_soon(gate.settled, at)
+        if not self._pauses.calls_behind((numbers, at), turn.order):
+            asyncio.get_running_loop().call_soon(gate.settled, at)
 
     def blocks(self, lane: Lane) -> None:
         """Hear that a lane waits for somebody, with no end."""
