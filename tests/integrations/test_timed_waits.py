@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import queue
+import select
+import selectors
+import socket
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -17,7 +20,7 @@ from reenact.boundary import lanes, pauses
 from reenact.boundary.lanes import Lane
 from reenact.boundary.patching import Patches
 from reenact.boundary.pauses import Pause, Turn
-from reenact.integrations import deadlines, timed_waits
+from reenact.integrations import deadlines, native_waits, timed_waits, timers
 
 SHORT = 0.001
 
@@ -51,7 +54,7 @@ class Pace:
 def pace() -> Generator[Pace]:
     made, patches = Pace(), Patches()
     lanes.restart()
-    for each in (timed_waits, deadlines):
+    for each in (timed_waits, deadlines, native_waits, timers):
         each.INTEGRATION.install(patches)
     pauses.install(count(1).__next__, made)
     yield made
@@ -128,13 +131,51 @@ def of_future() -> tuple[Callable[[], object], Callable[[], object]]:
     return look, lambda: held.set_result(1)
 
 
-KINDS = (of_queue, of_full_queue, of_condition, of_semaphore, of_future)
+def of_simple_queue() -> tuple[Callable[[], object], Callable[[], object]]:
+    held: queue.SimpleQueue[int] = queue.SimpleQueue()
+    native: Any = type(held).__mro__[1]
+
+    def look() -> object:
+        try:
+            return held.get(timeout=SHORT)
+        except queue.Empty:
+            return None
+
+    return look, lambda: native.put(held, 1)
+
+
+def of_lock() -> tuple[Callable[[], object], Callable[[], object]]:
+    held = threading.Lock()
+    held.acquire()
+    return lambda: held.acquire(timeout=SHORT) or None, held.release
+
+
+def of_select() -> tuple[Callable[[], object], Callable[[], object]]:
+    mine, other = socket.socketpair()
+
+    def look() -> object:
+        return other.recv(1) if select.select([mine, other], [], [], SHORT)[0] == [other] else None
+
+    return look, lambda: mine.send(b"1")
+
+
+def of_selectors() -> tuple[Callable[[], object], Callable[[], object]]:
+    mine, other = socket.socketpair()
+    held = selectors.DefaultSelector()
+    held.register(mine, selectors.EVENT_READ)
+    held.register(other, selectors.EVENT_READ)
+    return lambda: [key.fileobj.recv(1) for key, _ in held.select(SHORT)] or None, lambda: mine.send(b"1")  # type: ignore[union-attr]
+
+
+NATIVE = (of_select, of_selectors)
+"""These say which are ready."""
+KINDS = (of_queue, of_full_queue, of_condition, of_semaphore, of_future, of_simple_queue, of_lock, *NATIVE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_was_late_when_recorded_is_late_although_somebody_came(kind: Callable[[], Any], pace: Pace) -> None:
     look, come = kind()
-    pace.turn_of, pace.before = Turn(7), come
+    pace.turn_of, pace.before = Turn(7, () if kind in NATIVE else None), come
     assert look() is None
     assert noted() == [True]
 
@@ -142,11 +183,11 @@ def test_who_was_late_when_recorded_is_late_although_somebody_came(kind: Callabl
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_was_in_time_when_recorded_is_in_time_although_it_takes_longer(kind: Callable[[], Any], pace: Pace) -> None:
     look, come = kind()
-    pace.turn_of = Turn(0)
+    pace.turn_of = Turn(7, (1,)) if kind in NATIVE else Turn(0)
     begun = threading.Timer(20 * SHORT, come)
     begun.start()
     assert look() is not None
-    assert noted() == [False]
+    assert noted() == [kind in NATIVE]
     begun.join()
 
 
@@ -156,7 +197,7 @@ def test_a_wait_that_nobody_recorded_ends_as_it_comes(kind: Callable[[], Any], p
     assert look() is None
     come() if kind is not of_condition else None
     assert (look() is None) == (kind is of_condition)
-    assert noted() == [True, kind is of_condition]
+    assert noted() == [True, kind in {of_condition, *NATIVE}]
     assert pace.turn_of is None
 
 
@@ -321,3 +362,42 @@ def test_of_several_tasks_those_are_done_that_were_when_recorded(pace: Pace) -> 
 
     assert asyncio.run(main()) == (["after 9", "after 3"], ["after 1"])
     assert done_noted() == [(1, 2)]
+
+
+def test_a_timer_calls_in_turn_and_one_that_was_never_due_waits_until_it_is_cancelled(pace: Pace) -> None:
+    called = list[str]()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        pace.turn_of = Turn(7)
+        loop.call_later(SHORT, called.append, "due")
+        pace.turn_of = Turn(0)
+        never = loop.call_later(SHORT, called.append, "never")
+        await asyncio.get_running_loop().create_task(after(20))
+        never.cancel()
+
+    asyncio.run(main())
+    assert called == ["due"]
+    assert noted() == [True, False]
+
+
+def test_a_lock_of_the_agent_has_the_name_of_the_native_one_and_serves_a_condition() -> None:
+    patches = Patches()
+    native_waits.INTEGRATION.install(patches)
+    pauses.install(count(1).__next__)
+    try:
+        for make in (threading.Lock, threading.RLock):
+            held = make()
+            condition = threading.Condition(held)
+            with condition:
+                assert not condition.wait(SHORT)
+            assert held.acquire()
+            held.release()
+        kinds = {
+            f"{type(each).__module__}.{type(each).__qualname__}" for each in (threading.Lock(), queue.SimpleQueue())
+        }
+    finally:
+        pauses.install(None)
+        patches.undo()
+    assert kinds == {"_thread.lock", "_queue.SimpleQueue"}
+    assert type(threading.Lock()).__mro__ == (type(threading.Lock()), object)

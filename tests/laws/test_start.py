@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 188),
+        ("nothing", "child", 190),
         ("nothing", "parent", 138),
-        ("recorded", "child", 191),
+        ("recorded", "child", 193),
         ("recorded", "parent", 144),
-        ("replayed", "child", 241),
+        ("replayed", "child", 243),
         ("replayed", "parent", 202),
     ],
 )

@@ -118,9 +118,9 @@ class Waiting:
 
     __slots__ = ("_began", "_call", "_computed_ns", "_frame", "_lane", "_reel", "_turn")
 
-    def __init__(self, frame: FrameType | None = None) -> None:
-        """`frame` is that of the code that waits."""
-        self._lane, self._began, self._turn, self._call, self._frame = lanes.current(), 0, None, 0, frame
+    def __init__(self, frame: FrameType | None = None, *, lane: Lane | None = None) -> None:
+        """`frame` is that of the code that waits, `lane` where it does so."""
+        self._lane, self._began, self._turn, self._call, self._frame = lane or lanes.current(), 0, None, 0, frame
         self._computed_ns, self._reel = time.process_time_ns(), self._lane.reel
         try:
             number, pace = _STATE.number, _STATE.pace
@@ -171,9 +171,14 @@ class Waiting:
         """Tell whether the time was up when recorded; None where nobody knows."""
         return None if self._turn is None else self._turn.order > 0
 
+    @property
+    def done(self) -> tuple[int, ...] | None:
+        """The places of those of several that had ended, or were ready, when recorded; None where nobody knows."""
+        return self._turn.done if self._turn is not None else None
+
     def done_of(self, given: Sequence[T]) -> list[T] | None:
         """Give those of several that had ended when recorded; None where nobody knows."""
-        done = self._turn.done if self._turn is not None else None
+        done = self.done
         if done is None or any(at >= len(given) for at in done):
             return None
         return [given[at] for at in done]

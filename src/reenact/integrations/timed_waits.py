@@ -1,8 +1,7 @@
 """Waits in the agent's own code that end when somebody is done, or when their time is up: which of both is kept.
 
 In a replay it is so again: whoever went on because the time was up goes on in that place among the answers, and who was
-in time is in time however slow the replay is. Of several futures the same have ended, in the same order. Locks and
-`queue.SimpleQueue`, which are native code, go by the clock.
+in time is in time however slow the replay is. Of several futures the same have ended, in the same order.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _PUT_NOWAIT: Final = queue.Queue.put_nowait.__code__
 _SITES: Final = Sites(Source(name="timed wait"), libraries=False)
 
 
-def _begun(seconds: object, frame: FrameType | None) -> Waiting | None:
+def begun(seconds: object, frame: FrameType | None) -> Waiting | None:
     """Begin a wait; None where nobody keeps it: it is a library's, or has no end."""
     if not pauses.is_on() or _SITES.of(frame) is None:
         return None
@@ -39,7 +38,7 @@ def _begun(seconds: object, frame: FrameType | None) -> Waiting | None:
     return Waiting() if pauses.is_a_while(seconds) else None
 
 
-def _waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_late: Callable[[T], bool]) -> T:
+def waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_late: Callable[[T], bool]) -> T:
     """Wait, and note whether the time was up. In a replay who was in time when recorded has longer."""
     try:
         result = wait(seconds if waiting.was_late is None else seconds + LONGER_S)
@@ -53,7 +52,7 @@ def _waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_lat
     return result
 
 
-def _is_late_again(waiting: Waiting, seconds: float) -> bool:
+def is_late_again(waiting: Waiting, seconds: float) -> bool:
     """Let the time of a wait pass whose time was up when recorded; False for any other."""
     if not waiting.was_late:
         return False
@@ -65,12 +64,12 @@ def _is_late_again(waiting: Waiting, seconds: float) -> bool:
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: queue.Queue[Any], block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
-        waiting = _begun(timeout, _getframe(1)) if block else None
+        waiting = begun(timeout, _getframe(1)) if block else None
         if waiting is None or timeout is None:
             return original(self, block, timeout)
-        if _is_late_again(waiting, timeout):
+        if is_late_again(waiting, timeout):
             raise queue.Empty
-        return _waited(waiting, timeout, lambda seconds: original(self, True, seconds), lambda _: False)
+        return waited(waiting, timeout, lambda seconds: original(self, True, seconds), lambda _: False)
 
     return get
 
@@ -81,21 +80,21 @@ def _put(original: Callable[..., None]) -> Callable[..., None]:
         caller = _getframe(1)
         frame = caller.f_back if caller.f_code is _PUT_NOWAIT else caller
         if not block or not timeout or self.maxsize <= 0:
-            _hand_over(frame)
+            hand_over(frame)
             original(self, item, block, timeout)
             return
-        waiting = _begun(timeout, frame)
+        waiting = begun(timeout, frame)
         if waiting is None:
             original(self, item, block, timeout)
-        elif _is_late_again(waiting, timeout):
+        elif is_late_again(waiting, timeout):
             raise queue.Full
         else:
-            _waited(waiting, timeout, lambda seconds: original(self, item, True, seconds), lambda _: False)
+            waited(waiting, timeout, lambda seconds: original(self, item, True, seconds), lambda _: False)
 
     return put
 
 
-def _hand_over(frame: FrameType | None) -> None:
+def hand_over(frame: FrameType | None) -> None:
     """Let code of the agent hand something to others in its turn: they see who did so first.
 
     On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
@@ -111,7 +110,7 @@ def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) ->
         return False
     saved = held._release_save()  # noqa: SLF001 - as above
     try:
-        return _is_late_again(waiting, seconds)
+        return is_late_again(waiting, seconds)
     finally:
         held._acquire_restore(saved)  # noqa: SLF001 - as above
 
@@ -119,12 +118,12 @@ def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) ->
 def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def wait(self: threading.Condition, timeout: float | None = None) -> bool:
-        waiting = _begun(timeout, _getframe(1))
+        waiting = begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(self, timeout)
         if _let_go(self, waiting, timeout):
             return False
-        return _waited(waiting, timeout, lambda seconds: original(self, seconds), lambda woken: not woken)
+        return waited(waiting, timeout, lambda seconds: original(self, seconds), lambda woken: not woken)
 
     return wait
 
@@ -132,12 +131,12 @@ def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
 def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def wait_for(self: threading.Condition, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
-        waiting = _begun(timeout, _getframe(1))
+        waiting = begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(self, predicate, timeout)
         if _let_go(self, waiting, timeout):
             return predicate()
-        return _waited(waiting, timeout, lambda seconds: original(self, predicate, seconds), lambda found: not found)
+        return waited(waiting, timeout, lambda seconds: original(self, predicate, seconds), lambda found: not found)
 
     return wait_for
 
@@ -145,12 +144,12 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
 def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
     @wraps(original)
     def acquire(self: threading.Semaphore, blocking: bool = True, timeout: float | None = None) -> bool:  # noqa: FBT001, FBT002 - as it is called
-        waiting = _begun(timeout, _getframe(1)) if blocking else None
+        waiting = begun(timeout, _getframe(1)) if blocking else None
         if waiting is None or timeout is None:
             return original(self, blocking, timeout)
-        if _is_late_again(waiting, timeout):
+        if is_late_again(waiting, timeout):
             return False
-        return _waited(waiting, timeout, lambda seconds: original(self, True, seconds), lambda got: not got)
+        return waited(waiting, timeout, lambda seconds: original(self, True, seconds), lambda got: not got)
 
     return acquire
 
@@ -158,11 +157,11 @@ def _acquire(original: Callable[..., bool]) -> Callable[..., bool]:
 def _join(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def join(self: threading.Thread, timeout: float | None = None) -> None:
-        waiting = _begun(timeout, _getframe(1))
+        waiting = begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             original(self, timeout)
-        elif not _is_late_again(waiting, timeout):
-            _waited(waiting, timeout, lambda seconds: original(self, seconds), lambda _: self.is_alive())
+        elif not is_late_again(waiting, timeout):
+            waited(waiting, timeout, lambda seconds: original(self, seconds), lambda _: self.is_alive())
 
     return join
 
@@ -170,10 +169,10 @@ def _join(original: Callable[..., None]) -> Callable[..., None]:
 def _result(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def result(self: Future[Any], timeout: float | None = None) -> Any:
-        waiting = _begun(timeout, _getframe(1))
+        waiting = begun(timeout, _getframe(1))
         if waiting is None or timeout is None:
             return original(self, timeout)
-        if _is_late_again(waiting, timeout):
+        if is_late_again(waiting, timeout):
             raise concurrent.futures.TimeoutError
         try:
             found = original(self, timeout if waiting.was_late is None else timeout + LONGER_S)

@@ -1,0 +1,194 @@
+"""Waits of native code in the agent's own code: locks and `queue.SimpleQueue` with a time, `select` and `selectors`.
+
+In a replay they end as they did when recorded, in their place among the answers. A native class takes no wrapper, so
+what the agent's own code makes is one of ours, under the native name; libraries make the native ones.
+"""
+
+from __future__ import annotations
+
+import operator
+import queue
+import select
+import selectors
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import partial, wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from types import FrameType
+from typing import Any, ClassVar, Final, cast
+
+from reenact.boundary import pauses, tape
+from reenact.boundary.pauses import LONGER_S, Waiting
+from reenact.boundary.tape import Sites, Source
+from reenact.contracts.integration import Integration, PatchSet
+from reenact.integrations.timed_waits import begun, hand_over, is_late_again, waited
+
+_SITES: Final = Sites(Source(name="native wait"), libraries=False)
+_SHORT_S: Final = 0.001
+
+
+def _is_own(frame: FrameType | None) -> bool:
+    return pauses.is_on() and _SITES.of(frame) is not None
+
+
+class _Lock:
+    """A lock of the agent's own code."""
+
+    __slots__ = ("__weakref__", "_lock")
+    _native: ClassVar[Any]
+
+    def __new__(cls) -> Any:
+        native: Any = cls._native()
+        if not _is_own(_getframe(1)):
+            return native
+        made: Any = super().__new__(cls)
+        made._lock = native  # noqa: SLF001 - it is this very class
+        return made
+
+    def __getattr__(self: Any, name: str) -> Any:
+        return getattr(self._lock, name)
+
+    def __enter__(self: Any) -> bool:
+        return self._lock.acquire()
+
+    def __exit__(self: Any, *_: object) -> None:
+        self._lock.release()
+
+    def acquire(self: Any, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002 - as it is called
+        """Take the lock, or let the time pass."""
+        waiting = begun(timeout, _getframe(1)) if blocking and timeout > 0 else None
+        if waiting is None:
+            return self._lock.acquire(blocking, timeout)
+        if is_late_again(waiting, timeout):
+            return False
+        native: Callable[[bool, float], bool] = self._lock.acquire
+        return waited(waiting, timeout, partial(native, True), operator.not_)
+
+
+def _lock(original: Callable[[], Any]) -> type[_Lock]:
+    native = cast("type[Any]", type(original()))
+    names: dict[str, Any] = {"__slots__": (), "__module__": native.__module__, "__qualname__": native.__qualname__}
+    return type(native.__name__, (_Lock,), names | {"_native": staticmethod(original)})
+
+
+def _simple_queue(original: Any) -> type[Any]:
+    class SimpleQueue(original):
+        """A queue of the agent's own code."""
+
+        def __new__(cls) -> Any:
+            return original.__new__(cls if cls is not SimpleQueue or _is_own(_getframe(1)) else original)
+
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
+            """Take something out, or let the time pass."""
+            waiting = begun(timeout, _getframe(1)) if block else None
+            if waiting is None or timeout is None:
+                return original.get(self, block, timeout)
+            if is_late_again(waiting, timeout):
+                raise queue.Empty
+            return waited(waiting, timeout, lambda seconds: original.get(self, True, seconds), lambda _: False)
+
+        def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002 - as it is called
+            """Hand something over, in turn."""
+            hand_over(_getframe(1))
+            original.put(self, item, block, timeout)
+
+        def put_nowait(self, item: Any) -> None:
+            """Hand something over, in turn."""
+            hand_over(_getframe(1))
+            original.put(self, item)
+
+    SimpleQueue.__module__, SimpleQueue.__qualname__ = original.__module__, original.__qualname__
+    return SimpleQueue
+
+
+def _ready_again(waiting: Waiting, seconds: float | None, is_ready: Callable[[int], bool]) -> tuple[int, ...] | None:
+    """Wait until those are ready that were when recorded, or let the time pass; None where they do not come."""
+    again = waiting.done
+    if again is None:
+        return None
+    if not again:
+        time.sleep(max(0, seconds or 0))
+    until = time.monotonic() + LONGER_S
+    while not all(map(is_ready, again)):
+        if time.monotonic() > until:
+            return None
+        time.sleep(_SHORT_S)
+    return again
+
+
+def _select(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def chosen(
+        rlist: Iterable[Any], wlist: Iterable[Any], xlist: Iterable[Any], timeout: float | None = None, /
+    ) -> Any:
+        if not _is_own(_getframe(1)):
+            return original(rlist, wlist, xlist, timeout)
+        given = [list(rlist), list(wlist), list(xlist)]
+        flat = [(kind, each) for kind, held in enumerate(given) for each in held]
+
+        def is_ready(at: int) -> bool:
+            asked = [[flat[at][1]] if kind == flat[at][0] else [] for kind in range(3)]
+            return any(original(*asked, 0))
+
+        waiting = Waiting()
+        try:
+            ready = _ready_again(waiting, timeout, is_ready)
+            if ready is None:
+                found = original(*given, timeout)
+                ready = tuple(at for at, (kind, each) in enumerate(flat) if any(each is one for one in found[kind]))
+        except BaseException:
+            waiting.cut_short()
+            raise
+        waiting.over(ready)
+        return tuple([flat[at][1] for at in ready if flat[at][0] == kind] for kind in range(3))
+
+    return chosen
+
+
+def _selector(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def chosen(self: Any, timeout: float | None = None) -> Any:
+        if not _is_own(_getframe(1)):
+            return original(self, timeout)
+        order = [key.fd for key in self.get_map().values()]
+        found = dict[int, Any]()
+
+        def is_ready(at: int) -> bool:
+            found.update((each[0].fd, each) for each in original(self, 0))
+            return at < len(order) and order[at] in found
+
+        waiting = Waiting()
+        try:
+            ready = _ready_again(waiting, timeout, is_ready)
+            if ready is None:
+                found.update((each[0].fd, each) for each in original(self, timeout))
+                ready = tuple(map(order.index, found))
+        except BaseException:
+            waiting.cut_short()
+            raise
+        waiting.over(ready)
+        return [found[order[at]] for at in ready]
+
+    return chosen
+
+
+def _install(patches: PatchSet) -> None:
+    replaced: dict[int, Callable[..., Any]] = {}
+    makes: tuple[tuple[Any, str, Any], ...] = (
+        (threading, "Lock", _lock),
+        (threading, "RLock", _lock),
+        (queue, "SimpleQueue", _simple_queue),
+        (select, "select", _select),
+    )
+    for owner, name, make in makes:
+        original = getattr(owner, name)
+        patches.replace(owner, name, make)
+        replaced[id(original)] = getattr(owner, name)
+    for name in ("SelectSelector", "PollSelector", "EpollSelector", "KqueueSelector"):
+        if "select" in vars(kind := getattr(selectors, name, object)):
+            patches.replace(kind, "select", _selector)
+    tape.rebind(patches, replaced)
+
+
+INTEGRATION = Integration(name="native_waits", libraries=("threading", "queue", "select"), install=_install)
