@@ -1,0 +1,92 @@
+"""Queues of `multiprocessing`: what several processes put into one comes out in the recorded order.
+
+The processes of a replay have nothing that keeps them apart. What comes out earlier than it did when recorded is held
+until its turn, known by a checksum.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import zlib
+from collections.abc import Callable
+from functools import wraps
+from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from reenact.boundary import pauses
+from reenact.boundary.pauses import LONGER_S, Waiting
+from reenact.boundary.tape import Sites, Source
+from reenact.contracts.integration import Integration, PatchSet
+
+_SITES: Final = Sites(Source(name="queue of processes"), libraries=False)
+_NOTHING_NEW_S: Final = 2.0
+"""So long it is waited for what is due where other things came."""
+_early: Final[WeakKeyDictionary[Any, list[Any]]] = WeakKeyDictionary()
+
+
+def _checksum(item: object) -> int:
+    from multiprocessing.reduction import ForkingPickler
+
+    return zlib.crc32(ForkingPickler.dumps(item))
+
+
+def _take(early: list[Any], due: int, get: Callable[[float], Any]) -> Any:
+    """Take what is due, or the first of those that came before it where it does not come."""
+    for at, item in enumerate(early):
+        if _checksum(item) == due:
+            return early.pop(at)
+    while True:
+        try:
+            item = get(_NOTHING_NEW_S if early else LONGER_S)
+        except queue.Empty:
+            if early:
+                return early.pop(0)
+            raise
+        if _checksum(item) == due:
+            return item
+        early.append(item)
+
+
+def _get(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def get(self: Any, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
+        early = _early.get(self)
+        if not pauses.is_on() or _SITES.of(_getframe(1)) is None:
+            return early.pop(0) if early else original(self, block, timeout)
+        waiting = Waiting()
+        try:
+            item = _item(self, waiting.done, timeout if block else 0, lambda *how: original(self, *how))
+        except queue.Empty:
+            waiting.over(())
+            raise
+        except BaseException:
+            waiting.cut_short()
+            raise
+        waiting.over((_checksum(item),))
+        return item
+
+    return get
+
+
+def _item(held: Any, recorded: tuple[int, ...] | None, seconds: float | None, get: Callable[..., Any]) -> Any:
+    """Give what comes out of a queue: in a replay what came out when recorded, or nothing again."""
+    early = _early.setdefault(held, [])
+    if recorded:
+        return _take(early, recorded[0], lambda longest: get(True, longest))
+    if recorded is not None:
+        time.sleep(seconds or 0)
+        raise queue.Empty
+    if early:
+        return early.pop(0)
+    return get(True, seconds) if seconds != 0 else get(False)
+
+
+def _install(patches: PatchSet) -> None:
+    patches.when_imported("multiprocessing.queues", lambda module: patches.replace(module.Queue, "get", _get))
+
+
+INTEGRATION = Integration(
+    name="process_queues", libraries=("multiprocessing",), install=_install, hooks=("multiprocessing.queues",)
+)
