@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import copy
 import queue
 import select
 import selectors
@@ -393,11 +394,13 @@ def test_a_lock_of_the_agent_has_the_name_of_the_native_one_and_serves_a_conditi
                 assert not condition.wait(SHORT)
             assert held.acquire()
             held.release()
-        kinds = {
-            f"{type(each).__module__}.{type(each).__qualname__}" for each in (threading.Lock(), queue.SimpleQueue())
-        }
+        made = (threading.Lock(), queue.SimpleQueue[int]())
+        kinds = [f"{type(each).__module__}.{type(each).__qualname__}" for each in made]
+        for each, kind in zip(made, kinds, strict=True):
+            with pytest.raises(TypeError, match=f"cannot pickle '{kind}' object"):
+                copy.copy(each)
     finally:
         pauses.install(None)
         patches.undo()
-    assert kinds == {"_thread.lock", "_queue.SimpleQueue"}
+    assert kinds == ["_thread.lock", "_queue.SimpleQueue"]
     assert type(threading.Lock()).__mro__ == (type(threading.Lock()), object)

@@ -49,6 +49,9 @@ class _Lock:
     def __getattr__(self: Any, name: str) -> Any:
         return getattr(self._lock, name)
 
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        return self._lock.__reduce_ex__(protocol)  # which says that it cannot be copied
+
     def __enter__(self: Any) -> bool:
         return self._lock.acquire()
 
@@ -78,6 +81,9 @@ def _simple_queue(original: Any) -> type[Any]:
 
         def __new__(cls) -> Any:
             return original.__new__(cls if cls is not SimpleQueue or _is_own(_getframe(1)) else original)
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            return original().__reduce_ex__(protocol)  # as a lock's
 
         def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
             """Take something out, or let the time pass."""
