@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 190),
+        ("nothing", "child", 191),
         ("nothing", "parent", 138),
-        ("recorded", "child", 193),
+        ("recorded", "child", 194),
         ("recorded", "parent", 144),
-        ("replayed", "child", 243),
+        ("replayed", "child", 244),
         ("replayed", "parent", 202),
     ],
 )
