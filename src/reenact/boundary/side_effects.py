@@ -31,11 +31,15 @@ _INSTALLED: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("p
 _PYTHON_S: Final = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib")})
 _PASSING_ON: Final = (
     "boundary/audit.py",
+    "boundary/children.py",
     "boundary/lanes.py",
     "boundary/touches.py",
+    "boundary/wrapping.py",
     "integrations/native_addresses.py",
     "integrations/native_clients.py",
+    "integrations/pools.py",
     "integrations/process_controls.py",
+    "integrations/processes.py",
     "record/undeclared.py",
     "replay/attached.py",
     "replay/guard.py",

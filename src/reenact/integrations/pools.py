@@ -3,6 +3,9 @@
 A job of `map` and its kin is one item, however the pool cuts them into batches, which depends on how many processors
 there are. Jobs are told apart by their number in the call that submitted them. Results reach the program, by callback
 or `imap_unordered`, in the recorded order.
+
+A worker dies of what is no `Exception`, and whoever waits for its job waits for ever. Where a replay stops in a job,
+its stop is therefore carried out of it as one, and raised where the result is asked for.
 """
 
 from __future__ import annotations
@@ -17,11 +20,20 @@ from reenact.boundary import children, lanes, place
 from reenact.boundary.children import Descent, Job
 from reenact.boundary.lanes import Lane
 from reenact.contracts.integration import Integration, PatchSet
+from reenact.errors import ReplayStopped
 from reenact.values import alarms
 from reenact.values.lane import MARK
 
 _ENDS = "_reenact_ends"
 """Under which name a result keeps the jobs whose ends it is told."""
+
+
+class _Stop(Exception):
+    """Carries the stop of a replay out of a job. Picklable as that is."""
+
+    def __init__(self, stopped: ReplayStopped) -> None:
+        super().__init__(stopped)
+        self.stopped = stopped
 
 
 class Jobs:
@@ -46,11 +58,14 @@ class Jobs:
         return lane
 
     def call(self, number: int, function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
-        """Do one job on its lane."""
-        if self._carried is None:
-            lane = f"{self._descent.lane}/{MARK}{number}"
-            return Job(function, replace(self._descent, lane=lane))(*args, **kwargs)
-        return self._carried(Lane(f"{self._descent.lane}/{number}"), function, args, kwargs)
+        """Do one job on its lane. Raises `_Stop` where a replay stops."""
+        try:
+            if self._carried is None:
+                lane = f"{self._descent.lane}/{MARK}{number}"
+                return Job(function, replace(self._descent, lane=lane))(*args, **kwargs)
+            return self._carried(Lane(f"{self._descent.lane}/{number}"), function, args, kwargs)
+        except ReplayStopped as stopped:
+            raise _Stop(stopped) from None
 
 
 def _on_lane(lane: Lane, function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
@@ -177,6 +192,8 @@ def _set(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def set_result(self: Any, i: int, obj: Any) -> None:
         jobs = cast("Jobs | None", vars(self).get(_ENDS))
+        if isinstance(obj, tuple) and isinstance(obj[-1], _Stop):
+            obj = False, obj[-1].stopped
         if jobs is None:
             original(self, i, obj)
         else:
@@ -192,8 +209,9 @@ def _install(patches: PatchSet) -> None:
         patches.replace(pool, "_map_async", _map_async)
         for name in ("imap", "imap_unordered"):
             patches.replace(pool, name, _imap)
-        for result in (module.ApplyResult, module.IMapUnorderedIterator):
+        for result in (module.ApplyResult, module.MapResult, module.IMapIterator, module.IMapUnorderedIterator):
             patches.replace(result, "_set", _set)
+        for result in (module.ApplyResult, module.IMapUnorderedIterator):
             patches.replace(result, "__init__", _result)
 
     patches.when_imported("multiprocessing.pool", cut)

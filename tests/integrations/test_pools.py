@@ -1,0 +1,65 @@
+"""Jobs of pools of `multiprocessing` in a replay that stops: who waits for a job hears of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from desk import Desk
+
+CHANGED = """
+import multiprocessing, sys
+from multiprocessing.pool import ThreadPool
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    return what
+
+if __name__ == "__main__":
+    method = sys.argv[1]
+    with ThreadPool(2) if method == "threads" else multiprocessing.get_context(method).Pool(2) as pool:
+        what = open("what").read()
+        print(pool.map(hand, ["a", what]), pool.apply(hand, (what,)))
+        print(list(pool.imap(hand, ["b", what])), list(pool.imap_unordered(hand, [what, what], chunksize=2)))
+"""
+NATIVE = """
+import os
+from multiprocessing.pool import ThreadPool
+import reenact
+
+@reenact.tool
+def hand(what: str) -> str:
+    return what
+
+hand("a")
+with ThreadPool(1) as pool:
+    pool.apply(os.mkdir, ("made",))
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.mark.parametrize("method", ["threads", "fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_a_question_that_changed_in_a_job_ends_the_replay(desk: Desk, method: str) -> None:
+    desk.write("agent.py", CHANGED)
+    desk.write("what", "as it was")
+    assert desk.reenact("run", "-q", "--", "python", "agent.py", method).returncode == 0
+    assert desk.reenact("replay", "last").returncode == 0
+    desk.write("what", "changed")
+    done = desk.reenact("replay", "last", "--json")
+    assert (done.returncode, json.loads(done.stdout)["result"]) == (1, "diverged"), done.stderr
+
+
+def test_what_a_job_of_native_code_writes_is_refused_where_the_world_is_watched(desk: Desk) -> None:
+    desk.write("agent.py", NATIVE)
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    (desk.folder / "made").rmdir()
+    done = desk.reenact("replay", "last", "--json", environ=desk.settings() | {"REENACT_ENFORCE": "watched"})
+    assert (done.returncode, json.loads(done.stdout)["result"]) == (125, "unjudged"), done.stderr
+    assert not (desk.folder / "made").exists()
