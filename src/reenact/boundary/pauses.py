@@ -7,6 +7,8 @@ go on behind a pause in its turn: by counting, and not by the clock. The waiting
 
 from __future__ import annotations
 
+import asyncio
+import queue
 import time
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
@@ -15,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 from reenact.boundary import lanes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane, Reel
+from reenact.boundary.tape import Sites, Source
 
 T = TypeVar("T")
 _COMPUTED_NS: Final = 200_000
@@ -232,3 +235,50 @@ def take(reel: Reel) -> dict[str, list[Pause]]:
         for each in waiting:
             taken.setdefault(each.lane.path, []).append(each.unended())
     return taken
+
+
+# waits of patched functions
+
+SITES: Final = Sites(Source(name="timed wait"), libraries=False)
+"""Tells the agent's own code from that of libraries."""
+
+
+def begun(seconds: object, frame: FrameType | None) -> Waiting | None:
+    """Begin a wait; None where nobody keeps it: it is a library's, or has no end."""
+    if not is_on() or SITES.of(frame) is None:
+        return None
+    if seconds is None:
+        blocks()
+    return Waiting() if is_a_while(seconds) else None
+
+
+def waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_late: Callable[[T], bool]) -> T:
+    """Wait, and note whether the time was up. In a replay who was in time when recorded has longer."""
+    try:
+        result = wait(seconds if waiting.was_late is None else seconds + LONGER_S)
+    except BaseException as error:
+        if isinstance(error, queue.Empty | queue.Full):
+            waiting.ended(late=True)
+        else:
+            waiting.cut_short()
+        raise
+    waiting.ended(late=is_late(result))
+    return result
+
+
+def is_late_again(waiting: Waiting, seconds: float) -> bool:
+    """Let the time of a wait pass whose time was up when recorded; False for any other."""
+    if not waiting.was_late:
+        return False
+    time.sleep(seconds)
+    waiting.over()
+    return True
+
+
+def hand_over(frame: FrameType | None) -> None:
+    """Let code of the agent hand something to others in its turn: they see who did so first.
+
+    On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
+    """
+    if is_on() and SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
+        Waiting().over()

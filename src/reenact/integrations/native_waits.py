@@ -19,10 +19,9 @@ from types import FrameType
 from typing import Any, ClassVar, Final, cast
 
 from reenact.boundary import pauses, tape
-from reenact.boundary.pauses import LONGER_S, Waiting
+from reenact.boundary.pauses import LONGER_S, Waiting, begun, hand_over, is_late_again, waited
 from reenact.boundary.tape import Sites, Source
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.integrations.timed_waits import begun, hand_over, is_late_again, waited
 
 _SITES: Final = Sites(Source(name="native wait"), libraries=False)
 _SHORT_S: Final = 0.001

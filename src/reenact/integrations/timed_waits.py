@@ -6,7 +6,6 @@ in time is in time however slow the replay is. Of several futures the same have 
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import queue
 import threading
@@ -15,50 +14,15 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
-from types import FrameType
 from typing import Any, Final, TypeVar
 
 from reenact.boundary import births, pauses, tape
 from reenact.boundary.births import InOrder
-from reenact.boundary.pauses import LONGER_S, Waiting
-from reenact.boundary.tape import Sites, Source
+from reenact.boundary.pauses import LONGER_S, SITES, Waiting, begun, hand_over, is_late_again, waited
 from reenact.contracts.integration import Integration, PatchSet
 
 T = TypeVar("T")
 _PUT_NOWAIT: Final = queue.Queue.put_nowait.__code__
-_SITES: Final = Sites(Source(name="timed wait"), libraries=False)
-
-
-def begun(seconds: object, frame: FrameType | None) -> Waiting | None:
-    """Begin a wait; None where nobody keeps it: it is a library's, or has no end."""
-    if not pauses.is_on() or _SITES.of(frame) is None:
-        return None
-    if seconds is None:
-        pauses.blocks()
-    return Waiting() if pauses.is_a_while(seconds) else None
-
-
-def waited(waiting: Waiting, seconds: float, wait: Callable[[float], T], is_late: Callable[[T], bool]) -> T:
-    """Wait, and note whether the time was up. In a replay who was in time when recorded has longer."""
-    try:
-        result = wait(seconds if waiting.was_late is None else seconds + LONGER_S)
-    except BaseException as error:
-        if isinstance(error, queue.Empty | queue.Full):
-            waiting.ended(late=True)
-        else:
-            waiting.cut_short()
-        raise
-    waiting.ended(late=is_late(result))
-    return result
-
-
-def is_late_again(waiting: Waiting, seconds: float) -> bool:
-    """Let the time of a wait pass whose time was up when recorded; False for any other."""
-    if not waiting.was_late:
-        return False
-    time.sleep(seconds)
-    waiting.over()
-    return True
 
 
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,15 +56,6 @@ def _put(original: Callable[..., None]) -> Callable[..., None]:
             waited(waiting, timeout, lambda seconds: original(self, item, True, seconds), lambda _: False)
 
     return put
-
-
-def hand_over(frame: FrameType | None) -> None:
-    """Let code of the agent hand something to others in its turn: they see who did so first.
-
-    On the thread of an event loop it may not be held up: whoever comes before it may be one of the loop's tasks.
-    """
-    if pauses.is_on() and _SITES.of(frame) is not None and asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises where there is none
-        Waiting().over()
 
 
 def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) -> bool:
@@ -190,7 +145,7 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(
         fs: Iterable[Future[Any]], timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED
     ) -> Any:
-        if not pauses.is_on() or _SITES.of(_getframe(1)) is None:
+        if not pauses.is_on() or SITES.of(_getframe(1)) is None:
             return original(fs, timeout, return_when)
         given = births.in_order(fs)
         if timeout is None and return_when == concurrent.futures.ALL_COMPLETED:
@@ -229,7 +184,7 @@ def _some_of(
 def _as_completed(original: Callable[..., Generator[Future[Any]]]) -> Callable[..., Generator[Future[Any]]]:
     @wraps(original)
     def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
-        if not pauses.is_on() or _SITES.of(_getframe(1)) is None:
+        if not pauses.is_on() or SITES.of(_getframe(1)) is None:
             return original(fs, timeout)
         return _one_by_one(births.in_order(fs), timeout, original)
 

@@ -180,10 +180,18 @@ def join(path: str) -> None:
     told: dict[str, Any] = {"sealed": sealed, "history": plan.history}
     InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, **told)
     ledger.note("joined", pid=os.getpid(), process=process)
+    if unit.inbound(selected) is None:
+        ledger.halted = _end_where_it_stands_still
     if not sealed:
         atexit.register(_note_native_libraries, ledger)
     if sys.dont_write_bytecode:
         atexit.register(_note_missing_caches, ledger)
+
+
+def _end_where_it_stands_still() -> None:
+    from reenact.replay import standstill  # most replays do not stop
+
+    standstill.watch()
 
 
 def _ways(spelled: Sequence[str]) -> tuple[Way, ...]:

@@ -31,6 +31,10 @@ def _none() -> str:
     return ""
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Ledger:
     """Takes entries down, in memory and, where a path is given, on disk."""
 
@@ -40,6 +44,8 @@ class Ledger:
         """Names the earlier unit whose code runs now, where one is delivered before the run that is replayed."""
         self.redactor: Redactor | None = None
         """Scrubs what an entry says of the program as it runs now: the name of a file, a header of today's."""
+        self.halted: Callable[[], None] = _nothing
+        """Hears that the replay stops here: what follows is no evidence."""
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) if path else None
 
     def note(self, what: str, /, **facts: Any) -> None:
@@ -55,6 +61,8 @@ class Ledger:
             self.entries.append(entry)
         else:
             os.write(self._fd, orjson.dumps(entry, default=repr) + b"\n")
+        if what == "refused" or (what == "miss" and "onward" not in facts):
+            self.halted()
 
     def close(self) -> None:
         """Close the file."""
