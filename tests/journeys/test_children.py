@@ -165,7 +165,7 @@ def test_a_child_that_is_no_python_is_not_started_again(desk: Desk, tmp_path: Pa
     assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
     assert (tmp_path / "ran").read_text() == "ran\n"
     done = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
-    assert done.returncode == 1
+    assert done.returncode == 125
     assert "files changed while it ran" in done.stderr
     assert (tmp_path / "ran").read_text() == "ran\n"
     done = desk.reenact("replay", "last")
@@ -173,7 +173,7 @@ def test_a_child_that_is_no_python_is_not_started_again(desk: Desk, tmp_path: Pa
     assert "1 child calls run again" in done.stderr
     assert (tmp_path / "ran").read_text() == "ran\n"
     done = desk.reenact("replay", "last", "--children", "refuse")
-    assert done.returncode == 1
+    assert done.returncode == 125
     assert "refused: child process 'sh'" in done.stderr
     assert (tmp_path / "ran").read_text() == "ran\n"
 

@@ -384,7 +384,7 @@ def test_a_fork_that_becomes_a_program_is_named_and_refused(desk: Desk, tally: P
     assert "took the place of a process" in recorded.stderr
     before = starts(tally)
     code, told, _ = replayed(desk, REENACT_ENFORCE="off")
-    assert (code, told["result"]) == (1, "diverged")
+    assert (code, told["result"]) == (125, "unjudged")
     assert starts(tally) == before
 
 
@@ -393,9 +393,9 @@ def test_policies_refuse_and_run(desk: Desk, tally: Path) -> None:
     assert desk.reenact("run", "-q", "--", "python", "agent.py").stdout == "7\n"
     before = starts(tally)
     code, told, _ = replayed(desk, "--children", "refuse", REENACT_ENFORCE="off")
-    assert (code, told["refused"][0]["what"]) == (1, "child process 'tally'")
+    assert (code, told["refused"][0]["what"]) == (125, "child process 'tally'")
     code, told, _ = replayed(desk, "--children", "run", REENACT_ENFORCE="off")
-    assert code == 1
+    assert code == 125
     assert "not sealed" in told["refused"][0]["hint"]
     code, told, printed = replayed(desk, "--children", "run")
     assert (code, told["result"], told["ran_again"], printed) == (0, "same", {"child": 1}, "7\n")
@@ -464,7 +464,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert (code, told["result"], told["ran_again"], printed) == (0, "same", {"child": 2}, recorded.stdout)
     assert (desk.folder / "made.txt").stat().st_mtime_ns == before
     code, told, _ = replayed(desk, REENACT_ENFORCE="off")
-    assert (code, told["result"]) == (1, "diverged")
+    assert (code, told["result"]) == (125, "unjudged")
     assert "made.txt" in told["refused"][0]["hint"]
     assert (desk.folder / "made.txt").stat().st_mtime_ns == before
 
