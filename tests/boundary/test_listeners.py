@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -22,3 +24,23 @@ def test_the_name_that_a_machine_has_is_one_of_them() -> None:
     assert is_this_machine(socket.gethostname())
     assert is_this_machine(f"{socket.gethostname().upper()}.")
     assert not is_this_machine(f"{socket.gethostname()}.example.com")
+
+
+TALKS = """
+import socket
+from reenact.boundary import listeners
+
+with socket.create_server(("127.0.0.1", 0)) as server:
+    client = socket.create_connection(server.getsockname())
+    accepted = server.accept()[0]
+    assert not listeners.is_visited()
+    client.close()
+    assert accepted.recv(1) == b""
+    print(listeners.is_visited())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells whose a socket is")
+def test_a_client_of_its_own_that_has_closed_is_no_visitor() -> None:
+    done = subprocess.run([sys.executable, "-c", TALKS], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -131,6 +131,8 @@ def _is_within(peer: Any, pid: int, own: set[int]) -> bool:
     inodes = _connected(*peer[:2])
     if inodes is None or not own.isdisjoint(inodes):
         return inodes is not None
+    if not any(inodes):  # it is listed under the inode 0 until both ends are done with it
+        return True
     return any(f"socket:[{inode}]" in _descriptors(each) for each in family() for inode in inodes)
 
 
