@@ -14,6 +14,7 @@ def test_futures_of_a_set_are_listed_as_their_lanes_made_them() -> None:
         births.note(each, f"main/{number % 2}")
     assert births.in_order(set(made)) == made[::2] + made[1::2]
     assert births.in_order([*made, made[0]]) == made
+    assert births.in_order({"of no lane"}) == ["of no lane"]
     assert births.places({made[3], made[1]}, made) == (1, 3)
 
 

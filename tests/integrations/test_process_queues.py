@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import queue
 from collections.abc import Generator
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -34,6 +35,18 @@ def taken(held: Any, times: int) -> list[Any]:
     return [held.get(timeout=5) for _ in range(times)]
 
 
+class OnceOnly:
+    """What cannot be pickled again where it came out."""
+
+    def __init__(self, *, has_come: bool = False) -> None:
+        self.has_come = has_come
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.has_come:
+            raise TypeError
+        return partial(OnceOnly, has_come=True), ()
+
+
 def came(items: list[Any]) -> list[tuple[int, ...] | None]:
     """Tell what the recording says of what came out of a queue."""
     held: multiprocessing.Queue[Any] = multiprocessing.Queue()
@@ -61,6 +74,14 @@ def test_what_comes_out_earlier_than_it_did_is_held_until_its_turn(pace: Pace) -
         held.get(timeout=0.001)
     pace.turn_of = None
     assert taken(held, 1) == ["more"]
+    held.close()
+
+
+@pytest.mark.usefixtures("pace")
+def test_what_cannot_be_pickled_again_comes_out_all_the_same() -> None:
+    held: multiprocessing.Queue[Any] = multiprocessing.Queue()
+    held.put(OnceOnly())
+    assert taken(held, 1)[0].has_come
     held.close()
 
 

@@ -42,10 +42,17 @@ def handing_on(original: Callable[..., Any]) -> Callable[..., Any]:
     return wrap_future
 
 
+def _birth(each: object) -> tuple[str, int]:
+    try:
+        return _births.get(each, _UNKNOWN)
+    except TypeError:  # it takes no weak reference, and is none of those
+        return _UNKNOWN
+
+
 def in_order(given: Iterable[T]) -> list[T]:
     """List futures as they were given; those of a plain set as they were made."""
     if isinstance(given, AbstractSet) and type(given) in {set, frozenset}:
-        return sorted(given, key=lambda each: _births.get(each, _UNKNOWN))
+        return sorted(given, key=_birth)
     return list(dict.fromkeys(given))
 
 
@@ -66,7 +73,7 @@ class InOrder(set[T]):
     def __iter__(self) -> Iterator[T]:
         known = [each for each in self._order if each in self]
         if len(known) < len(self):
-            known += set(super().__iter__()).difference(known)
+            known += in_order(set(super().__iter__()).difference(known))
             self._order = known
         return iter(known)
 

@@ -1,18 +1,19 @@
 """Queues of `multiprocessing`: what several processes put into one comes out in the recorded order.
 
 The processes of a replay have nothing that keeps them apart. What comes out earlier than it did when recorded is held
-until its turn, known by a checksum.
+until its turn, known by a checksum of the bytes that came through the queue's pipe.
 """
 
 from __future__ import annotations
 
 import queue
+import threading
 import time
 import zlib
 from collections.abc import Callable
 from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
 from reenact.boundary import pauses
@@ -23,54 +24,73 @@ from reenact.contracts.integration import Integration, PatchSet
 _SITES: Final = Sites(Source(name="queue of processes"), libraries=False)
 _NOTHING_NEW_S: Final = 2.0
 """So long it is waited for what is due where other things came."""
-_early: Final[WeakKeyDictionary[Any, list[Any]]] = WeakKeyDictionary()
+_early: Final[WeakKeyDictionary[Any, list[tuple[int, Any]]]] = WeakKeyDictionary()
+_received: Final = threading.local()
 
 
-def _checksum(item: object) -> int:
-    from multiprocessing.reduction import ForkingPickler
+class _Received:
+    """What gives a queue its bytes, and keeps the checksum of the last ones of this thread."""
 
-    return zlib.crc32(ForkingPickler.dumps(item))
+    def __init__(self, original: Callable[..., bytes]) -> None:
+        self._original = original
+
+    def __call__(self, *args: Any, **kwargs: Any) -> bytes:
+        """Receive the bytes of one item."""
+        data = self._original(*args, **kwargs)
+        _received.checksum = zlib.crc32(data)
+        return data
 
 
-def _take(early: list[Any], due: int, get: Callable[[float], Any]) -> Any:
+def _take(early: list[tuple[int, Any]], due: int, get: Callable[[float], tuple[int, Any]]) -> tuple[int, Any]:
     """Take what is due, or the first of those that came before it where it does not come."""
-    for at, item in enumerate(early):
-        if _checksum(item) == due:
+    for at, (checksum, _) in enumerate(early):
+        if checksum == due:
             return early.pop(at)
     while True:
         try:
-            item = get(_NOTHING_NEW_S if early else LONGER_S)
+            found = get(_NOTHING_NEW_S if early else LONGER_S)
         except queue.Empty:
             if early:
                 return early.pop(0)
             raise
-        if _checksum(item) == due:
-            return item
-        early.append(item)
+        if found[0] == due:
+            return found
+        early.append(found)
 
 
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
+    def one(held: Any, *how: Any) -> tuple[int, Any]:
+        _received.checksum = 0
+        own = cast("dict[str, Any]", vars(held))
+        receive = own.get("_recv_bytes")  # there is no public way to the bytes
+        if receive is not None and not isinstance(receive, _Received):
+            own["_recv_bytes"] = _Received(receive)
+        item = original(held, *how)
+        return _received.checksum, item
+
     @wraps(original)
     def get(self: Any, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as it is called
         early = _early.get(self)
         if not pauses.is_on() or _SITES.of(_getframe(1)) is None:
-            return early.pop(0) if early else original(self, block, timeout)
+            return early.pop(0)[1] if early else original(self, block, timeout)
         waiting = Waiting()
         try:
-            item = _item(self, waiting.done, timeout if block else 0, lambda *how: original(self, *how))
+            checksum, item = _item(self, waiting.done, timeout if block else 0, lambda *how: one(self, *how))
         except queue.Empty:
             waiting.over(())
             raise
         except BaseException:
             waiting.cut_short()
             raise
-        waiting.over((_checksum(item),))
+        waiting.over((checksum,))
         return item
 
     return get
 
 
-def _item(held: Any, recorded: tuple[int, ...] | None, seconds: float | None, get: Callable[..., Any]) -> Any:
+def _item(
+    held: Any, recorded: tuple[int, ...] | None, seconds: float | None, get: Callable[..., tuple[int, Any]]
+) -> tuple[int, Any]:
     """Give what comes out of a queue: in a replay what came out when recorded, or nothing again."""
     early = _early.setdefault(held, [])
     if recorded:
