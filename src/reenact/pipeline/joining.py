@@ -188,10 +188,10 @@ def join(path: str) -> None:
         atexit.register(_note_missing_caches, ledger)
 
 
-def _end_where_it_stands_still() -> None:
+def _end_where_it_stands_still(entry: str) -> None:
     from reenact.replay import standstill  # most replays do not stop
 
-    standstill.watch()
+    standstill.watch(entry)
 
 
 def _ways(spelled: Sequence[str]) -> tuple[Way, ...]:

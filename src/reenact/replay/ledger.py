@@ -31,7 +31,7 @@ def _none() -> str:
     return ""
 
 
-def _nothing() -> None:
+def _nothing(_entry: str) -> None:
     """Do nothing."""
 
 
@@ -44,8 +44,8 @@ class Ledger:
         """Names the earlier unit whose code runs now, where one is delivered before the run that is replayed."""
         self.redactor: Redactor | None = None
         """Scrubs what an entry says of the program as it runs now: the name of a file, a header of today's."""
-        self.halted: Callable[[], None] = _nothing
-        """Hears that the replay stops here: what follows is no evidence."""
+        self.halted: Callable[[str], None] = _nothing
+        """Hears that the replay stops on this thread, by an entry of that kind."""
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600) if path else None
 
     def note(self, what: str, /, **facts: Any) -> None:
@@ -62,7 +62,7 @@ class Ledger:
         else:
             os.write(self._fd, orjson.dumps(entry, default=repr) + b"\n")
         if what == "refused" or (what == "miss" and "onward" not in facts):
-            self.halted()
+            self.halted(what)
 
     def close(self) -> None:
         """Close the file."""

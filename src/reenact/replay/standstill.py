@@ -1,8 +1,9 @@
 """Ends a process whose replay has stopped and which stands still.
 
 A replay stops on the thread that made a call. Where that thread dies of it, or its task does, others may wait for what
-it would have made: a queue is joined, an event is awaited, and nobody comes. Nothing that follows a stop is evidence,
-so the process ends once nobody in it has worked for a while.
+it would have made: a queue is joined, an event is awaited, and nobody comes. So the process ends once nobody in it has
+worked for a while. No call is answered behind a miss, and nothing that follows it is evidence. Behind a refused effect
+the calls of others are answered still: a program that pauses has more time there.
 """
 
 from __future__ import annotations
@@ -14,26 +15,28 @@ import sys
 import time
 from typing import Final
 
-_STILL_S: Final = 4.0
-"""So long nobody may work until the process is ended, in seconds."""
+_STILL_S: Final = {"miss": 4.0, "refused": 60.0}
+"""So long nobody may work until the process is ended, in seconds, by the entry of the ledger that stopped it."""
 _LOOK_S: Final = 0.1
 _LEAST_SHARE: Final = 0.05
 """Who has less of a processor than this looks whether something has come, and does nothing else."""
 _CLOSING_S: Final = 10.0
 _SAID: Final = b"reenact: the replay had stopped, and the program stood still; it was ended\n"
-_watched: list[int] = []
+_allowed_s: dict[int, float] = {}
+"""How long nobody may work, by process: a forked one has no watch yet."""
 
 
-def watch() -> None:
-    """Hear that the replay has stopped in this process."""
-    if os.getpid() not in _watched:
-        _watched[:] = [os.getpid()]
-        _thread.start_new_thread(_end_when_still, ())  # none of `threading`'s, which would be a lane
+def watch(entry: str) -> None:
+    """Hear that the replay has stopped in this process, by an entry of that kind."""
+    me, before = os.getpid(), _allowed_s.get(os.getpid())
+    _allowed_s[me] = min(_STILL_S[entry], before or _STILL_S[entry])
+    if before is None:
+        _thread.start_new_thread(_end_when_still, (me,))  # none of `threading`'s, which would be a lane
 
 
-def _end_when_still() -> None:
+def _end_when_still(me: int) -> None:
     still_s, spent_s = 0.0, time.process_time()
-    while still_s < _STILL_S:
+    while still_s < _allowed_s[me]:
         time.sleep(_LOOK_S)
         before_s, spent_s = spent_s, time.process_time()
         still_s = still_s + _LOOK_S if spent_s - before_s < _LEAST_SHARE * _LOOK_S else 0.0
