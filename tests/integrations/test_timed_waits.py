@@ -394,6 +394,7 @@ def test_a_lock_of_the_agent_has_the_name_of_the_native_one_and_serves_a_conditi
                 assert not condition.wait(SHORT)
             assert held.acquire()
             held.release()
+            assert repr(held).startswith("<unlocked _thread.")
         made = (threading.Lock(), queue.SimpleQueue[int]())
         kinds = [f"{type(each).__module__}.{type(each).__qualname__}" for each in made]
         for each, kind in zip(made, kinds, strict=True):

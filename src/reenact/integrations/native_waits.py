@@ -51,6 +51,9 @@ class _Lock:
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
         return self._lock.__reduce_ex__(protocol)  # which says that it cannot be copied
 
+    def __repr__(self: Any) -> str:
+        return repr(self._lock)
+
     def __enter__(self: Any) -> bool:
         return self._lock.acquire()
 
