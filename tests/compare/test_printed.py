@@ -40,6 +40,16 @@ def test_a_long_token_that_is_another_in_each_replay_is_passed_over() -> None:
     assert compared(texts[0], texts[1].replace("3", "4"), again=texts[2].replace("3", "4")).divergences != ()
 
 
+@pytest.mark.parametrize("texts", [("1\n2\n3\n", "2\n1\n3\n", "1\n2\n3\n"), ("[1, 2]\n", "[2, 1]\n", "[1, 2]\n")])
+def test_recorded_values_in_another_order_are_a_divergence_also_where_they_differ_from_replay_to_replay(
+    texts: tuple[str, str, str],
+) -> None:
+    (found,) = compared(texts[0], texts[1], again=texts[2]).divergences
+    assert found["line"] == 1
+    others = [f"{number}\n{number + 1}\n3\n" for number in (1, 5, 8)]
+    assert compared(others[0], others[1], again=others[2]).divergences == ()
+
+
 def test_how_long_the_last_state_of_a_bar_took_is_passed_over() -> None:
     """Piped, rich prints the last state alone: nothing in it was written over."""
     bar = "Working... ━━━━━━━━━━━━ {} 0:00:0{}\n"
