@@ -34,6 +34,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from reenact.boundary.own_code import own_modules
 from reenact.seal import launch
 
 HASH_SEED = "0"
@@ -226,6 +227,7 @@ def serve(connection: socket.socket) -> None:
     del sys.path[0]  # the folder of this file is none of the programs'
     sys.modules.pop("sitecustomize", None)
     _import()
+    own_modules()  # who asks again in a fork finds the files judged
     gc.collect()
     gc.freeze()
     while (asked := _received(connection)) is not None:

@@ -26,7 +26,7 @@ _PACKAGES = tuple({f"{Path(sysconfig.get_path(each))}{os.sep}" for each in ("pur
 _SCRIPTS = f"{sysconfig.get_path('scripts')}{os.sep}"
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def is_own_file(path: str) -> bool:
     """Tell whether code of this file is the agent's own, as far as a path says it."""
     if path.startswith("<"):
@@ -105,11 +105,16 @@ def is_own_class(cls: type) -> bool:
 def own_modules() -> list[ModuleType]:
     """List the agent's own modules that are loaded."""
     loaded: list[tuple[str, Any]] = list(sys.modules.items())  # anything may stand there
-    return [
-        module
-        for name, module in loaded
-        if issubclass(type(module), ModuleType) and is_own_module(name, module.__dict__.get("__file__"))
-    ]
+    started = _started_from(sys.modules.get("__main__"))
+    own: list[ModuleType] = []
+    for name, module in loaded:  # large programs have thousands, and this is asked often
+        if not issubclass(type(module), ModuleType):
+            continue
+        file = module.__dict__.get("__file__")
+        by_name = started or name == "__main__"
+        if (type(file) is str and is_own_file(file)) or (by_name and is_own_module(name, file)):
+            own.append(module)
+    return own
 
 
 def own_line() -> str:

@@ -12,6 +12,7 @@ import gc
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast
 
@@ -48,14 +49,9 @@ class Readers:
         """Take in the names that code reads from an instruction on, less those of answered functions inside it."""
         if code in self._answered:
             return
-        loaded = set[str]()
-        for step in dis.get_instructions(code):
-            if step.offset < begin:
-                continue
-            if step.opname.startswith(_LOADS):
-                loaded.add(str(step.argval))
-            elif step.opname in _OF_CELLS:
-                self._cells.add(str(step.argval))
+        names, cells = _loads(code, begin)
+        loaded = {*names}
+        self._cells |= cells
         if not loaded.isdisjoint(_BY_NAME):
             self._any_attribute |= code_facts(code).computed or not loaded.isdisjoint(_TABLES)
             self._whole |= not loaded.isdisjoint(_NAMESPACES)
@@ -74,6 +70,20 @@ class Readers:
         if root.key in self._names or (root.kind == "cell" and root.name.rpartition(".")[2] in self._cells):
             return True
         return _hangs_elsewhere(root)
+
+
+@lru_cache(maxsize=2 * _MOST)
+def _loads(code: CodeType, begin: int) -> tuple[frozenset[str], frozenset[str]]:
+    """Give the names, and the variables of functions around it, that code reads from an instruction on."""
+    names, cells = set[str](), set[str]()
+    for step in dis.get_instructions(code):
+        if step.offset < begin:
+            continue
+        if step.opname.startswith(_LOADS):
+            names.add(str(step.argval))
+        elif step.opname in _OF_CELLS:
+            cells.add(str(step.argval))
+    return frozenset(names), frozenset(cells)
 
 
 def _own_codes() -> Iterator[CodeType]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
@@ -295,12 +296,35 @@ class Sites:
         return found
 
 
+_waiting: list[dict[int, tuple[PatchSet, Callable[..., Any]]]] = []
+"""What is to be rebound at the end of `rebound_at_once`; the innermost stands last."""
+
+
 def rebind(patches: PatchSet, replaced: Mapping[int, Callable[..., Any]]) -> None:
     """Put wrappers where the agent's modules took an original by name (`from time import time`) before we came.
 
     `replaced` maps the identity of an original to its wrapper.
     """
-    for module in own_modules():
+    wanted = {each: (patches, wrapper) for each, wrapper in replaced.items()}
+    if _waiting:
+        _waiting[-1].update(wanted)
+    else:
+        _rebind(wanted)
+
+
+@contextmanager
+def rebound_at_once() -> Generator[None]:
+    """Look through the agent's modules once for all that is rebound within: large programs have thousands."""
+    _waiting.append({})
+    try:
+        yield
+    finally:
+        _rebind(_waiting.pop())
+
+
+def _rebind(wanted: Mapping[int, tuple[PatchSet, Callable[..., Any]]]) -> None:
+    for module in own_modules() if wanted else ():
         for name, value in tuple(vars(module).items()):
-            if (wrapper := replaced.get(id(value))) is not None:
+            if (found := wanted.get(id(value))) is not None:
+                patches, wrapper = found
                 patches.replace(module, name, lambda _, wrapper=wrapper: wrapper)

@@ -210,7 +210,7 @@ def _first_difference(
             alike = _alike(one, other, pair, at if len(left) == len(right) else None)
         if alike is None:
             return one, other
-        if UNSTABLE in alike:
+        if UNSTABLE in alike and one is not None and other is not None:
             unstable.append((one, other))
         passed += alike
     if _is_another_order(unstable):

@@ -107,8 +107,9 @@ class _Boundaries:
         self._patches = Patches()
         lanes.install(self._patches)
         self._carried += [inbound.carry(), Runs.carry(), inbound.watch()]
-        for entry in entries("integrations", Integration):
-            late_cuts.install(entry, self._patches)
+        with tape.rebound_at_once():
+            for entry in entries("integrations", Integration):
+                late_cuts.install(entry, self._patches)
         self._patches.replace(sys, "excepthook", _hook)
         self._patches.replace(threading, "excepthook", _thread_hook)
 

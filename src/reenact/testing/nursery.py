@@ -30,6 +30,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
+from reenact.boundary.own_code import own_modules
 from reenact.pipeline.parentage import bound_to_us, status_of
 from reenact.seal import launch
 
@@ -59,6 +60,7 @@ def serve(connection: socket.socket) -> None:
     for name in _OURS:
         import_module(name)
     _warm()
+    own_modules()  # who asks again in a fork finds the files judged
     while (asked := _received(connection)) is not None:
         request, files = asked
         for name in request["libraries"]:
