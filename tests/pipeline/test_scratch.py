@@ -29,3 +29,13 @@ def test_a_tree_that_is_deep_and_closed_goes_and_what_links_lead_to_stays(tmp_pa
     remove(folder)
     assert not folder.exists()
     assert kept.read_text() == "kept"
+
+
+def test_what_a_removal_that_was_killed_has_left_goes_with_the_next(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    for number in (1, 2, 7):
+        deep = top / f".reenact-moved-{number}" / "work" / "below"
+        deep.mkdir(parents=True)
+        (deep / "file").write_text("written")
+    remove(top)
+    assert not top.exists()

@@ -11,7 +11,9 @@ import os
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +58,9 @@ def remove(folder: Path) -> None:
 
 
 def _empty(top: int) -> None:
-    stuck, number = set[str](), 0
+    stuck = set[str]()
+    # One that was killed at this has left folders by such names.
+    numbers = count(1 + max((int(name.removeprefix(_MOVED)) for name in _names(top) if _is_moved(name)), default=0))
     while names := [name for name in _names(top) if name not in stuck]:
         for name in names:
             try:
@@ -67,7 +71,7 @@ def _empty(top: int) -> None:
                 _open_up(name, mode, top)
                 inner = os.open(name, _OPEN, dir_fd=top)
                 try:
-                    number = _empty_one(inner, top, number)
+                    _empty_one(inner, top, numbers)
                 finally:
                     os.close(inner)
                 os.rmdir(name, dir_fd=top)
@@ -75,8 +79,12 @@ def _empty(top: int) -> None:
                 stuck.add(name)
 
 
-def _empty_one(inner: int, top: int, number: int) -> int:
-    """Empty a folder; what holds something is moved to the top, by a number. Gives the last one."""
+def _is_moved(name: str) -> bool:
+    return name.startswith(_MOVED) and name.removeprefix(_MOVED).isdecimal()
+
+
+def _empty_one(inner: int, top: int, numbers: Iterator[int]) -> None:
+    """Empty a folder; what holds something is moved to the top, by a number."""
     for below in _names(inner):
         mode = os.stat(below, dir_fd=inner, follow_symlinks=False).st_mode
         if not stat.S_ISDIR(mode):
@@ -86,9 +94,7 @@ def _empty_one(inner: int, top: int, number: int) -> int:
             os.rmdir(below, dir_fd=inner)
             continue
         _open_up(below, mode, inner)
-        number += 1
-        os.rename(below, f"{_MOVED}{number}", src_dir_fd=inner, dst_dir_fd=top)
-    return number
+        os.rename(below, f"{_MOVED}{next(numbers)}", src_dir_fd=inner, dst_dir_fd=top)
 
 
 def _open_up(name: str, mode: int, folder: int) -> None:
