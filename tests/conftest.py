@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,6 +17,7 @@ EXAMPLES = {"few": 15, "many": 300}
 """How many examples a property is tried with: by default, and in `make slow`."""
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = str(Path(__file__).resolve().parent)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -137,11 +139,25 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     takes a second each time, and finds what is none of the agent's.
     """
     module = getattr(item, "module", None)
-    if module is not None and sys.modules.get(module.__name__) is not module:
-        for name in [name for name in sys.modules if name.startswith("tests.") and ".test_" in name]:
-            del sys.modules[name]
+    if module is not None and _shown[-1:] != [module]:
+        sys.modules.update(_hidden)
+        _hidden.clear()
+        near = {str(ROOT / "tests"), str(Path(module.__file__).parent)}
+        for name, other in [*sys.modules.items()]:
+            file = str(vars(other).get("__file__"))
+            if file.startswith(TESTS) and (
+                name.rpartition(".")[2].startswith("test_") or file.rpartition(os.sep)[0] not in near
+            ):
+                _hidden[name] = sys.modules.pop(name)
         sys.modules[module.__name__] = module
+        _shown[:] = [module]
     return (yield)
+
+
+_shown: list[object] = []
+"""The module whose tests run, alone."""
+_hidden: dict[str, ModuleType] = {}
+"""Other tests' modules, by name, to be found again when theirs run."""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
