@@ -29,7 +29,7 @@ from reenact.boundary import offers
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = pytest.mark.sample(6)
 
 
 class Size(Enum):

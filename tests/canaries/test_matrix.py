@@ -16,10 +16,8 @@ from canaries.searching import Cell
 from canaries.values import CLASSES
 
 SOME = (
-    ("github_token", "plain"),
-    ("e_mail", "JSON in JSON, all \\u"),
     ("github_token", "base64 of a sentence"),
-    ("payment_card", "percent, all"),
+    ("e_mail", "JSON in JSON, all \\u"),
     ("known_secret", "plain"),
 )
 CUT = (
@@ -66,7 +64,7 @@ def _held(matrix: Matrix, shown: Sequence[Cell] | None = None) -> None:
 def test_nothing_that_is_promised_is_found(tmp_path: Path) -> None:
     part = Part(rows=SOME, streams=CUT, deaths=[("payment_card", "plain")])
     shown = Part(rows=SOME[:2], streams=CUT[2:])
-    matrix = everything(tmp_path, [part, Part(rows=SOME[:3], facts=True)], [shown], looked_at=2)
+    matrix = everything(tmp_path, [part, Part(rows=SOME[:1], facts=True)], [shown], looked_at=2)
     _held(matrix, [cell for cell in matrix.cells if (cell.name, cell.encoding) in SOME[:2] and cell.path in CARRIED])
     assert {cell.path for cell in matrix.cells} >= set(EVERY)
     assert sum(not matrix.void(cell) for cell in matrix.cells) > 0.9 * len(matrix.cells)

@@ -312,6 +312,7 @@ def renamed(store: Path, address: str) -> None:
 _IN_SHORT = ("refused", "400", "413 over n bytes", "302", "partial_success", "hang", "close after store")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", _IN_SHORT)
 def test_no_collector_costs_a_span(tmp_path: Path, name: str) -> None:
     held_together(tmp_path, "http", name, _FEW, _SMALL_BATCHES, measured=False)

@@ -29,7 +29,7 @@ def _whole(tally: Tally) -> None:
 
 def test_whatever_kills_an_agent_all_that_it_was_handed_is_there(tmp_path: Path) -> None:
     with template("reenact") as begin:
-        for death in DEATHS[::2]:
+        for death in DEATHS[::4]:
             tally = killed(tmp_path / death, death, 1, begin=begin, seed=3)
             _told(death, "reenact", tally)
             _whole(tally)

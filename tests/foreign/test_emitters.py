@@ -133,7 +133,7 @@ def replay(path: Path, folder: Path, program: str) -> tuple[dict[str, Any], str]
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=[] if at % 3 == 0 else pytest.mark.slow) for at, path in enumerate(FILES)],
+    [pytest.param(path, id=path.stem, marks=[] if at % 6 == 0 else pytest.mark.slow) for at, path in enumerate(FILES)],
 )
 def test_the_program_is_replayed_offline(path: Path, tmp_path: Path) -> None:
     result, printed = replay(path, tmp_path, Path(scenario.__file__).read_text(encoding="utf-8"))

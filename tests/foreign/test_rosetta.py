@@ -19,7 +19,7 @@ AGENT = Path(__file__).with_name("agent.py")
 FILES = rosetta.files() if rosetta.FOLDER.is_dir() else []
 every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 some = [
-    pytest.param(path, id=path.name, marks=[] if at % 8 == 3 else pytest.mark.slow) for at, path in enumerate(FILES)
+    pytest.param(path, id=path.name, marks=[] if at % 16 == 3 else pytest.mark.slow) for at, path in enumerate(FILES)
 ]
 in_turn = pytest.mark.parametrize("path", some)
 """A program is run against every file; all but a few of those where slow tests are."""

@@ -37,7 +37,7 @@ from reenact.integrations import aiohttp_client, http_client, httpx_transports, 
 from reenact.values.call import CallKind, Raised, Returned, Streamed
 from reenact.values.run import Grade, Node
 
-pytestmark = pytest.mark.sample(3)
+pytestmark = pytest.mark.sample(5)
 
 PATHS = (
     "ticket?a=1",
@@ -139,7 +139,7 @@ def taken(turn: Turn, folder: Path) -> Seen:
     return Seen(bare, did, held.replay(did, work), asked)
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(15)
 @each_path
 def test_the_agent_sees_in_a_recording_and_a_replay_what_it_sees_without(
     seen: Callable[[Turn], Seen], turn: Turn, path: str

@@ -22,7 +22,7 @@ import pytest
 from desk import Desk
 from reenact.cli import main
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(4)
 
 TRACE = "0123456789abcdef0123456789abcdef"
 RAW = re.compile(

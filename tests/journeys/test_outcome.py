@@ -15,7 +15,7 @@ import pytest
 
 from desk import Desk
 
-pytestmark = pytest.mark.sample(6)
+pytestmark = pytest.mark.sample(9)
 
 AGENT = """
 import logging, os, sys, time

@@ -271,7 +271,7 @@ def replayed(desk: Desk, *words: str, **environ: str) -> tuple[int, dict[str, An
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("how", READS)
 def test_a_program_is_given_back_however_it_is_started_and_read(desk: Desk, tally: Path, how: str) -> None:
     program = desk.write("agent.py", BEGIN + READS[how])

@@ -12,7 +12,7 @@ import pytest
 
 from desk import Desk
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(4)
 
 DESK = """
 import base64, json, os, re

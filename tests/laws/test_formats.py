@@ -133,6 +133,7 @@ def _finite(value: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------- laws
 
 
+@pytest.mark.sample(2)
 @every_written_format
 @patient
 @given(spans=span_lists())
@@ -141,6 +142,7 @@ def test_what_was_encoded_is_decoded_in_its_order(member: Format, spans: list[Sp
     assert repr(decoded(member, encoded(member, spans))) == repr(spans)  # repr tells True from 1 and 0.0 from -0.0
 
 
+@pytest.mark.sample(2)
 @every_written_format
 @patient
 @given(spans=span_lists())
@@ -160,6 +162,7 @@ def test_noise_is_never_claimed_with_certainty_and_never_read_as_nothing(member:
     assert isinstance(came, InputError) or not came
 
 
+@pytest.mark.sample(2)
 @every_written_format
 @patient
 @given(spans=span_lists(), data=st.data())
@@ -527,6 +530,7 @@ def _varint(number: int) -> bytes:
     return data + bytes([number])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("framing", FRAMINGS)
 @patient
 @given(one=span_lists(), two=span_lists())

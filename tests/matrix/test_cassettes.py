@@ -13,7 +13,7 @@ pytestmark = pytest.mark.older
 
 FOUND = cassettes.discovered()
 RUN = [exchange for exchange in FOUND if not exchange.excluded]
-SHARES = shares(RUN, one_in=6)
+SHARES = shares(RUN, one_in=12)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from matrix.redacted import IBAN, MAIL, PHONE, planted, wrong
 from matrix.under_policies import POLICIES
 from matrix.whole import WAYS, Way, Whole, every
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = pytest.mark.sample(8)
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = {

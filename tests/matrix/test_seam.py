@@ -18,7 +18,7 @@ from matrix.passing import Passed, Program, client, ran, there_and_back
 from matrix.serving import Provider, Reply
 from matrix.whole import WAYS, Share, Whole, census, each_exchange, each_share, every, in_turn, shares, wrong
 
-pytestmark = [pytest.mark.older, pytest.mark.sample(4)]
+pytestmark = [pytest.mark.older, pytest.mark.sample(8)]
 
 FOUND = cassettes.golden()
 SHARES = shares(FOUND, one_in=2)

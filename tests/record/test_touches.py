@@ -99,7 +99,7 @@ def recorded(held: Held, name: str) -> Did:
     return did
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -16,7 +16,7 @@ from reenact.redact.engine import Engine
 from reenact.redact.octets import Octets
 from reenact.values.redacted import classes_in, count_in, tokens_in
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(4)
 
 MAIL = "joe.smith@acme-corp.com"
 

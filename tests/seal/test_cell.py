@@ -19,7 +19,7 @@ from seal.probes import EFFECTS, ESCAPES, HEAD, SIDE_WAYS
 
 made_cells = pytest.fixture(name="cell")(cells)
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(3)
 IN_THE_FOLDER = ("append", "remove", "remove a tree", "rename", "mode", "times", "C", "sqlite WAL", "log that rotates")
 IN_THE_FOLDER += ("mmap", "hard link", "socket file", "unix", "unix in C", "a shell", "symbolic link")
 LEAD = "from reenact.replay.leading import lead; lead()\n"

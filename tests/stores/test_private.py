@@ -21,7 +21,7 @@ from reenact.redact import in_force, keys, policy
 from reenact.stores.directory import DirectoryStore
 from reenact.values import private
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = pytest.mark.sample(8)
 
 STRANGER = 54_321
 AGENT = """

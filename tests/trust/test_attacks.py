@@ -30,7 +30,7 @@ from reenact.values.json import compact
 from reenact.values.span import SpanRecord
 from trust.hostile import AGENT, CARRIERS, Lair, plain
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(4)
 
 Tell = Callable[[str, object], None]
 

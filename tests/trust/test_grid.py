@@ -39,7 +39,7 @@ from reenact.values.json import compact
 from reenact.values.span import SpanRecord
 from trust.hostile import CARRIERS, OF_PROGRAMS, Lair, everything, plain, renamed, watched
 
-pytestmark = pytest.mark.sample(3)
+pytestmark = pytest.mark.sample(5)
 
 NOT_YOURS = "is not known as your own recording"
 ALLOWED = ("--writes", "allow")

@@ -20,7 +20,7 @@ from reenact.errors import InputError
 from reenact.values import user_key
 from trust.hostile import plain
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(4)
 
 SECRET = "a-secret-of-this-container-0123456789"
 CHILDREN = """
