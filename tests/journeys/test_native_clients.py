@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +180,32 @@ def test_what_a_declared_tool_reaches_is_the_tools(desk: Desk) -> None:
         heard.clear()
         again = desk.reenact("replay", "last")
         assert (again.returncode, again.stdout, heard) == (0, said, [])
+
+
+ANY_LIBRARY = """
+import importlib.util, os
+import reenact
+
+@reenact.tool
+def look_up(name):
+    return name
+
+look_up("tea")
+place = importlib.util.spec_from_file_location("{name}", "{path}")
+importlib.util.module_from_spec(place)
+look_up("salt")
+print("done", flush=True)
+os._exit(0)
+"""
+
+
+def test_a_library_that_nobody_listed_is_named_by_a_watched_replay_also_of_a_program_that_ends_at_once(
+    desk: Desk,
+) -> None:
+    built_in = Path(importlib.machinery.PathFinder.find_spec("_bisect").origin)
+    shutil.copy(built_in, desk.folder / built_in.name)
+    program = desk.write("agent.py", ANY_LIBRARY.format(name="_bisect", path=desk.folder / built_in.name))
+    assert desk.reenact("run", "-q", "--", "python", program).stdout == "done\n"
+    watched = desk.reenact("replay", "last", environ={**desk.settings(), "REENACT_ENFORCE": "off"})
+    assert watched.returncode == 0, watched.stderr
+    assert "native code of _bisect" in next(line for line in watched.stderr.splitlines() if "not watched: " in line)

@@ -183,7 +183,10 @@ def join(path: str) -> None:
     if unit.inbound(selected) is None:
         ledger.halted = _end_where_it_stands_still
     if not sealed:
-        atexit.register(_note_native_libraries, ledger)
+        from reenact.boundary import native_libraries  # a sealed world needs none
+
+        native_libraries.hear(lambda name: ledger.note("unwatched", what=f"native code of {name}"))
+        atexit.register(_note_rings, ledger)
     if sys.dont_write_bytecode:
         atexit.register(_note_missing_caches, ledger)
 
@@ -200,12 +203,10 @@ def _ways(spelled: Sequence[str]) -> tuple[Way, ...]:
     return way.read(spelled)
 
 
-def _note_native_libraries(ledger: Ledger) -> None:
-    """Name the libraries whose native code nobody watched, and the ring by which orders went past everybody."""
+def _note_rings(ledger: Ledger) -> None:
+    """Name the ring by which orders went past everybody."""
     from reenact.boundary import native_libraries
 
-    for name in native_libraries.loaded():
-        ledger.note("unwatched", what=f"native code of {name}")
     if native_libraries.rings():
         ledger.note("unwatched", what=f"{NATIVE_CODE}io_uring")
 
