@@ -141,3 +141,62 @@ def test_a_terminal_is_set_as_it_was_before(tmp_path: Path) -> None:
     assert termios.tcgetwinsize(inside) == (24, 80)
     os.close(outside)
     os.close(inside)
+
+
+FULL = Path("/dev/full")
+CHANGES = """
+import fcntl, os
+def tried(act):
+    try:
+        act()
+    except OSError:
+        pass
+for number in (0, 1, 2):
+    tried(lambda: os.fchown(number, 4321, 4321))
+    tried(lambda: os.fchmod(number, 0o604))
+    os.set_blocking(number, False)
+tried(lambda: os.chmod("/dev/full", 0o604))
+tried(lambda: os.chmod("/proc/sysvipc/sem", 0o404))
+"""
+FRESH = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--pid",
+    "--fork",
+    "--mount-proc",
+    "stat",
+    "-c",
+    "%a",
+    "/proc/sysvipc/sem",
+]
+"""Asks what a file of the whole machine's has for a mode: a look that was taken before is not looked at again."""
+
+
+@pytest.mark.parametrize("stdin", ["pipe", "/dev/full"])
+def facts(path: Path) -> tuple[int, ...]:
+    seen = path.stat()
+    return seen.st_mode, seen.st_uid, seen.st_gid
+
+
+@pytest.mark.parametrize("stdin", ["pipe", "/dev/full"])
+def test_what_others_hold_as_well_has_its_mode_its_owner_and_its_flags_again(tmp_path: Path, stdin: str) -> None:
+    paths = [tmp_path / "pipe" if stdin == "pipe" else Path(stdin), tmp_path / "said"]
+    for path in paths:
+        if path.parent == tmp_path:
+            os.mkfifo(path, 0o640)
+    reads, says = handles = [os.open(path, os.O_RDWR) for path in paths]
+    whole = subprocess.run(FRESH, capture_output=True, text=True, check=False).stdout
+    before = [facts(path) for path in (*paths, FULL)]
+    try:
+        subprocess.run(order(tmp_path, CHANGES), stdin=reads, stdout=says, stderr=says, check=True)
+        check_sealed(tmp_path)
+        assert [facts(path) for path in (*paths, FULL)] == before
+        assert [os.get_blocking(each) for each in handles] == [True, True]
+        assert subprocess.run(FRESH, capture_output=True, text=True, check=False).stdout == whole
+    finally:
+        if facts(FULL) != before[-1]:
+            FULL.chmod(before[-1][0] & 0o7777)
+            os.chown(FULL, *before[-1][1:])
+        for handle in handles:
+            os.close(handle)

@@ -3,8 +3,9 @@
 A descriptor holds the mount that it was opened on. One of a plain file could be opened again for writing by
 `/proc/self/fd`, truncated or have its mode changed, whatever the new world's mounts are. So a plain file that is read
 is opened again in the world, where it is a copy, or copied into memory. A plain file that is written stays outside: the
-program gets a pipe, and a process of ours carries what comes out of it into the file. A terminal is the user's own; how
-it was set is put back.
+program gets a pipe, and a process of ours carries what comes out of it into the file. A terminal is the user's own, and
+so is a pipe or a socket that others hold as well: how it was set, its mode and its owner are put back, and whether a
+read of it waits. A device is opened again in the world.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Streams:
         self.carriers: list[int] = []
         """The processes that carry what comes out of a pipe."""
         self._terminals = {number: _settings(number) for number in range(3) if os.isatty(number)}
+        self._shared = {number: facts for number in range(3) if (facts := _facts(number)) is not None}
         self._ours = tuple(f"{each}/" for each in ours)
         shared: dict[tuple[int, int], int] = {}
         for number in (1, 2):
@@ -82,12 +84,17 @@ class Streams:
             os.lseek(again, place, os.SEEK_SET)
             os.dup2(again, 0)
             os.close(again)
+        for number in range(3):
+            _open_device_again(number)
 
     def end(self) -> None:
         """Wait until all that the program said is where it belongs; every process of the world has ended."""
         for number, settings in self._terminals.items():
             with suppress(termios.error, OSError):
                 _set_again(number, settings)
+        for number, facts in self._shared.items():
+            with suppress(OSError):
+                _put_back(number, facts)
         if self.carriers:
             for number in (1, 2):
                 with suppress(OSError):
@@ -114,6 +121,39 @@ def _set_again(number: int, settings: tuple[Any, tuple[int, int], bytes]) -> Non
     termios.tcsetattr(number, termios.TCSADRAIN, settings[0])
     termios.tcsetwinsize(number, settings[1])
     signal.signal(signal.SIGTTOU, before)
+
+
+def _facts(number: int) -> tuple[int, int, int, int] | None:
+    """Give the status flags of a stream that is no file, with its mode and its owner; None of any other."""
+    seen = _seen(number)
+    if seen is None or stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode):
+        return None
+    return fcntl.fcntl(number, fcntl.F_GETFL), stat.S_IMODE(seen.st_mode), seen.st_uid, seen.st_gid
+
+
+def _put_back(number: int, facts: tuple[int, int, int, int]) -> None:
+    """Give a stream the flags that others hold it with (F_SETFL, fcntl(2)), its owner, and its mode behind that."""
+    if (found := _facts(number)) == facts or found is None:
+        return
+    flags, mode, *owner = facts
+    fcntl.fcntl(number, fcntl.F_SETFL, flags)
+    if [*found[2:]] != owner:
+        os.fchown(number, *owner)
+    if found[1:] != facts[1:]:
+        os.fchmod(number, mode)
+
+
+def _open_device_again(number: int) -> None:
+    """Open a device in the world, whose mount lets nobody change its mode; leave it where none has its name there."""
+    seen = _seen(number)
+    if seen is None or not stat.S_ISCHR(seen.st_mode) or os.isatty(number):
+        return
+    with suppress(OSError):
+        flags = fcntl.fcntl(number, fcntl.F_GETFL) | os.O_NOCTTY | os.O_CLOEXEC
+        again = os.open(_path(number), flags)
+        if os.fstat(again).st_rdev == seen.st_rdev:
+            os.dup2(again, number)
+        os.close(again)
 
 
 def _seen(number: int) -> os.stat_result | None:

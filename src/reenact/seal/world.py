@@ -134,7 +134,7 @@ def _let_through(sockets: Mapping[str, str]) -> None:
         if not os.path.lexists(path):  # its folder was made anew
             os.makedirs(os.path.dirname(path), exist_ok=True)
             _write(path, "")
-        kernel.mount(link, path, flags=kernel.BIND)
+        _show(link, path)
 
 
 def _bind(links: Mapping[str, str]) -> None:
@@ -298,7 +298,7 @@ def _make_devices(found: Mapping[str, str], covered: Iterable[str]) -> None:
     kernel.mount("tmpfs", "/dev", "tmpfs", kernel.NOSUID, "mode=755")
     for name, link in found.items():
         _write(f"/dev/{name}", "")
-        kernel.mount(link, f"/dev/{name}", flags=kernel.BIND)
+        _show(link, f"/dev/{name}")
     for name, target in _LINKS.items():
         os.symlink(target, f"/dev/{name}")
     safe = kernel.NOSUID | kernel.NOEXEC
@@ -310,7 +310,20 @@ def _make_devices(found: Mapping[str, str], covered: Iterable[str]) -> None:
         os.mkdir(f"/dev/{name}")
         kernel.mount(kind, f"/dev/{name}", kind, flags, options)
     for path in covered:
-        kernel.mount(found["null"], path, flags=kernel.BIND)
+        kernel.mount("/dev/null", path, flags=kernel.BIND)
+
+
+def _show(source: str, path: str) -> None:
+    """Mount what is outside at a path; what it holds can be written, and its mode, owner and times stay what they are.
+
+    A device can be written to and a socket be connected to whatever their mount allows.
+    """
+    kernel.mount(source, path, flags=kernel.BIND)
+    handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        kernel.make_read_only(handle, path)
+    finally:
+        os.close(handle)
 
 
 def live(program: Callable[[], NoReturn], begun: Callable[[int], None] | None = None) -> int:
@@ -386,18 +399,22 @@ def _be_first(program: Callable[[], NoReturn], told: int) -> None:
 
 
 def _mount_proc() -> None:
+    """Mount the new `/proc`, and keep what is in it of the whole machine as it is: each file of that has one mode."""
     kernel.mount("proc", "/proc", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
-    places = _Places()
-    try:
-        for path in _READ_ONLY:
-            if os.path.isdir(path):
-                kernel.mount(path, path, flags=kernel.BIND | kernel.REC)
-                kernel.make_read_only(places.open(path), path)
-    finally:
-        places.close()
+    for path in _of_the_machine():
+        if path not in _COVERED:
+            _show(path, path)
     for path in _COVERED:
         if os.path.exists(path):
             kernel.mount("/dev/null", path, flags=kernel.BIND)
+
+
+def _of_the_machine() -> list[str]:
+    """List what lies in `/proc` and is no process's; of it, who is not root can change only what has a right mode."""
+    if os.geteuid() != 0:
+        return [path for path in _READ_ONLY if os.path.isdir(path)]
+    with os.scandir("/proc") as entries:
+        return [entry.path for entry in entries if not entry.name.isdigit() and not entry.is_symlink()]
 
 
 def end_as(status: int) -> NoReturn:
