@@ -22,10 +22,10 @@ _KNOWN_AS: Final = {"_cffi_backend": "cffi", "_duckdb": "duckdb"}
 _BY_NAME: Final = frozenset({"netCDF4", "polars", "tables", "vtk", "zarr"})
 """Packages that are named themselves: their native code bears other names."""
 _NAMES: Final = """
-    _brotli _yaml aiohttp asyncpg brotli cbor2 charset_normalizer coverage cryptography frozenlist google._upb
-    google_crc32c greenlet grpc httptools jiter Levenshtein markupsafe msgpack multidict numpy orjson pandas propcache
-    psycopg_binary psycopg_c psycopg2 pydantic pydantic_core rapidfuzz regex rpds simplejson sqlalchemy tiktoken
-    tomli ujson websockets wrapt xxhash yaml yarl zstandard
+    _brotli _yaml ahocorasick_rs aiohttp asyncpg brotli cbor2 charset_normalizer coverage cryptography frozenlist
+    google._upb google_crc32c greenlet grpc httptools jiter Levenshtein markupsafe msgpack multidict numpy orjson
+    pandas propcache psycopg_binary psycopg_c psycopg2 pydantic pydantic_core rapidfuzz regex rpds simplejson
+    sqlalchemy tiktoken tomli ujson websockets wrapt xxhash yaml yarl zstandard
 """
 _COMPUTES: Final = frozenset(_NAMES.split())
 """Whose native code opens no file and no socket by itself, or is cut where it does (`integrations.native_clients`)."""
