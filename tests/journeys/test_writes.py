@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -481,3 +482,46 @@ def test_where_no_world_is_sealed_the_first_write_is_refused(desk: Desk) -> None
 def test_writes_are_refused_where_that_is_asked(desk: Desk) -> None:
     recorded(desk, desk.write("agent.py", REPORTS))
     assert "open database state.db" in replayed(desk, "last", "--writes", "refuse")["refused"][0]["what"]
+
+
+NAMES = """
+import os, socket
+import reenact
+
+@reenact.tool
+def look_up(item):
+    return item
+
+look_up("tea")
+there = THERE
+with open(there + "/a", "w") as file:
+    file.write("a")
+try:
+    os.link(there + "/a", "linked")
+    print(open("linked").read())
+    os.link(there + "/a", "linked")
+except OSError as error:
+    print(type(error).__name__)
+socket.socket(socket.AF_UNIX).bind("s")
+os.mkfifo("pipe")
+print(LAST)
+"""
+
+
+@pytest.mark.parametrize(("last", "said"), [("'made'", "made"), ("os.stat(there + '/a').st_nlink", "2")])
+def test_links_sockets_and_pipes_that_the_recorded_run_left_are_made_again_and_a_link_that_is_a_copy_is_told(
+    desk: Desk, last: str, said: str
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as there:
+        if Path(there).stat().st_dev != desk.folder.stat().st_dev:
+            pytest.skip("/var/tmp lies on another disk than the temporary folder")
+        desk.write("names.py", NAMES.replace("THERE", repr(there)).replace("LAST", last))
+        assert recorded(desk, desk.folder / "names.py") == f"a\nFileExistsError\n{said}\n"
+        done = json.loads(desk.reenact("replay", "last", "--json").stdout)
+    if done["level"] != "namespaces":
+        pytest.skip("no world of namespaces can be made here: tests/seal says why")
+    if said == "made":
+        assert done["result"] == "same", done
+    else:
+        assert done["result"] == "unjudged", done
+        assert "made a copy" in done["why"]

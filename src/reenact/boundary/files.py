@@ -120,6 +120,13 @@ def _linked(args: tuple[Any, ...]) -> Iterator[PathChange]:
         yield PathChange(path)
 
 
+def _bound(args: tuple[Any, ...]) -> Iterator[PathChange]:
+    """Name the file that a unix socket makes at its name."""
+    path = spelled(args[1]) if isinstance(args[1], str | bytes) else ""
+    if path and "\0" not in path:
+        yield PathChange(path)
+
+
 def _database(args: tuple[Any, ...]) -> Iterator[PathChange]:
     path = os.fsdecode(args[0]).removeprefix("file:").partition("?")[0]
     if path:
@@ -145,6 +152,7 @@ _EVENTS: Final[dict[str, _Reader]] = {
     "os.rename": _moved,
     "os.link": _linked,
     "os.symlink": _linked,
+    "socket.bind": _bound,
     "sqlite3.connect": _database,
 }
 """What `shutil` does raises these as well."""

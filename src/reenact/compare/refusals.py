@@ -71,6 +71,9 @@ def by_the_world(
     first = next((entry for entry in ledger if entry.get("t") in {*_STOPS, "prevented"}), None)
     if first is not None and first.get("t") == "prevented":
         return f"{_spelled(first)} was refused, {_NO_PLACE}; what follows was not seen"
+    copied = next((entry for entry in ledger if entry.get("t") == "copied_link"), None)
+    if copied is not None:
+        return f"{_spelled(copied)} made a copy, since this world cannot link the two, and they may differ by now"
     words = _words(_BY_LANDLOCK if COPIED_IN in world else _BY_NAMESPACES)
     for each in found:
         if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), world.get(COPIED_IN, "")):

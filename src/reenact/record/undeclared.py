@@ -94,9 +94,9 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
             writes.reads(path)
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
-    if touch is None or touch.kind in {"socket", "cache"}:
+    if touch is None or touch.kind == "cache" or (touch.kind == "socket" and not touch.path):
         return
-    if touch.kind in side_effects.WRITES:
+    if touch.kind in side_effects.WRITES or touch.kind == "socket":
         if writes is not None and not telemetry.is_sending():
             _note_writes(writes, event, args, touch)
     elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):

@@ -14,8 +14,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -116,7 +117,7 @@ def shut(
     for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
     try:
-        with writes.logs_to_nowhere() if refuses else writes.moved_by_copy() if sealed else nullcontext():
+        with _writing(ledger, refuses=refuses, sealed=sealed):
             yield
     finally:
         for name in telemetry.OPENTELEMETRY:
@@ -124,6 +125,17 @@ def shut(
         stop()
         stop_writes()
         _state.update(before)
+
+
+def _writing(ledger: Ledger, *, refuses: bool, sealed: bool) -> AbstractContextManager[None]:
+    """Give what writes need meanwhile: logs are led to nowhere, or what the copy cannot move and link is copied."""
+    if refuses:
+        return writes.logs_to_nowhere()
+    return writes.moved_by_copy(partial(_tell_link, ledger)) if sealed else nullcontext()
+
+
+def _tell_link(ledger: Ledger, source: str, target: str) -> None:
+    ledger.note("copied_link", what=f"link {source} to {target}", where=where())
 
 
 def _read(given: Sequence[str], ways: Sequence[Way] | None) -> tuple[Ways | None, Ways | None]:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 _MOVES: Final = ("rename", "replace")
+_LINK: Final = "link"
+_BY_DESCRIPTOR: Final = frozenset({"src_dir_fd", "dst_dir_fd"})
 
 
 @contextmanager
@@ -36,10 +38,13 @@ def logs_to_nowhere() -> Generator[None]:
 
 
 @contextmanager
-def moved_by_copy() -> Generator[None]:
-    """Have `os.rename` and `os.replace` copy and delete meanwhile, where the copy of the world cannot move."""
-    originals = {name: getattr(os, name) for name in _MOVES}
-    ours = {name: _moving(original) for name, original in originals.items()}
+def moved_by_copy(tell: Callable[[str, str], None]) -> Generator[None]:
+    """Have `os.rename`, `os.replace` and `os.link` copy meanwhile, where the copy of the world cannot move and link.
+
+    `tell` hears of each link that is a copy: what is written by one of its names is not read by the other.
+    """
+    originals = {name: getattr(os, name) for name in (*_MOVES, _LINK)}
+    ours = {name: _moving(originals[name]) for name in _MOVES} | {_LINK: _linking(originals[_LINK], tell)}
     for name, moving in ours.items():
         setattr(os, name, moving)
     try:
@@ -61,6 +66,31 @@ def _moving(original: Callable[..., None]) -> Callable[..., None]:
 
     move.__name__ = move.__qualname__ = original.__name__
     return move
+
+
+def _linking(original: Callable[..., None], tell: Callable[[str, str], None]) -> Callable[..., None]:
+    def link(src: Any, dst: Any, **how: Any) -> None:
+        try:
+            original(src, dst, **how)
+        except OSError as error:
+            source, target = os.fsdecode(src), os.fsdecode(dst)
+            if error.errno != errno.EXDEV or how.keys() & _BY_DESCRIPTOR or not os.path.isfile(source):  # noqa: PTH113
+                raise
+            _link(original, source, target, follow=how.get("follow_symlinks", True))
+            tell(source, target)
+
+    link.__name__ = link.__qualname__ = _LINK
+    return link
+
+
+def _link(original: Callable[..., None], source: str, target: str, *, follow: bool) -> None:
+    """Copy beside the target, and give the copy its name if that is free, as a link does."""
+    beside = f"{target}.{os.getpid()}.linked"
+    shutil.copy2(source, beside, follow_symlinks=follow)
+    try:
+        original(beside, target, follow_symlinks=False)
+    finally:
+        Path(beside).unlink()
 
 
 def _move(original: Callable[..., None], source: str, target: str) -> None:
