@@ -253,6 +253,37 @@ def test_what_only_one_of_two_runs_wrote_diverges(desk: Desk) -> None:
     assert [(each["kind"], each["path"]) for each in said["divergences"]] == [("missing", "a.txt"), ("extra", "b.txt")]
 
 
+BUILDS_ONCE = """
+import os, pathlib, sqlite3
+import reenact
+
+look = reenact.tool(lambda item: item)
+if not os.path.exists("copy.db"):
+    sqlite3.connect("first.db").execute("vacuum into 'copy.db'")
+    print(look("built"))
+kept = pathlib.Path(os.environ["XDG_CACHE_HOME"], "agent.txt")
+kept.parent.mkdir(exist_ok=True)
+number = int(kept.read_text()) if kept.exists() else 0
+kept.write_text(str(number + 1))
+print(look(number))
+"""
+
+
+def test_a_replay_begins_without_what_native_code_made_and_with_a_cache_as_it_was(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    program = desk.write("once.py", BUILDS_ONCE)
+    environ = {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("user") / "cache")}
+    for _ in range(2):
+        done = desk.reenact("run", "--", "python", program, cold=True, environ=environ)
+        assert "replayable: exact" in done.stderr, done.stderr
+    runs = [each["id"] for each in json.loads(desk.reenact("ls", "--json").stdout)["runs"]]
+    for run, printed in zip(runs, ("1\n", "built\n0\n"), strict=True):
+        done = desk.reenact("replay", run, environ=environ)
+        assert "copied: files" in done.stderr or pytest.skip("no sealed world can be made here: tests/seal says why")
+        assert (done.returncode, done.stdout) == (0, printed), done.stderr
+
+
 NATIVE = """
 import ctypes, os, sys
 import reenact

@@ -310,7 +310,7 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     from reenact.values.written import Written, written
 
     told = written(run) or Written()
-    for file in told.files.values():
+    for file in (*told.files.values(), *told.caches.values()):
         before = file.before or {}
         if before.get("read") is True:
             lost = f"{told.named(file.path)} as it was before: {as_text(before.get('lost'))}"

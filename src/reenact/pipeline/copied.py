@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reenact.pipeline.sources import Found
 from reenact.seal import inventory
 from reenact.values import unit
-from reenact.values.call import Returned, Value
+from reenact.values.call import FunctionCall, Returned, Value
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.run import Node, Run
@@ -33,6 +33,8 @@ _DEEPEST: Final = 100
 """Folders in folders that are looked into."""
 _COMPARED: Final = 64 << 20
 """Bytes of files that are compared with what they were."""
+_COARSE_NS: Final = 20_000_000
+"""So far the clock of a disk may be behind."""
 _OURS: Final = ("reenact-",)
 _LEFT_OUT: Final = (*_OURS, ".reenact", "__pycache__")
 _BESIDE: Final = ("-wal", "-journal", "-shm")
@@ -63,10 +65,11 @@ def begin(found: Found, cwd: Path) -> Begin:
     if told is None or not found.run.own:
         return Begin()
     absences = Absences(told, (made for run in runs for node in run.nodes for made in _made(node)))
-    paths = (moved(path, told, cwd) for path in absences.of_programs())
+    absent = (*absences.of_programs(), *_made_past_notes(told, runs))
+    paths = (moved(path, told, cwd) for path in absent)
     entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in paths if _is_path(path)]
     unlike: list[str] = []
-    for file in told.files.values():
+    for file in (*told.files.values(), *told.caches.values()):
         path = moved(file.path, told, cwd)
         if not _is_path(path):
             continue
@@ -77,6 +80,18 @@ def begin(found: Found, cwd: Path) -> Begin:
             why = as_text(file.before.get("lost")) or "it was not kept"
             unlike.append(f"{told.named(file.path)} is not what it was when the run began, and was not kept: {why}")
     return Begin(entries=tuple(entries), unlike=tuple(unlike))
+
+
+def _made_past_notes(told: Written, runs: Iterable[Run]) -> list[str]:
+    """List what came into being past every note, less what a call made that is answered: nobody makes that again."""
+    calls = [
+        (node.span.start_ns - _COARSE_NS, node.span.end_ns)
+        for run in runs
+        for node in run.nodes
+        if isinstance(node.call.request, FunctionCall)
+        and not (node.call.is_structure or node.call.is_query or node.call.is_child)
+    ]
+    return [path for path, ns in told.made.items() if not any(began <= ns <= ended for began, ended in calls)]
 
 
 def _made(node: Node) -> Iterator[tuple[str, int]]:

@@ -94,9 +94,9 @@ def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes
             writes.reads(path)
         return
     touch = side_effects.side_effect(event, args, "REENACT_RECORD", logs=writes is not None)
-    if touch is None or touch.kind == "cache" or (touch.kind == "socket" and not touch.path):
+    if touch is None or (touch.kind == "socket" and not touch.path):
         return
-    if touch.kind in side_effects.WRITES or touch.kind == "socket":
+    if touch.kind in side_effects.WRITES or touch.kind in {"cache", "socket"}:
         if writes is not None and not telemetry.is_sending():
             _note_writes(writes, event, args, touch)
     elif listener is not None and not (touch.kind == "network" and telemetry.is_sending()):
@@ -108,6 +108,8 @@ def _note_writes(writes: Writes, event: str, args: tuple[Any, ...], touch: Touch
     if event == "os.link":  # by the new name the file can be changed
         changes.append(PathChange(os.path.abspath(touch.path)))  # noqa: PTH100 - in an audit hook
     for change in changes:
-        if not side_effects.is_left_out(change.path, event):
-            line = line or where()
-            writes.note(change, line, handler=touch.handler, is_log=touch.is_log)
+        is_left_out = side_effects.is_left_out(change.path, event)
+        if is_left_out and touch.kind != "cache":
+            continue
+        line = line or where()
+        writes.note(change, line, handler=touch.handler, is_log=touch.is_log, is_cache=is_left_out)

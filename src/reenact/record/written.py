@@ -24,9 +24,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from reenact.boundary import lanes, thread_ids
+from reenact.boundary import lanes, thread_ids, touches
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
+from reenact.record.listing import Listing
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -61,7 +62,10 @@ Owner: TypeAlias = Inbound | int | None
 class _File:
     """One path of one run."""
 
-    __slots__ = ("at", "before", "content", "handler", "is_log", "part_of", "path", "reads", "touch", "touched_ns")
+    __slots__ = (
+        *("at", "before", "content", "handler", "is_cache", "is_log"),
+        *("part_of", "path", "reads", "touch", "touched_ns"),
+    )
 
     def __init__(self, path: str, at: str, part_of: str) -> None:
         self.path, self.at, self.part_of = path, at, part_of
@@ -70,6 +74,8 @@ class _File:
         """What it held before, where that may be kept."""
         self.reads = False
         """What it held before was read, or may have been."""
+        self.is_cache = False
+        """It lies in a cache: what it was before matters, and not what it became."""
         self.is_log = False
         self.handler: Callable[[], Any] | None = None
         """Gives the handler of `logging` that writes it, while it lives."""
@@ -111,10 +117,12 @@ class Writes:
         self._logged_left = _MOST_LOGGED
         self._count = self._made = 0
         self._copy = False
+        self._listing: Listing | None = Listing()
 
     def forked(self) -> None:
         """Leave to the parent what it wrote: this process is a copy of it."""
         self._parts, self._touched, self._copy, self._began = {}, {}, True, _now()
+        self._listing = None
 
     def _part(self, owner: Owner) -> _Part:
         if isinstance(owner, Inbound):
@@ -142,7 +150,9 @@ class Writes:
         if len(self._reads) < _MOST_READ:
             self._reads[path] = None
 
-    def note(self, change: PathChange, at: str, *, handler: object = None, is_log: bool = False) -> None:
+    def note(
+        self, change: PathChange, at: str, *, handler: object = None, is_log: bool = False, is_cache: bool = False
+    ) -> None:
         """Note that a path is about to be changed."""
         part = self._part(self._owner())
         file = part.files.get(change.path)
@@ -152,6 +162,7 @@ class Writes:
                 return
             file = _File(change.path, at, change.part_of)
             _look(file, part, change, read=change.reads or change.path in self._reads or self._reads_are_unknown)
+            file.is_cache = is_cache
             part.files.setdefault(change.path, file)
         elif file.before is not None and "cut" in file.before and not change.keeps:
             _look_behind(file, part, change)
@@ -186,23 +197,17 @@ class Writes:
         What is told of a run that is no process is forgotten. Never raises an `Exception`.
         """
         parts = [(owner, part) for owner in owners if (part := self._known(owner)) is not None]
-        if not parts:
+        made = self._unnoted() if alone else []
+        if not parts and not made:
             return NOTHING_WRITTEN
-        kept = [0]
-        files: list[Json] = []
-        for owner, part in parts:
-            for file in tuple(part.files.values()):
-                try:
-                    files.append(self._said(file, part, kept, alone=alone))
-                except Exception:  # its path is told all the same
-                    alarms.pass_on()
-                    files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
-            part.told = self._count
-            if isinstance(owner, int):
-                del self._parts[owner]
-        began = min(part.began_ns for _, part in parts)
+        files, caches = self._files_of(parts, alone=alone)
+        began = min((part.began_ns for _, part in parts), default=self._began)
         said: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
         said["offset"] = time.localtime().tm_gmtoff
+        if caches:
+            said["caches"] = caches
+        if made:
+            said["made"] = made
         if more := sum(part.more for _, part in parts):
             said["more"] = more
         begun = lanes.threads_begun()
@@ -213,6 +218,40 @@ class Writes:
         spelled = compact(said)
         ids = thread_ids.among(spelled)
         return compact({**said, "thread_ids": [*ids]}) if ids else spelled
+
+    def _files_of(self, parts: Iterable[tuple[Owner, _Part]], *, alone: bool) -> tuple[list[Json], list[Json]]:
+        """Tell of each file of these parts, those in caches apart."""
+        kept = [0]
+        files: list[Json] = []
+        caches: list[Json] = []
+        for owner, part in parts:
+            for file in tuple(part.files.values()):
+                if file.is_cache:
+                    caches.append(self._said_of_cache(file, kept))
+                    continue
+                try:
+                    files.append(self._said(file, part, kept, alone=alone))
+                except Exception:  # its path is told all the same
+                    alarms.pass_on()
+                    files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
+            part.told = self._count
+            if isinstance(owner, int):
+                del self._parts[owner]
+        return files, caches
+
+    def _unnoted(self) -> list[Json]:
+        """List what came into being in the program's folder and was not noted, each with its time of change."""
+        made = self._listing.made(frozenset(self._touched)) if self._listing is not None else []
+        return [[self._safe(touches.told(path)), changed_ns] for path, changed_ns in made]
+
+    def _said_of_cache(self, file: _File, kept: list[int]) -> Json:
+        """Tell of a file in a cache what stood there, which a replay begins with."""
+        try:
+            before = self._before(file, kept)
+        except Exception:
+            alarms.pass_on()
+            before = file.before
+        return {"path": self._safe(file.path), "touched": file.touched_ns, "before": before}
 
     def _said(self, file: _File, part: _Part, kept: list[int], *, alone: bool) -> dict[str, Json]:
         said: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at), "touched": file.touched_ns}

@@ -325,7 +325,8 @@ def _written(held: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
         }
         for each in inside
     ]
-    return {**held, "files": kept, **({"more": left} if left else {})}
+    told = {name: value for name, value in held.items() if name not in {"caches", "made"}}
+    return {**told, "files": kept, **({"more": left} if left else {})}
 
 
 def _before(state: Json) -> Json:

@@ -57,6 +57,10 @@ class Written:
 
     files: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
     """By path, in the order of their first touch."""
+    caches: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
+    """Files in caches, of which only is told what stood there before."""
+    made: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What native code or another program made in the program's folder, with its time of change."""
     began_ns: int = 0
     ended_ns: int = 0
     offset_s: int = 0
@@ -90,15 +94,21 @@ def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
     if not ordered:
         return None
     files: dict[str, WrittenFile] = {}
+    caches: dict[str, WrittenFile] = {}
     for part in sorted(ordered, key=lambda each: each.began_ns):
         for path, file in part.files.items():
             files.setdefault(path, file)
+        for path, file in part.caches.items():
+            caches.setdefault(path, file)
+    made = {path: changed_ns for part in ordered for path, changed_ns in part.made.items()}
     for part in ordered:
         for path, file in part.files.items():
             first = files[path]
             files[path] = replace(file, **_of_first(first, file))
     return Written(
         files=files,
+        caches=caches,
+        made={path: changed_ns for path, changed_ns in made.items() if path not in files},
         began_ns=min(each.began_ns for each in ordered),
         ended_ns=max(each.ended_ns for each in ordered),
         offset_s=ordered[0].offset_s,
@@ -159,9 +169,13 @@ def _part(node: Node, run: Run) -> tuple[int, Written]:
     said = as_object(parsed_or_none(str(node.span.attributes[WRITTEN])))
     span = [as_count(each) or 0 for each in as_list(said.get("span"))][:2]
     files = [_file(as_object(each)) for each in as_list(said.get("files"))]
+    caches = [_file(as_object(each)) for each in as_list(said.get("caches"))]
+    made = [pair for each in as_list(said.get("made")) if len(pair := as_list(each)) == 2]
     offset = said.get("offset")
     part = Written(
         files={each.path: each for each in files if each.path},
+        caches={each.path: each for each in caches if each.path},
+        made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in made if path},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,

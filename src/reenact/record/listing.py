@@ -1,0 +1,88 @@
+"""The names below the folder that a program was started in: which of them native code, or another program, made.
+
+An index that faiss writes and a database that SQLite copies (`VACUUM INTO`) come into being past every audit event. A
+replay that began with them would find done what the recorded run did. So the names are listed when a recording begins,
+and again at its end. Where there are more names than are listed, or folders too deep, nothing is said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from reenact.values import alarms
+
+_MOST: Final = 5000
+"""Names that are listed."""
+_DEEPEST: Final = 12
+"""Folders in folders that are looked into."""
+_MOST_TOLD: Final = 200
+_PASSED: Final = frozenset(
+    {".git", ".reenact", "__pycache__", "node_modules", ".venv", "venv", ".tox", "proc", "sys", "dev"}
+)
+"""Folders that are not looked into: stores, caches, installed libraries, and what is no file of a disk."""
+_BESIDE: Final = ("-wal", "-journal", "-shm")
+
+
+class Listing:
+    """What stood in the folder when the recording began."""
+
+    def __init__(self) -> None:
+        self._folder = ""
+        self._before = frozenset[str]()
+        try:
+            self._folder = os.path.realpath(os.getcwd())  # noqa: PTH109 - at the start of every recording
+            self._before = frozenset(self._names())
+        except Exception:  # a folder that is gone, or too much in it
+            alarms.pass_on()
+            self._folder = ""
+
+    def made(self, noted: frozenset[str]) -> list[tuple[str, int]]:
+        """List the paths that are new and not among those `noted`, with their times of change.
+
+        Of a folder that was made what is in it is not listed.
+        """
+        if not self._folder:
+            return []
+        made: dict[str, int] = {}
+        try:
+            for path in self._names():
+                if path in self._before or path in noted or path.endswith(_BESIDE):
+                    continue
+                if not _is_below(path, noted) and not _is_below(path, made):
+                    made[path] = os.lstat(path).st_mtime_ns
+        except Exception:
+            alarms.pass_on()
+            return []
+        return [*made.items()][:_MOST_TOLD]
+
+    def _names(self) -> Iterator[str]:
+        """Give every path below the folder, that of a folder before those in it. Raises where there are too many."""
+        left, count = [(self._folder, 0)], 0
+        store = os.path.realpath(os.environ.get("REENACT_STORE") or ".reenact")
+        while left:
+            folder, depth = left.pop()
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    count += 1
+                    if count > _MOST or depth > _DEEPEST:
+                        raise _TooManyError
+                    if entry.path == store:
+                        continue
+                    yield entry.path
+                    if entry.name not in _PASSED and entry.is_dir(follow_symlinks=False):
+                        left.append((entry.path, depth + 1))
+
+
+class _TooManyError(Exception):
+    """There is more than is listed."""
+
+
+def _is_below(path: str, folders: frozenset[str] | dict[str, int]) -> bool:
+    above = os.path.dirname(path)  # noqa: PTH120 - of every new file
+    while len(above) > 1:
+        if above in folders:
+            return True
+        above = os.path.dirname(above)  # noqa: PTH120 - as above
+    return False
