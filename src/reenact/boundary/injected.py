@@ -141,6 +141,8 @@ def _is_installed(cls: type) -> bool:
 
 _HOLD: Final = ("deps", "context", "state", "session_state")
 """Attributes by which the frameworks' contexts hold what the application gave them."""
+_STORES: Final[Mapping[str, str]] = {"workflows": "store", "llama_index": "store"}
+"""By the package: the property of its contexts that gives the application's state."""
 
 
 def state_of(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -160,7 +162,19 @@ def state_of(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, 
             held: Any = getattr(value, attribute, None) if own is None else own.get(attribute)
             if held is not None:
                 found[f"{name}.{attribute}"] = held
+        if (store := _store_of(value)) is not None:
+            found[f"{name}.store"] = store
     return found
+
+
+def _store_of(value: object) -> object:
+    """Give the store of a framework's context; None where it has none now."""
+    attribute = _STORES.get(type(value).__module__.partition(".")[0])
+    try:
+        return None if attribute is None else getattr(value, attribute, None)
+    except Exception:  # it is made where a workflow runs, and this one does not
+        alarms.pass_on()
+        return None
 
 
 def is_plain(value: object) -> bool:
