@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import tracemalloc
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,16 @@ def test_what_a_library_measures_is_its_own(held: Held) -> None:
     exec("import resource\ndef used(): return resource.getrusage(resource.RUSAGE_SELF)", library)
     did = held.record(lambda: (library["used"](), told("")), generators={})
     assert not any("reenact.draws" in node.span.attributes for node in did.runs[0].nodes)
+
+
+def test_the_number_of_the_machine_comes_again(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def work() -> None:
+        seen.append(uuid.getnode())
+        told(str(seen[-1]))
+
+    did = held.record(work, generators={})
+    monkeypatch.setattr(uuid, "_node", seen[0] ^ 1)
+    assert held.replay(did, work).error is None
+    assert seen[0] == seen[1]

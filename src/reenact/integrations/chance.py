@@ -71,6 +71,8 @@ def _read_state(value: Json) -> Any:
 SEED = Source(name="random.Random", spell=_spell_bytes, read=_read_bytes)
 UUID1 = Source(name="uuid.uuid1", spell=_spell_uuid, read=_read_uuid, flows=True)
 UUID4 = Source(name="uuid.uuid4", spell=_spell_uuid, read=_read_uuid, flows=True)
+NODE = Source(name="uuid.getnode", spell=hex, read=lambda value: int(str(value), 16))
+"""The machine's number: a sealed world has no network device, and Python throws one there."""
 RANDOM = Source(name="random", spell=_spell_bytes, read=_read_bytes)
 RANDOM_STATE = Source(name="random.getstate", spell=_spell_state, read=_read_state)
 
@@ -347,6 +349,17 @@ def _uuid4(original: Callable[[], uuid.UUID]) -> Callable[[], uuid.UUID]:
     return uuid4
 
 
+def _getnode(original: Callable[[], int]) -> Callable[[], int]:
+    sites = Sites(NODE)
+
+    @wraps(original)
+    def getnode() -> int:
+        site = sites.of(_getframe(1))
+        return original() if site is None else tape.draw(site, original)
+
+    return getnode
+
+
 def _new_uuid() -> uuid.UUID:
     return uuid.UUID(bytes=_urandom(16), version=4)
 
@@ -371,6 +384,7 @@ def _install(patches: PatchSet) -> None:
     replace(secrets, "token_bytes", _token_bytes)
     replace(uuid, "uuid1", _uuid1)
     replace(uuid, "uuid4", _uuid4)
+    replace(uuid, "getnode", _getnode)
     tape.rebind(patches, replaced)
     patches.when_imported("numpy.random", lambda module: _install_numpy(patches, module))
     patches.when_imported("uuid_utils", lambda module: _install_uuid_utils(patches, module))
