@@ -85,11 +85,11 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 191),
+        ("nothing", "child", 192),
         ("nothing", "parent", 138),
-        ("recorded", "child", 194),
+        ("recorded", "child", 195),
         ("recorded", "parent", 144),
-        ("replayed", "child", 244),
+        ("replayed", "child", 245),
         ("replayed", "parent", 202),
     ],
 )
