@@ -153,6 +153,15 @@ def test_what_differs_from_replay_to_replay_is_told_and_is_no_divergence(desk: D
     assert replayed(desk)[0]["divergences"][0]["b"] == "green"
 
 
+def test_a_changed_program_that_throws_a_value_diverges_though_it_is_another_in_each_replay(desk: Desk) -> None:
+    text = "import random, reenact\nprint('price', reenact.tool(lambda: 12.5)())\n"
+    desk.write("agent.py", text)
+    assert desk.reenact("run", "-q", "--", "python", "agent.py").returncode == 0
+    desk.write("agent.py", text.replace("12.5)()", "12.5)() * random.uniform(0.5, 0.9)"))
+    told, _ = replayed(desk)
+    assert [(each["field"], each["a"]) for each in told["divergences"]] == [("stdout, line 1", "price 12.5")]
+
+
 CHAT = """
 import asyncio, os, sys
 import reenact

@@ -287,11 +287,12 @@ def _divergence(
 
 
 def decided(
-    pairs: Iterable[tuple[WrittenFile, WrittenFile]], told: Written, again: Written | None
+    pairs: Iterable[tuple[WrittenFile, WrittenFile]], told: Written, again: Written | None, *, drew: bool = False
 ) -> tuple[list[dict[str, Json]], list[str]]:
     """Decide on files that differ in their bytes alone by a second replay: divergences, and names that stay undecided.
 
-    Where two replays of the program at hand agree with each other, it is the program that came to something else.
+    Where two replays of the program at hand agree with each other, it is the program that came to something else; so it
+    is where it drew of the clock or of chance what the recording does not hold (`drew`).
     """
     divergences: list[dict[str, Json]] = []
     open_still: list[str] = []
@@ -299,10 +300,12 @@ def decided(
         name = told.named(replayed.path)
         other = again.files.get(replayed.path) if again is not None else None
         mark = (replayed.after or {}).get("digest")
-        if other is not None and mark is not None and (other.after or {}).get("digest") == mark:
+        agree = other is not None and mark is not None and (other.after or {}).get("digest") == mark
+        if agree or drew:
             sides = [f"{(each.after or {}).get('size')} bytes" for each in (recorded, replayed)]
             said = _divergence("changed", name, recorded, sides[0], sides[1])
-            said["reason"] = f"wrote {name}: its bytes are others than recorded, and the same in two replays"
+            why = "the same in two replays" if agree else "it drew of the clock or of chance what was not recorded"
+            said["reason"] = f"wrote {name}: its bytes are others than recorded, and {why}"
             divergences.append(said)
         else:
             open_still.append(name)

@@ -164,17 +164,22 @@ def replay(
 
 
 def _decided(done: Replayed, again: Replayed) -> Replayed:
-    """Decide by a second replay on what differs from the recording in bytes or numbers that may be chance."""
+    """Decide by a second replay on what differs from the recording in bytes or numbers that may be chance.
+
+    A program that drew of the clock or of chance what the recording does not hold prints another value each time, and
+    that is its own doing: then nothing that differs is taken for chance.
+    """
     from reenact.compare.written import decided
 
     result = done.result
     printed = again.outcome.printed
-    if result.result == "diverged" and done.judged is not None and printed is not None:
+    drew = bool(result.volatile)
+    if result.result == "diverged" and done.judged is not None and printed is not None and not drew:
         result = done.judged(replace(done.outcome, printed_again=printed[1]))
     wrote = done.outcome.wrote[1] if done.outcome.wrote is not None else None
     if wrote is not None and result.result == "same" and result.writes.undecided:
         second = again.outcome.wrote[1] if again.outcome.wrote is not None else None
-        divergences, left = decided(result.writes.undecided, wrote, second)
+        divergences, left = decided(result.writes.undecided, wrote, second, drew=drew)
         result = replace(
             result,
             result="diverged" if divergences else result.result,
