@@ -74,7 +74,8 @@ def _linking(original: Callable[..., None], tell: Callable[[str, str], None]) ->
             original(src, dst, **how)
         except OSError as error:
             source, target = os.fsdecode(src), os.fsdecode(dst)
-            if error.errno != errno.EXDEV or how.keys() & _BY_DESCRIPTOR or not os.path.isfile(source):  # noqa: PTH113
+            is_file = Path(source).is_file()
+            if error.errno != errno.EXDEV or how.keys() & _BY_DESCRIPTOR or not is_file:
                 raise
             _link(original, source, target, follow=how.get("follow_symlinks", True))
             tell(source, target)
