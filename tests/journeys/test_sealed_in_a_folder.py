@@ -119,3 +119,52 @@ def test_a_setting_that_nobody_knows_is_told(project: Desk, variable: str, value
     done = project.reenact("replay", "last", environ={**os.environ, variable: value})
     assert done.returncode == 2
     assert f"{variable}={value}" in done.stderr
+
+
+ANOTHER_WORLD = """
+import os, tempfile
+import reenact
+
+@reenact.tool
+def look_up(item):
+    return f"{item} is there"
+
+print(look_up("tea"))
+child = os.fork()
+if child == 0:
+    while True:
+        os.read(0, 1)
+try:
+    for process in (child, LIVES):
+        os.kill(process, 0)
+    print("it lives")
+except OSError:
+    print("it is gone" if process != child else "the child is gone")
+os.kill(child, 9)
+os.wait()
+print(os.environ.get("TMPDIR", tempfile.gettempdir()) if TELLS else "")
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "lives", "tells", "why"),
+    [
+        ("namespaces", "os.getpid()", "True", ""),
+        ("namespaces", str(os.getpid()), "False", f"signal 0 to process {os.getpid()} at "),
+        ("landlock", "os.getpid()", "True", "the temporary folder has another name in this world"),
+    ],
+    ids=["own processes", "another process", "the temporary folder"],
+)
+def test_what_differs_since_another_world_answers_otherwise_says_nothing_of_the_program(
+    desk: Desk, level: str, lives: str, tells: str, why: str
+) -> None:
+    desk.write("agent.py", ANOTHER_WORLD.replace("LIVES", lives).replace("TELLS", tells))
+    first = desk.reenact("run", "--", "python", "agent.py")
+    assert "it lives" in first.stdout, first.stderr
+    assert "replayable: exact" in first.stderr
+    done = desk.reenact("replay", "last", "--json", environ={**desk.settings(), "REENACT_ENFORCE": level})
+    said = json.loads(done.stdout)
+    if said["level"] != level:
+        pytest.skip(f"no world of {level} can be made here: tests/seal says why")
+    assert said["result"] == ("unjudged" if why else "same"), done.stderr
+    assert (said["why"] or "").startswith(why)

@@ -35,6 +35,13 @@ _BY_NAMESPACES: Final = (
 )
 _BY_LANDLOCK: Final = (errno.EACCES, errno.EPERM, errno.EXDEV, errno.ENOSYS, errno.ENOTTY)
 """The errors by which a kind of world refuses what was allowed outside."""
+_APART: Final = {
+    "copied_link": "made a copy, since this world cannot link the two, and they may differ by now",
+    "asked": "asked for a process that this world does not have, and another answer came than outside",
+}
+"""Kinds of entries by which a replay tells that its world is another one there, and what that means."""
+_TEMPORARY: Final = re.compile(r"/reenact-copy-[^/\s]+/t(?![\w.-])")
+"""The temporary folder of a world that can mount nothing."""
 _NUMBER: Final = re.compile(r"\d+")
 _STARTED: Final = re.compile(r"child process ['\"](.+)['\"]")
 _AT: Final = " at "
@@ -71,13 +78,15 @@ def by_the_world(
     first = next((entry for entry in ledger if entry.get("t") in {*_STOPS, "prevented"}), None)
     if first is not None and first.get("t") == "prevented":
         return f"{_spelled(first)} was refused, {_NO_PLACE}; what follows was not seen"
-    copied = next((entry for entry in ledger if entry.get("t") == "copied_link"), None)
-    if copied is not None:
-        return f"{_spelled(copied)} made a copy, since this world cannot link the two, and they may differ by now"
+    apart = next((entry for entry in ledger if entry.get("t") in _APART), None)
+    if apart is not None:
+        return f"{_spelled(apart)} {_APART[as_text(apart.get('t'))]}"
     words = _words(_BY_LANDLOCK if COPIED_IN in world else _BY_NAMESPACES)
     for each in found:
         if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), world.get(COPIED_IN, "")):
             return f"{as_text(each.get('call'))} ran again and was refused to change {path}, as it did when recorded"
+        if COPIED_IN in world and _TEMPORARY.search(_text(each.get("b"))):
+            return f"the temporary folder has another name in this world, and the program tells it: {one_line(each)}"
         met = words.search(_text(each.get("b")))
         if met is not None and met[0] not in _text(each.get("a")):
             return (

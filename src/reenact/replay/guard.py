@@ -159,7 +159,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
     ledger: Ledger | None = _state["ledger"]
     if ledger is None or (_allowed.get() and _state["ways"] is None) or getattr(_looking, "up", False):
         return
-    spared = event == touches.SOCKET and _is_prevented(ledger, args)
+    spared = _is_spared(ledger, event, args)
     touch = None if spared else side_effects.side_effect(event, args, "REENACT_REPLAY", logs=not _state["refuses"])
     if touch is None:
         return
@@ -182,6 +182,26 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         refuse(ledger, touch.what, event)
     else:
         _keep_in(ledger, touch, event, args)
+
+
+def _is_spared(ledger: Ledger, event: str, args: tuple[Any, ...]) -> bool:
+    """Note what another world answers otherwise, and tell whether no more is to be said of an event."""
+    if event == "os.kill" and is_sealed():
+        _note_asked(ledger, *args)
+    return event == touches.SOCKET and _is_prevented(ledger, args)
+
+
+def _note_asked(ledger: Ledger, process: int, number: int) -> None:
+    """Note that the program asks whether a process lives that is none of this world's (kill(2), signal 0)."""
+    if number != 0 or process <= 0:
+        return
+    _looking.up = True
+    try:
+        os.kill(process, 0)
+    except OSError:
+        ledger.note("asked", what=f"signal 0 to process {process}", where=where())
+    finally:
+        _looking.up = False
 
 
 def _keep_to_the_copy(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
