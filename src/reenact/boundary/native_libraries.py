@@ -24,11 +24,11 @@ _BY_NAME: Final = frozenset({"netCDF4", "polars", "tables", "vtk", "zarr"})
 _NAMES: Final = """
     _brotli _yaml ahocorasick_rs aiohttp asyncpg brotli cbor2 charset_normalizer coverage cryptography frozenlist
     google._upb google_crc32c greenlet grpc httptools jiter Levenshtein markupsafe msgpack multidict numpy orjson
-    pandas propcache psycopg_binary psycopg_c psycopg2 pydantic pydantic_core rapidfuzz regex rpds simplejson
+    pandas propcache psutil psycopg_binary psycopg_c psycopg2 pydantic pydantic_core rapidfuzz regex rpds simplejson
     sqlalchemy tiktoken tomli ujson websockets wrapt xxhash yaml yarl zstandard
 """
 _COMPUTES: Final = frozenset(_NAMES.split())
-"""Whose native code opens no file and no socket by itself, or is cut where it does (`integrations.native_clients`)."""
+"""Whose native code opens no file and no socket by itself, or is cut where it reaches others (`integrations`)."""
 _MYPYC: Final = "__mypyc"
 """Ends the name of Python code that was compiled: it raises the events of Python's own."""
 _STANDARD: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})

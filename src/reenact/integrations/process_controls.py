@@ -27,6 +27,12 @@ _BY_PROCESS: Final = {
     "resource": (("prlimit", "set the limits of"),),
 }
 """Module to functions whose first argument is a process (0 is the one that calls), and what they do to it."""
+_OF_PSUTIL: Final = (
+    ("nice", "set the priority of"),
+    ("ionice", "set the priority of"),
+    ("cpu_affinity", "set the affinity of"),
+)
+"""Methods of its `Process` that set what they are given, and what they do to it: native code does it."""
 _PROCESS, _GROUP, _USER = getattr(os, "PRIO_PROCESS", 0), getattr(os, "PRIO_PGRP", 1), getattr(os, "PRIO_USER", 2)
 _READS_LIMITS: Final = 2
 
@@ -43,6 +49,25 @@ def _by_process(what: str) -> Callable[[Any], Any]:
         return control
 
     return make
+
+
+def _of_another(what: str) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        @wraps(original)
+        def control(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if (args or kwargs) and self.pid != os.getpid():
+                sys.audit(PROCESS, f"{what} process {self.pid}", self.pid)
+            return original(self, *args, **kwargs)
+
+        return control
+
+    return make
+
+
+def _cut_psutil(patches: PatchSet, module: Any) -> None:
+    for name, what in _OF_PSUTIL:
+        if hasattr(module.Process, name):
+            patches.replace(module.Process, name, _of_another(what))
 
 
 def _priority(original: Any) -> Any:
@@ -147,10 +172,13 @@ def _install(patches: PatchSet) -> None:
             patches.replace(os, name, _making)
     patches.when_imported("resource", cut)
     patches.when_imported("signal", cut_signals)
+    patches.when_imported("psutil", lambda module: _cut_psutil(patches, module))
     patches.when_imported("readline", lambda module: _cut_histories(patches, module))
     patches.when_imported("_posixshmem", lambda module: patches.replace(module, "shm_open", _sharing))
 
 
 INTEGRATION = Integration(
-    name="process_controls", libraries=("os", "resource", "signal", "readline", "_posixshmem"), install=_install
+    name="process_controls",
+    libraries=("os", "resource", "signal", "psutil", "readline", "_posixshmem"),
+    install=_install,
 )
