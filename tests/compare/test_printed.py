@@ -8,7 +8,7 @@ import pytest
 
 from reenact.compare.printed import PrintedCompared, compare_printed
 from reenact.compare.redraws import settled
-from reenact.values.output import Output, Piece, Stream
+from reenact.values.output import KILLED, Output, Piece, Stream
 
 KEY = ("main", 0)
 
@@ -123,3 +123,12 @@ def test_the_id_of_a_thread_of_its_own_run_is_passed_over(
     found = compare_printed(one, other)
     assert (found.divergences == ()) == (kinds is not None)
     assert [each["kind"] for each in found.passed] == (kinds or [])
+
+
+def test_what_a_killed_process_may_have_printed_is_no_divergence_and_is_told() -> None:
+    killed = {KILLED: Output(lost="it was ended")}
+    job = {("main/p:job#1", 1): printed("a\n")[KEY]}
+    found = compare_printed(printed("1\n") | killed, printed("1\n") | job)
+    assert (found.divergences, found.notes) == ((), ("it was ended",))
+    assert compare_printed(printed("1\n") | killed, printed("2\n") | job).divergences != ()
+    assert compare_printed(printed("1\n"), printed("1\n") | job).divergences != ()

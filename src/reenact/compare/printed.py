@@ -19,7 +19,7 @@ from reenact.values.child import INHERITED
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list
-from reenact.values.output import Output, Piece, Stream
+from reenact.values.output import KILLED, Output, Piece, Stream
 from reenact.values.run import STDIN, Run
 
 Parts: TypeAlias = Mapping[tuple[str, int], Output]
@@ -94,6 +94,9 @@ def compare_printed(
     for key in dict.fromkeys((*a, *b)):
         one, other = a.get(key, Output()), b.get(key, Output())
         second = again.get(key, Output()) if again is not None else None
+        if key[0] and (key not in a or key not in b):  # it may be what the other side's worker did not tell
+            missing = a if key not in a else b
+            one = missing.get(KILLED, one)
         for lost in dict.fromkeys(each.lost for each in (one, other) if each.lost):
             found.notes[lost] = None
         if one.lost or other.lost:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+from reenact.values.call import Unfinished
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.run import OUTPUT, Node, Run
@@ -71,11 +73,17 @@ class Output:
     """Why nothing is known."""
 
 
+KILLED: Final = ("", 0)
+"""Stands for processes of which nobody knows what they printed."""
+
+
 def outputs(runs: Iterable[Run]) -> dict[tuple[str, int], Output]:
     """Read what several runs of one program printed, by lane and number among the parts of that lane, oldest first.
 
-    The lane is that of a process which another one started, and empty for runs: who called first began those.
+    The lane is that of a process which another one started, and empty for runs: who called first began those. What a
+    job of a pool printed stands under the lane of the job: which worker takes it is chance.
     """
+    runs = [*runs]
     nodes = [
         node
         for run in runs
@@ -86,10 +94,40 @@ def outputs(runs: Iterable[Run]) -> dict[tuple[str, int], Output]:
     parts: dict[tuple[str, int], Output] = {}
     for node in sorted(nodes, key=lambda each: (each.start_order, each.span.start_ns)):
         is_run = node.parent is None or node.span.attributes.get("reenact.run.root") is True
-        lane = "" if is_run else node.lane
-        count[lane] += 1
-        parts[lane, count[lane]] = _part(node)
+        part = _part(node)
+        for lane, own in {"": part}.items() if is_run else _by_job(node.lane, part).items():
+            count[lane] += 1
+            parts[lane, count[lane]] = own
+    if any(_was_killed(node) for run in runs for node in run.nodes):
+        parts[KILLED] = Output(lost="a process was ended before it told what it had printed")
     return parts
+
+
+def _was_killed(node: Node) -> bool:
+    """Tell a process that another one started and that had no end."""
+    is_process = node.lane.rpartition("/")[2].startswith("p:") and node.call.is_structure
+    return is_process and isinstance(node.outcome, Unfinished) and OUTPUT not in node.span.attributes
+
+
+def _by_job(lane: str, part: Output) -> dict[str, Output]:
+    """Tell what a process printed for itself from what it printed for the jobs that it took from others."""
+    if any(stream.is_cut or stream.lost for stream in part.streams.values()):
+        return {lane: part}
+    found: dict[str, dict[str, list[Piece]]] = {}
+    for name, stream in part.streams.items():
+        for piece in stream.pieces:
+            of_itself = not piece.lane or piece.lane == lane or piece.lane.startswith(f"{lane}/")
+            found.setdefault(lane if of_itself else piece.lane, {}).setdefault(name, []).append(piece)
+    if not found.keys() - {lane}:
+        return {lane: part}
+    return {
+        each: replace(part, streams={name: _of_pieces(part.streams[name], held) for name, held in streams.items()})
+        for each, streams in found.items()
+    }
+
+
+def _of_pieces(stream: Stream, pieces: list[Piece]) -> Stream:
+    return replace(stream, pieces=tuple(pieces), size=sum(len(each.text) for each in pieces), digest="", rest="")
 
 
 def is_noted(run: Run) -> bool:
