@@ -49,3 +49,25 @@ def test_ids_and_times_of_libraries_come_again_a_month_later_and_what_nobody_saw
     drawn = json.dumps([call["attributes"] for call in told["calls"]])
     assert "kombu" in drawn
     assert "get_random_string" not in drawn
+
+
+APPOINTED = """
+from datetime import UTC, datetime, timedelta
+from celery.utils.time import remaining
+from openai import OpenAI
+
+due = datetime.now(UTC) + timedelta(hours=1)
+OpenAI().chat.completions.create(model="stand-in-everything", messages=[{"role": "user", "content": "hello"}])
+print("is not due", remaining(due, timedelta()) > timedelta(minutes=50))
+"""
+
+
+def test_a_library_holds_a_time_of_the_program_against_the_clock_of_the_recording(
+    desk: Desk, provider: StandIn
+) -> None:
+    program = desk.write("agent.py", APPOINTED)
+    live = desk.reenact("run", "--", "python", program, environ={**desk.bare(), **provider.environment})
+    assert "is not due True" in live.stdout, live.stderr
+    later = {**desk.bare(), "LD_PRELOAD": str(built(desk.folder)), "CLOCK_SHIFT_S": str(MONTH_S)}
+    done = desk.reenact("replay", "last", environ=later)
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr

@@ -185,8 +185,6 @@ class Draws:
         self._units: dict[tuple[str, str], list[Scope]] = defaultdict(list)
         self._told: set[tuple[str, str]] = set()
         self._clock: tuple[Source, Any, float] | None = None
-        self._clocks = set[str]()
-        """The modules of libraries that were given recorded times."""
         self._began = _monotonic()
         self._elapsed: dict[str, tuple[Any, Any]] = {}
         """Of each clock that says how long something took: the last value given back, and what it was really."""
@@ -339,21 +337,20 @@ class Draws:
     ) -> Any:
         """Give a recorded draw of a library's, else a real one: nobody knows that anything came of it.
 
-        A clock that was given back goes on from there for the module that read it.
+        A clock is always the recorded one, which runs on: the program's own times are recorded ones, and a library
+        that holds them against another day's would take each appointment for missed.
         """
         if is_allowed() or (scope := self._scope(lane.reel)) is None:
             return make()
         call = here.recorded if here is not None and isinstance(here.recorded, str) else None
         found = scope.next_of_library(scope.where(lane.path, call), site.key, lane.reel.units)
-        module = site.key.partition(":")[0]
         if found is not _NOTHING:
             with suppress(Exception):  # a value that redaction replaced, or that was damaged
                 value = site.source.read(found)  # type: ignore[arg-type]  # a site's source reads what it wrote
                 if site.source.moment is not None:
                     self._clock = site.source, value, _monotonic()
-                    self._clocks.add(module)
                 return value
-        return make() if at is None or module not in self._clocks else at(self._now(scope))
+        return make() if at is None else at(self._now(scope))
 
     def _now(self, scope: Scope | None) -> float:
         """Let the recorded clock run on."""
