@@ -92,32 +92,31 @@ def asks_for_slow(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take every property into the slow tests, where it has more examples than by default."""
+    """Take every property into the slow tests, where it has more examples than by default, and much of each family."""
+    _leave_samples(items)
     if asks_for_slow(config):
         for item in items:
             if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):  # its own mark comes later
                 item.add_marker("slow")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Take the members of a family that are not among the sample into the slow tests.
+def _leave_samples(items: list[pytest.Item]) -> None:
+    """Take the members of a family that are not among its sample into the slow tests.
 
-    Where a module has several families of two, as sync and async, one takes the first of them, the next the other.
+    Where a module has several families of two, as sync and async, one takes the first of them, the next the other. Of
+    each family one member at least is tried.
     """
-    mark = item.get_closest_marker("sample")
-    name = getattr(item, "originalname", None)
-    if mark is None or not isinstance(name, str) or name == item.name:
-        return
-    families = SAMPLED.setdefault(str(item.path), {})
-    first, seen = families.get(name, (len(families), 0))
-    families[name] = first, seen + 1
-    if (first + seen) % mark.args[0]:
-        item.add_marker("slow")
-
-
-SAMPLED: dict[str, dict[str, tuple[int, int]]] = {}
-"""By file and test: which family of the file it is, and how many of its members were met."""
+    families: dict[Path, dict[str, list[pytest.Item]]] = {}
+    for item in items:
+        name = getattr(item, "originalname", None)
+        if item.get_closest_marker("sample") is not None and isinstance(name, str) and name != item.name:
+            families.setdefault(item.path, {}).setdefault(name, []).append(item)
+    for of_a_file in families.values():
+        for first, members in enumerate(of_a_file.values()):
+            every = min(members[0].get_closest_marker("sample").args[0], len(members))  # type: ignore[union-attr]  # it has one
+            for at, item in enumerate(members):
+                if (first + at) % every:
+                    item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)
