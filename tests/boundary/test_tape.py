@@ -3,6 +3,8 @@ from __future__ import annotations
 import importlib
 import os
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from sys import _getframe
 from typing import Any
@@ -13,6 +15,7 @@ import wrapt
 from held import Held
 from reenact.boundary import lanes, place, tape
 from reenact.boundary.lanes import Lane
+from reenact.boundary.patching import Patches
 from reenact.boundary.place import Place
 from reenact.boundary.tape import Lost, Site, Sites, Source
 
@@ -141,3 +144,26 @@ def test_the_modes_of_a_recording_begin_as_it_began(held: Held) -> None:
     assert tape.mode("random") == tape.UNKNOWN
     assert time.time() > 0
     held.finish(made)
+
+
+def _original() -> str:
+    return "original"
+
+
+taken_by_name = _original
+
+
+@pytest.mark.parametrize("within", [nullcontext, tape.rebound_at_once])
+def test_a_name_in_the_agent_s_module_gets_the_outermost_of_several_wrappers(
+    within: Callable[[], AbstractContextManager[None]],
+) -> None:
+    patches = Patches()
+    inner, outer = (lambda: "inner"), (lambda: "outer")
+    try:
+        with within():
+            tape.rebind(patches, {id(_original): inner})
+            tape.rebind(patches, {id(inner): outer})
+        assert taken_by_name() == "outer"
+    finally:
+        patches.undo()
+    assert taken_by_name is _original

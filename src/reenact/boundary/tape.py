@@ -325,6 +325,9 @@ def rebound_at_once() -> Generator[None]:
 def _rebind(wanted: Mapping[int, tuple[PatchSet, Callable[..., Any]]]) -> None:
     for module in own_modules() if wanted else ():
         for name, value in tuple(vars(module).items()):
-            if (found := wanted.get(id(value))) is not None:
-                patches, wrapper = found
-                patches.replace(module, name, lambda _, wrapper=wrapper: wrapper)
+            if (found := wanted.get(id(value))) is None:
+                continue
+            while (around := wanted.get(id(found[1]))) is not None:  # another integration wrapped the wrapper
+                found = around
+            patches, wrapper = found
+            patches.replace(module, name, lambda _, wrapper=wrapper: wrapper)
