@@ -71,3 +71,6 @@ def test_a_library_holds_a_time_of_the_program_against_the_clock_of_the_recordin
     later = {**desk.bare(), "LD_PRELOAD": str(built(desk.folder)), "CLOCK_SHIFT_S": str(MONTH_S)}
     done = desk.reenact("replay", "last", environ=later)
     assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    # What it signs for somebody outside bears today's date.
+    done = desk.reenact("replay", "last", "--models", "live", environ={**later, **provider.environment})
+    assert "is not due False" in done.stdout, done.stderr

@@ -63,7 +63,7 @@ class InProcess:
         self._process = _process(selected) if process is None else process
         runs = tuple(runs)
         self.stubs = self._stubs(runs, selected.id, history, block=block)
-        self._draws = Draws(runs, selected, ledger, lambda: self._process, block=block)
+        self._draws = Draws(runs, selected, ledger, lambda: self._process, block=block, is_closed=policy.closed)
         self._stack = ExitStack()
         setup = self._setup(selected, policy, store, history, writes=sealed and policy.writes.copies)
         self.recording: Recording = recording.start(setup)

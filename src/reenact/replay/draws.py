@@ -169,11 +169,21 @@ class Draws:
     """Gives recorded draws back (`boundary.tape.Answers`)."""
 
     def __init__(
-        self, runs: Iterable[Run], selected: Run, ledger: Ledger, process: Callable[[], str], *, block: bool = False
+        self,
+        runs: Iterable[Run],
+        selected: Run,
+        ledger: Ledger,
+        process: Callable[[], str],
+        *,
+        block: bool = False,
+        is_closed: bool = True,
     ) -> None:
-        """Give back what `runs` drew. A `block` of code begins with what the selected unit drew."""
+        """Give back what `runs` drew. A `block` of code begins with what the selected unit drew.
+
+        Where a replay is not closed, libraries may sign what they send to somebody who has today's date.
+        """
         self._ledger = ledger
-        self._block = block
+        self._block, self._is_closed = block, is_closed
         self.process = process
         """Says which recorded process this one is again."""
         self._of: dict[str, Scope] = {}
@@ -185,6 +195,8 @@ class Draws:
         self._units: dict[tuple[str, str], list[Scope]] = defaultdict(list)
         self._told: set[tuple[str, str]] = set()
         self._clock: tuple[Source, Any, float] | None = None
+        self._clocks = set[str]()
+        """The modules of libraries that were given recorded times."""
         self._began = _monotonic()
         self._elapsed: dict[str, tuple[Any, Any]] = {}
         """Of each clock that says how long something took: the last value given back, and what it was really."""
@@ -337,20 +349,24 @@ class Draws:
     ) -> Any:
         """Give a recorded draw of a library's, else a real one: nobody knows that anything came of it.
 
-        A clock is always the recorded one, which runs on: the program's own times are recorded ones, and a library
-        that holds them against another day's would take each appointment for missed.
+        A clock is the recorded one, which runs on: the program's own times are recorded ones, and a library that holds
+        them against another day's would take each appointment for missed. Where somebody outside may be talked to, that
+        goes for the modules alone that were given a recorded time.
         """
         if is_allowed() or (scope := self._scope(lane.reel)) is None:
             return make()
         call = here.recorded if here is not None and isinstance(here.recorded, str) else None
         found = scope.next_of_library(scope.where(lane.path, call), site.key, lane.reel.units)
+        module = site.key.partition(":")[0]
         if found is not _NOTHING:
             with suppress(Exception):  # a value that redaction replaced, or that was damaged
                 value = site.source.read(found)  # type: ignore[arg-type]  # a site's source reads what it wrote
                 if site.source.moment is not None:
                     self._clock = site.source, value, _monotonic()
+                    self._clocks.add(module)
                 return value
-        return make() if at is None else at(self._now(scope))
+        is_recorded = self._is_closed or module in self._clocks
+        return at(self._now(scope)) if at is not None and is_recorded else make()
 
     def _now(self, scope: Scope | None) -> float:
         """Let the recorded clock run on."""
