@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix test-outside test-databases collector test-collector test-clickhouse lint index slow slow-main slow-older bench clean
+.PHONY: help demo test test-main test-older test-peers test-phoenix test-outside test-databases collector test-collector test-clickhouse lint index slow slow-main bench clean
 
 # A Python environment of the caller's must not leak into ours. Without byte code on disk, each of the many processes
 # that the tests start would compile the whole package again.
@@ -20,10 +20,11 @@ BUILDER   = hatchling editables
 
 help:
 	@echo 'make demo    a real incident, recorded and replayed offline'
-	@echo 'make test    lint, then every test but the slow ones, on the SDKs' present and earlier majors'
+	@echo 'make test    lint, and every test but the slow ones'
 	@echo 'make lint    ruff, basedpyright, import-linter'
 	@echo 'make index   what members of families say of themselves, gathered for discovery'
 	@echo 'make slow    the whole matrices'
+	@echo 'make test-older    the matrices on the earlier majors of the SDKs'
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
 	@echo 'make test-outside  programs that try to get out of a replay, watched from outside'
@@ -38,14 +39,14 @@ demo: .venv/.demo
 	@.venv/bin/reenact demo
 
 test:
-	@$(PARTS) '.venv/.test | .venv-older/.test' 'test-main | lint test-older'
+	@$(PARTS) .venv/.test 'test-main | lint'
 
 # Three on two cores: some of the tests wait for somebody most of their time.
 test-main: .venv/.test
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
 test-older: .venv-older/.test
-	.venv-older/bin/python -m pytest -m "older and not slow" tests/matrix
+	.venv-older/bin/python -m pytest -m older tests/matrix
 
 lint: .venv/.test
 	.venv/bin/python -m ruff check
@@ -82,14 +83,11 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
 slow:
-	@$(PARTS) 'slow-main slow-older test-peers test-phoenix test-outside test-databases test-collector test-clickhouse'
+	@$(PARTS) 'slow-main test-older test-peers test-phoenix test-outside test-databases test-collector test-clickhouse'
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
 	  --ignore=tests/outcomes --ignore=tests/databases
-
-slow-older: .venv-older/.test
-	.venv-older/bin/python -m pytest -m "older and slow" tests/matrix
 
 bench: .venv-bench/.test .venv/.test
 	@.venv-bench/bin/python tests/bench/run.py

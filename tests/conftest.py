@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def asks_for_slow(config: pytest.Config) -> bool:
-    """Tell whether the slow tests were chosen, as `-m slow` and `-m "older and slow"` do."""
+    """Tell whether the slow tests were chosen, as `-m slow` does."""
     chosen = str(config.option.markexpr)
     return "slow" in chosen and "not slow" not in chosen
 

@@ -75,6 +75,7 @@ def test_no_emitter_s_trace_contradicts_what_happened(
     assert {name for name, count in decided.items() if count >= len(assertions)} >= whole
 
 
+@pytest.mark.slow
 def test_any_trace_of_anybody_s_can_be_asked(shared_data: Path) -> None:
     asked = 0
     for path in sorted((shared_data / "traces").rglob("*")):

@@ -29,7 +29,7 @@ from reenact.boundary import offers
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade
 
-pytestmark = pytest.mark.sample(6)
+pytestmark = pytest.mark.sample(12)
 
 
 class Size(Enum):
@@ -299,6 +299,7 @@ def test_an_answer_puts_back_what_the_tool_changed(tmp_path: Any, change: Callab
     assert (again.result.result, again.result.unrestored) == ("same", [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", LOST)
 def test_what_cannot_be_put_back_is_said_before_and_after(tmp_path: Any, change: Callable[[World], None]) -> None:
     held = Held(tmp_path)

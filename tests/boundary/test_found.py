@@ -116,6 +116,7 @@ def test_a_declared_tool_stays_one_record(held: Held) -> None:
     assert FOUND not in calls[0].span.attributes
 
 
+@pytest.mark.slow
 def test_tools_made_anew_for_each_run_are_found_each_time_and_freed(held: Held) -> None:
     seen: list[weakref.ref[Any]] = []
 
@@ -135,6 +136,7 @@ def test_tools_made_anew_for_each_run_are_found_each_time_and_freed(held: Held) 
     assert [each() for each in seen] == [None] * 3
 
 
+@pytest.mark.slow
 def test_threads_and_tasks_reach_the_same_cut(held: Held) -> None:
     def work() -> None:
         offer("add_item")
@@ -165,6 +167,7 @@ def test_a_proxy_is_pickled_and_copied_as_what_it_stands_for(held: Held) -> None
     assert held.record(work).value == [32, 32, 32, 8, 1]
 
 
+@pytest.mark.slow
 def test_an_open_file_that_a_tool_can_reach_counts_as_used(held: Held, tmp_path: Path) -> None:
     def work() -> None:
         offer("write_down")
@@ -177,6 +180,7 @@ def test_an_open_file_that_a_tool_can_reach_counts_as_used(held: Held, tmp_path:
     assert listed(node, HELD) == [f"_io.TextIOWrapper {__name__}:FILE"]
 
 
+@pytest.mark.slow
 def test_a_replay_that_is_not_sealed_answers_it_and_puts_its_state_back(held: Held) -> None:
     def work() -> tuple[int, dict[str, int]]:
         CART.clear()
@@ -190,6 +194,7 @@ def test_a_replay_that_is_not_sealed_answers_it_and_puts_its_state_back(held: He
     assert (again.result.result, again.result.answered, again.result.ran_again) == ("same", {"tool": 2}, {})
 
 
+@pytest.mark.slow
 def test_a_replay_that_runs_live_tools_runs_them_live(held: Held) -> None:
     def work() -> int:
         offer("add_item")

@@ -16,13 +16,11 @@ from canaries.searching import Cell
 from canaries.values import CLASSES
 
 SOME = (
-    ("github_token", "base64 of a sentence"),
     ("e_mail", "JSON in JSON, all \\u"),
     ("known_secret", "plain"),
 )
 CUT = (
     ("github_token", "chat text", "plain"),
-    ("e_mail", "as it stands", "plain"),
     ("payment_card", "yielded", "plain"),
 )
 THOROUGH = ("github_token", "e_mail", "payment_card", "known_secret")
@@ -63,9 +61,9 @@ def _held(matrix: Matrix, shown: Sequence[Cell] | None = None) -> None:
 @pytest.mark.timeout(300)
 def test_nothing_that_is_promised_is_found(tmp_path: Path) -> None:
     part = Part(rows=SOME, streams=CUT, deaths=[("payment_card", "plain")])
-    shown = Part(rows=SOME[:2], streams=CUT[2:])
-    matrix = everything(tmp_path, [part, Part(rows=SOME[:1], facts=True)], [shown], looked_at=2)
-    _held(matrix, [cell for cell in matrix.cells if (cell.name, cell.encoding) in SOME[:2] and cell.path in CARRIED])
+    shown = Part(rows=SOME[:1], streams=CUT[1:])
+    matrix = everything(tmp_path, [part, Part(rows=SOME[:1], facts=True)], [shown], looked_at=1)
+    _held(matrix, [cell for cell in matrix.cells if (cell.name, cell.encoding) in SOME[:1] and cell.path in CARRIED])
     assert {cell.path for cell in matrix.cells} >= set(EVERY)
     assert sum(not matrix.void(cell) for cell in matrix.cells) > 0.9 * len(matrix.cells)
 

@@ -43,6 +43,7 @@ SPOKEN = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("words", [pytest.param(words, id=name) for name, words in SPOKEN.items()])
 def test_a_command_says_the_same_in_a_process_of_its_own(tmp_path: Path, words: list[str]) -> None:

@@ -64,6 +64,7 @@ def minute(desk: Desk, *, utc: bool) -> str:
     return f"{datetime.fromtimestamp(east, UTC):%Y-%m-%dT%H:%M}{'Z' if utc else ''}"
 
 
+@pytest.mark.sample(2)
 def test_the_user_the_minute_and_the_tool_lead_to_the_run(desk: Desk, source: list[str]) -> None:
     for at in (minute(desk, utc=False), minute(desk, utc=True)):
         words = ["--user", "bob", "--at", at, "--tool", "delete_accounts", "--arg", "target=production", *source]

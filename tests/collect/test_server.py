@@ -192,6 +192,7 @@ def test_host_and_origin_are_compared_whole(tmp_path: Path) -> None:
                 assert refused.value.code() is code, authority
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("given", [("--cors", "https://app.example/"), ("--allow-host", "http://x"), ("--cors", "a b")])
 def test_what_can_never_fit_is_a_usage_error(tmp_path: Path, given: tuple[str, str]) -> None:
     done = subprocess.run(
@@ -248,6 +249,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     return made, key
 
 
+@pytest.mark.slow
 def test_tls(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     import grpc
 

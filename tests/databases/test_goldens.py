@@ -15,7 +15,7 @@ from reenact.discover import members
 CLIENTS = ("asyncpg", "psycopg", "psycopg2", "pymongo", "redis")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_program_is_answered_as_it_was_by_the_server(client: str, root: Path, tmp_path: Path) -> None:
     pytest.importorskip(client)

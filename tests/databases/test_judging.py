@@ -32,7 +32,7 @@ def replayed(root: Path, folder: Path, name: str, words: tuple[str, ...], *more:
     return json.loads(done.stdout[done.stdout.index('{"') :])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", JUDGED)
 def test_a_fix_of_what_is_written(case: str, root: Path, tmp_path: Path) -> None:
     name, words, assertion, word, basis = JUDGED[case]

@@ -267,8 +267,9 @@ def alone_s(tmp_path_factory: pytest.TempPathFactory) -> float:
 _FEW_AT_ONCE = {"REENACT_EXPORT_BATCH_SPANS": "5"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [pytest.param(8, id="few"), pytest.param(100, id="many", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [8, 100])
 def test_a_sender_that_is_killed_between_sending_and_noting_loses_nothing(
     tmp_path: Path, kills: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,7 +313,7 @@ def renamed(store: Path, address: str) -> None:
 _IN_SHORT = ("refused", "400", "413 over n bytes", "302", "partial_success", "hang", "close after store")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", _IN_SHORT)
 def test_no_collector_costs_a_span(tmp_path: Path, name: str) -> None:
     held_together(tmp_path, "http", name, _FEW, _SMALL_BATCHES, measured=False)

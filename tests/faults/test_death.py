@@ -27,6 +27,7 @@ def _whole(tally: Tally) -> None:
     assert (tally.lost, tally.rootless, tally.orphans) == (0, 0, 0), tally.said[:5]
 
 
+@pytest.mark.slow
 def test_whatever_kills_an_agent_all_that_it_was_handed_is_there(tmp_path: Path) -> None:
     with template("reenact") as begin:
         for death in DEATHS[::4]:

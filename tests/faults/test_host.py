@@ -157,6 +157,7 @@ GRID = [
 """Two cells of it with every run of the tests, since each starts three interpreters."""
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("fate", "end"), GRID)
 def test_whatever_becomes_of_the_store_output_and_exit_code_are_the_programs(
     disk: Path, fate: Callable[[Path, str], Run], end: str

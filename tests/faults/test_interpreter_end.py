@@ -30,6 +30,7 @@ def live(place: str, path: Path, store: Path | None, *words: str) -> tuple[int, 
     return done.returncode, done.stdout, re.sub("0x[0-9a-f]+", "0x", done.stderr)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("place", PLACES)
 def test_it_ends_as_it_does_alone(tmp_path: Path, place: str) -> None:
     alone = live(place, tmp_path / "written", None, "remove")

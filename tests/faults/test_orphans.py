@@ -105,6 +105,7 @@ def test_reenact_run_with_a_collector_beside_it(tmp_path: Path) -> None:
         assert ends(pid)
 
 
+@pytest.mark.slow
 def test_reenact_replay(tmp_path: Path, store: Path) -> None:
     with supervised(reenact("replay", "last", "--store", str(store)), tmp_path) as (by, pid):
         by.kill()

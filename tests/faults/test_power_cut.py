@@ -85,6 +85,7 @@ def environ(syncing: Path, log: Path, **more: str) -> dict[str, str]:
     return {**plain, "LD_PRELOAD": str(syncing), "SYNCING": str(log), **more}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fsync", ["end", "always"])
 def test_a_journal_goes_when_what_was_carried_from_it_is_on_the_disk(tmp_path: Path, syncing: Path, fsync: str) -> None:
     store, log = tmp_path / "store", tmp_path / "log"

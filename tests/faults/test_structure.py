@@ -56,6 +56,7 @@ def _has_in_its_environment(process: Path, folder: Path) -> bool:
         return False
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "shown"), CASES)
 def test_every_call_hangs_where_it_was_made(tmp_path: Path, name: str, shown: bool) -> None:  # noqa: FBT001
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("REENACT_", "OTEL_"))}

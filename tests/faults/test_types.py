@@ -193,6 +193,7 @@ def _neighbours_are_whole(calls: list[Node]) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_costs_itself_at_most(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -249,6 +250,7 @@ def _circle() -> BaseException:
     return one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ERRORS)
 def test_an_error_costs_itself_at_most(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     error = ERRORS[name]()

@@ -152,6 +152,7 @@ def test_the_program_is_replayed_offline(path: Path, tmp_path: Path) -> None:
     assert result["answered"] == {"llm": 3, "tool": 2}
 
 
+@pytest.mark.slow
 def test_a_changed_program_is_found_out(tmp_path: Path) -> None:
     program = Path(scenario.__file__).read_text(encoding="utf-8").replace('"temperature": 0.2', '"temperature": 0.9')
     result, _ = replay(FOLDER / "langsmith.jsonl", tmp_path, program)

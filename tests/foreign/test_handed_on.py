@@ -69,7 +69,7 @@ def handed_on(written: Format, paths: Iterable[Path], folder: Path) -> int:
     return files
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("written", FORMATS, ids=lambda each: each.name)
 def test_what_is_handed_on_reads_as_it_was(written: Format, shared_data: Path, tmp_path: Path) -> None:
     paths = [path for folder, each in FOLDERS.items() for path in sorted((shared_data / "traces" / folder).glob(each))]

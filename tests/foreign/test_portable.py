@@ -109,6 +109,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "inert")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("provider", "more", "ask"), WAYS, ids=[f"{way[0]}-{way[2].__name__}" for way in WAYS])
 def test_the_sdk_takes_what_was_rebuilt(
     provider: str, more: dict[str, Any], ask: Callable[[], str | None], tmp_path: Path

@@ -128,6 +128,7 @@ def test_the_agent_may_read_its_answer_in_pieces(path: Path, truth: rosetta.Exch
     assert answer(path, truth) in printed.splitlines()
 
 
+@pytest.mark.slow
 @in_turn
 def test_another_argument_is_a_divergence(path: Path, truth: rosetta.Exchange, tmp_path: Path) -> None:
     result, _, executed = replay(path, tmp_path, script(path, truth, altered={"location": "Oslo, Norway"}))
@@ -136,6 +137,7 @@ def test_another_argument_is_a_divergence(path: Path, truth: rosetta.Exchange, t
     assert "Oslo" in json.dumps(first), first
 
 
+@pytest.mark.slow
 def test_another_question_is_a_divergence(truth: rosetta.Exchange, tmp_path: Path) -> None:
     path = FILES[0]
     result, _, _ = replay(path, tmp_path, script(path, truth, question="And tomorrow?"))

@@ -43,6 +43,7 @@ def edited(seeds: tuple[bytes, ...], wall: str, count: int) -> Iterator[bytes]:
             yield data[:at] + bytes([rng.randrange(256)]) + data[at + rng.randrange(3) :]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.sample(3)
 @each_family
 def test_no_decoder_raises_anything_of_its_own_on_edited_input(wall: str, family: str) -> None:

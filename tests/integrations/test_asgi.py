@@ -179,6 +179,7 @@ def test_a_request_in_which_nobody_is_called_is_no_run(tmp_path: Path) -> None:
     assert recorded(tmp_path, work) == []
 
 
+@pytest.mark.slow
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("path", ["/items/x", "/threaded", "/gathered", "/streamed", "/background"])
 def test_fifty_users_at_once_each_have_a_run_of_their_own(tmp_path: Path, path: str) -> None:

@@ -78,7 +78,8 @@ def replayed(desk: Desk, run: str) -> tuple[int, str, dict[str, Any], str]:
     return done.returncode, done.stdout, json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.parametrize("pool", ["threads", pytest.param("solo", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", ["threads", "solo"])
 def test_of_many_tasks_the_bad_one_alone_is_done_again(desk: Desk, pool: str) -> None:
     live = desk.reenact("run", "-q", "--", "python", "worker.py", pool)
     assert live.returncode == 0, live.stderr

@@ -176,6 +176,7 @@ def test_a_state_that_was_asked_for_leads_to_the_same_throws(held: Held, begins:
     assert held.replay(did, work).value == did.value
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_throws_are_one_draw(held: Held) -> None:
     def work() -> str:
         return told(str(sum(random.random() for _ in range(100_000))))

@@ -149,7 +149,7 @@ COLOURS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("work", COLOURS.values(), ids=COLOURS)
 def test_every_colour_is_answered_from_its_recording(held: Held, work: Callable[[], Any]) -> None:
     did = held.record(work)

@@ -139,7 +139,7 @@ def taken(turn: Turn, folder: Path) -> Seen:
     return Seen(bare, did, held.replay(did, work), asked)
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(40)
 @each_path
 def test_the_agent_sees_in_a_recording_and_a_replay_what_it_sees_without(
     seen: Callable[[Turn], Seen], turn: Turn, path: str

@@ -45,6 +45,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["threads", "fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_a_question_that_changed_in_a_job_ends_the_replay(desk: Desk, method: str) -> None:
     desk.write("agent.py", CHANGED)

@@ -267,6 +267,7 @@ def test_a_replay_in_code_answers_what_is_forked_off(held: Held) -> None:
     assert (again.result.result, again.result.answered) == ("same", {"tool": 2})
 
 
+@pytest.mark.slow
 def test_a_script_with_a_drawn_name_is_found_again(desk: Desk) -> None:
     lines = """
 import os, subprocess, sys, tempfile

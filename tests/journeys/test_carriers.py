@@ -69,6 +69,7 @@ def test_a_changed_question_leaves_the_cassette(desk: Desk) -> None:
     assert "messages[1].content" in done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_what_nock_recorded_of_a_model_and_of_plain_http_answers_alike(desk: Desk) -> None:
     recording = str(GOLDEN / "nock/recorded/input.json")
     program = desk.write("prices.py", PRICES)

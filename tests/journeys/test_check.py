@@ -107,6 +107,7 @@ def test_a_judge_of_ones_own_is_recorded_and_replayed(desk: Desk) -> None:
     assert [run["name"] for run in runs] == ["cleanup"]  # the judgement is none of the runs that are judged
 
 
+@pytest.mark.slow
 def test_a_judgement_is_a_run_that_can_be_replayed(desk: Desk) -> None:
     record(desk)
     desk.write("judges.py", "def kind(answer, statement):\n    return True\n")

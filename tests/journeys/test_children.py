@@ -127,6 +127,7 @@ def test_a_call_that_two_processes_take_is_told(desk: Desk) -> None:
     assert "tool quick" in done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killer", ["own", "other"])
 def test_a_child_that_was_killed_in_the_middle_of_a_call(desk: Desk, killer: str) -> None:
     desk.write("parent.py", PARENT)
@@ -149,6 +150,7 @@ def test_a_child_that_was_killed_in_the_middle_of_a_call(desk: Desk, killer: str
     assert "killed in the middle of tool endless" in said
 
 
+@pytest.mark.slow
 def test_a_child_that_is_killed_before_its_first_call_is_in_the_tree(desk: Desk) -> None:
     desk.write("parent.py", PARENT.replace('sys.executable, "child.py"', 'sys.executable, "-u", "sleeper.py"'))
     desk.write("sleeper.py", "import time\nprint('up')\ntime.sleep(60)\n")
@@ -186,6 +188,7 @@ def test_a_program_that_starts_others_and_asks_nobody_is_no_run(desk: Desk) -> N
     assert json.loads(desk.reenact("ls", "--json").stdout)["runs"] == []
 
 
+@pytest.mark.slow
 def test_a_run_that_a_child_opens_is_part_of_the_unit_that_started_it(desk: Desk) -> None:
     desk.write(
         "parent.py",

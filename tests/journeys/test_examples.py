@@ -52,6 +52,7 @@ def declared(desk: Desk, environ: dict[str, str]) -> dict[str, int]:
 ONE_AND_ALL = ["cleanup_agent", *(_slow(each) for each in AGENTS if each != "cleanup_agent")]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_example_replays_offline(desk: Desk, name: str) -> None:
     with StandIn(slip=1.0) as provider:

@@ -59,6 +59,7 @@ def calls(desk: Desk, run: str) -> list[dict[str, Any]]:
     return [call_document(node) for node in found.run.nodes]
 
 
+@pytest.mark.slow
 def test_the_model_chooses_staging_in_a_run_that_names_its_parent(incident: Desk) -> None:
     (parent,) = runs(incident)
     told = forked(incident, parent["id"], "--at", "llm ChatCompletion #6", *STAGING)

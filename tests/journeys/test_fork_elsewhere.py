@@ -81,6 +81,7 @@ def forked(desk: Desk, *words: str) -> dict[str, Any]:
     return {**json.loads(done.stdout), "printed": done.stderr}
 
 
+@pytest.mark.slow
 def test_a_foreign_trace_is_forked(desk: Desk, shared_data: Path) -> None:
     trace = str(shared_data / "traces" / "rosetta" / "openinference.otlp.jsonl")
     program = desk.write("weather.py", WEATHER)
@@ -96,6 +97,7 @@ def test_a_foreign_trace_is_forked(desk: Desk, shared_data: Path) -> None:
     assert "It snows." in [call["outcome"].get("returned") for call in shown if call["kind"] == "tool"]
 
 
+@pytest.mark.slow
 def test_a_value_that_is_set_passes_redaction(desk: Desk) -> None:
     program = desk.write("keeper.py", KEEPER)
     with Provider() as provider:

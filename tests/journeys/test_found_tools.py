@@ -256,6 +256,7 @@ print(ended, ORDER, ended == ORDER == sorted(range(8), key=DELAYS.__getitem__))
 """
 
 
+@pytest.mark.slow
 def test_tools_on_threads_end_in_the_recorded_order_run_again_or_answered(desk: Desk, asking: StandIn) -> None:
     for apart in (50, 20, 10, 5, 2):  # a busy machine may let two threads go on at once; no recording knows their order
         live = recorded(desk, asking, desk.write("waiting.py", THREADS.replace("number / 50", f"number / {apart}")))

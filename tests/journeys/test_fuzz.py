@@ -208,6 +208,7 @@ def test_an_ignored_field_that_the_program_heeds_is_named(desk: Desk, provider: 
     assert "llm ChatCompletion" in altered["first"]
 
 
+@pytest.mark.slow
 def test_where_nothing_is_found_it_says_what_was_tried(desk: Desk) -> None:
     run = own(desk, "@reenact.tool\ndef now():\n    return None\nprint(now() is None)\n")
     done = desk.reenact("fuzz", run, "--only", "chunks,timing")

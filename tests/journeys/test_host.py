@@ -37,6 +37,7 @@ def test_a_recorded_crash_replays_as_the_same_crash(desk: Desk) -> None:
     assert "OutOfStock: KETTLE: 7 left" in done.stderr
 
 
+@pytest.mark.sample(6)
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("source", "code"),

@@ -313,6 +313,7 @@ def bounded(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.sample(10)
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", DEEP)
 def test_what_is_nested_without_end_is_refused_before_it_costs_anything(tmp_path: Path, name: str) -> None:
@@ -325,6 +326,7 @@ def test_what_is_nested_without_end_is_refused_before_it_costs_anything(tmp_path
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.sample(8)
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("command", [("show", "--json"), ("step",), ("incident", "-o", "page.html")])

@@ -260,6 +260,7 @@ def test_git_bisect_finds_the_commit_that_brought_the_bug_in(
     assert git(repository, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_while_bisecting_bad_input_is_no_bad_commit(desk: Desk) -> None:
     repository = desk.folder
     git(repository, "init", "-q", "-b", "main")

@@ -93,7 +93,8 @@ def test_a_lost_value_is_named_and_nothing_is_answered_in_its_place(desk: Desk, 
     assert again.stdout == "", "the program got no value that was not recorded"
 
 
-@pytest.mark.parametrize("target", ["bundle.zip", pytest.param("bundle", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["bundle.zip", "bundle"])
 def test_a_bundle_replays_elsewhere(desk: Desk, tmp_path: Path, target: str) -> None:
     said = recorded(desk, _TOOL)
     did = desk.reenact("export", "last", "-o", target, "--blobs", "bundle")

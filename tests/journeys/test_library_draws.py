@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from clock_shift import built
 from desk import Desk
 from reenact.demo.provider import StandIn
@@ -62,6 +64,7 @@ print("is not due", remaining(due, timedelta()) > timedelta(minutes=50))
 """
 
 
+@pytest.mark.slow
 def test_a_library_holds_a_time_of_the_program_against_the_clock_of_the_recording(
     desk: Desk, provider: StandIn
 ) -> None:

@@ -142,6 +142,7 @@ print("\\x1b[31mred\\x1b[0m")
 """
 
 
+@pytest.mark.slow
 def test_what_differs_from_replay_to_replay_is_told_and_is_no_divergence(desk: Desk) -> None:
     desk.write("noise.py", NOISE)
     assert desk.reenact("run", "-q", "--", "python", "noise.py").returncode == 0
@@ -200,6 +201,7 @@ def test_what_a_strangers_program_read_is_given_to_nobody(desk: Desk) -> None:
     assert done.stdout.startswith("1 "), done.stderr
 
 
+@pytest.mark.slow
 def test_what_was_typed_at_a_terminal_is_given_back(desk: Desk) -> None:
     desk.write("chat.py", CHAT)
     pid, screen = pty.fork()

@@ -38,6 +38,7 @@ def test_a_program_s_own_servers_are_reached(desk: Desk, level: str) -> None:
     assert told["ran_again"] == {"child": 2 if words else 1}
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
 def test_a_server_of_somebody_else_is_none_of_the_program_s(desk: Desk, kind: str, tmp_path: Path) -> None:

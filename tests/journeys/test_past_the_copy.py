@@ -104,6 +104,7 @@ def tried(desk: Desk, act: str, levels: tuple[str, ...]) -> None:
         assert is_told or seen(desk) == before
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "act",
     [

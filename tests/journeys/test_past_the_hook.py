@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 
+import pytest
+
 from desk import Desk
 
 HEAD = """
@@ -89,6 +91,7 @@ def test_typing_into_a_terminal_lowers_the_verdict_and_is_refused(desk: Desk) ->
     assert "type into a terminal" in json.dumps(watched(desk)["refused"])
 
 
+@pytest.mark.slow
 def test_a_pipe_that_somebody_else_reads_lowers_the_verdict_and_nothing_gets_there(desk: Desk) -> None:
     os.mkfifo(desk.folder / "pipe")
     reader = os.open(desk.folder / "pipe", os.O_RDWR | os.O_NONBLOCK)

@@ -286,6 +286,7 @@ def test_a_program_is_given_back_however_it_is_started_and_read(desk: Desk, tall
     assert starts(tally) == before
 
 
+@pytest.mark.slow
 def test_all_of_them_in_a_sealed_world(desk: Desk, tally: Path) -> None:
     program = desk.write("agent.py", BEGIN + "\n".join(READS.values()))
     recorded = desk.reenact("run", "--", "python", program)
@@ -410,6 +411,7 @@ def test_a_python_that_cannot_join_is_given_back(desk: Desk) -> None:
     assert replayed(desk, REENACT_ENFORCE="off")[::2] == (0, recorded.stdout)
 
 
+@pytest.mark.slow
 def test_a_shell_around_a_python_runs_again_with_it(desk: Desk) -> None:
     desk.write("inner.py", BEGIN + "print('inner', note())")
     desk.write(

@@ -145,6 +145,7 @@ def test_everything_becomes_tokens_and_the_replay_is_the_same(told: Desk) -> Non
     assert json.loads(replayed.stdout)["misses"] == []
 
 
+@pytest.mark.slow
 def test_an_agent_of_a_model_replays_without_a_miss_when_all_texts_are_tokens(told: Desk) -> None:
     policy = str(EXAMPLES / "policies" / "pseudonymise-everything.toml")
     with StandIn(slip=1.0) as provider:

@@ -180,6 +180,7 @@ def carried(desk: Desk, elsewhere: Desk, program: str = "held.py") -> None:
     shutil.copy(desk.folder / program, elsewhere.folder / program)
 
 
+@pytest.mark.slow
 def test_a_trace_replays_without_its_key_and_says_so(desk: Desk, elsewhere: Desk) -> None:
     desk.write("held.py", HELD)
     recorded(desk, "", "held.py")
@@ -225,6 +226,7 @@ def test_a_configured_key_is_the_same_everywhere(desk: Desk, elsewhere: Desk) ->
     assert (told["result"], told["ignored"]) == ("same", []), told
 
 
+@pytest.mark.slow
 def test_a_replay_of_a_replay_is_a_replay(desk: Desk) -> None:
     recorded(desk, "whole")
     first = replayed(desk, "whole")
@@ -243,6 +245,7 @@ def test_a_redacted_run_is_forked(desk: Desk) -> None:
     assert (told["result"], told["replay"]["misses"]) == ("forked", []), told
 
 
+@pytest.mark.slow
 def test_a_promoted_test_runs_on_a_machine_without_the_key(desk: Desk, elsewhere: Desk) -> None:
     desk.write("held.py", HELD)
     (desk.folder / "pyproject.toml").write_text("[project]\nname = 'shop'\n")

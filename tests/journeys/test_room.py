@@ -26,6 +26,7 @@ print("done")
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("level", ["namespaces", "landlock"])
 def test_a_program_that_writes_too_much_is_ended_and_the_option_is_named(desk: Desk, level: str) -> None:
     desk.write("agent.py", AGENT.format(count=40, removes=False))

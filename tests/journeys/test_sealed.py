@@ -84,6 +84,7 @@ def test_where_there_is_no_sealed_world_no_stronger_word_is_said(desk: Desk, why
     assert (said["world"]["files"], said["world"]["unix sockets"]) == (Seal.WATCHED, Seal.WATCHED)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("option", "files", "network"),
     [(("--models", "live", "--writes", "allow"), Seal.OPEN, Seal.OPEN), (("--writes", "allow"), Seal.OPEN, None)],

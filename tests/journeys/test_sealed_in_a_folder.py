@@ -114,6 +114,7 @@ def test_a_folder_that_is_too_large_is_watched(project: Desk) -> None:
     assert said["world"]["files"] == Seal.WATCHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variable", "value"), [("REENACT_ENFORCE", "strictly"), ("REENACT_COPY_MB", "many")])
 def test_a_setting_that_nobody_knows_is_told(project: Desk, variable: str, value: str) -> None:
     done = project.reenact("replay", "last", environ={**os.environ, variable: value})

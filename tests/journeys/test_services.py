@@ -31,6 +31,9 @@ from reenact.demo.script import Question, Reply, text_of
 pytestmark = pytest.mark.sample(2)
 
 UNLUCKY = "u-17"
+UVICORN = ("uvicorn", "--app-dir", str(EXAMPLES), "support_service:app", "--port", "PORT")
+WORKERS = ("-w2", "-kuvicorn.workers.UvicornWorker")
+GUNICORN = ("gunicorn", *WORKERS, "--chdir", str(EXAMPLES), "-b127.0.0.1:PORT", "support_service:app")
 PATHS = ("/ask", "/ask/threaded", "/ask/stream")
 Count = Callable[[list[str], dict[str, str]], tuple[subprocess.CompletedProcess[str], int]]
 
@@ -134,39 +137,29 @@ def answered_again(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    "argv",
+    ("argv", "users"),
     [
-        ("uvicorn", "--app-dir", str(EXAMPLES), "support_service:app", "--port", "PORT"),
-        pytest.param(
-            (
-                "gunicorn",
-                "-w2",
-                "-kuvicorn.workers.UvicornWorker",
-                "--chdir",
-                str(EXAMPLES),
-                "-b127.0.0.1:PORT",
-                "support_service:app",
-            ),
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(("python", str(EXAMPLES / "support_service.py")), marks=pytest.mark.slow),
+        pytest.param(UVICORN, 20, id="uvicorn"),
+        pytest.param(UVICORN, 50, id="uvicorn, many users", marks=pytest.mark.slow),
+        pytest.param(GUNICORN, 50, id="gunicorn with 2 workers", marks=pytest.mark.slow),
+        pytest.param(("python", str(EXAMPLES / "support_service.py")), 50, id="python", marks=pytest.mark.slow),
     ],
-    ids=["uvicorn", "gunicorn with 2 workers", "python"],
 )
-def test_the_one_of_fifty_users_who_met_the_bug_is_replayed_alone(
+def test_the_one_of_many_users_who_met_the_bug_is_replayed_alone(
     desk: Desk,
     provider: StandIn,
     sockets: Count,
     record_property: Callable[[str, object], None],
     argv: tuple[str, ...],
+    users: int,
 ) -> None:
     desk.environ.update(provider.environment)
     with serving(desk, *argv) as service:
-        seen = ask_at_once(service.url, 50)
+        seen = ask_at_once(service.url, users)
         code = service.stop()
     assert code in {0, 128 + signal.SIGTERM}, service.said
     runs = runs_of(desk)
-    assert len(runs) == 50, "health checks and workers are no runs"
+    assert len(runs) == users, "health checks and workers are no runs"
     assert {run["user"] for run in runs} == set(seen)
     assert {run["verdict"] for run in runs} == {"exact"}
     assert {run["status"] for run in runs} == {"ok"}
@@ -184,7 +177,7 @@ def test_the_one_of_fifty_users_who_met_the_bug_is_replayed_alone(
     assert provider.served.requests == asked
     record_property(
         "figure",
-        f"{argv[0]} {argv[1]}: 50 users at once, {len(runs)} runs, 1 found by user and time; its replay: "
+        f"{argv[0]} {argv[1]}: {users} users at once, {len(runs)} runs, 1 found by user and time; its replay: "
         f"{told['answered']} answered, {inet} sockets, {provider.served.requests - asked} requests to the provider",
     )
 
@@ -263,6 +256,7 @@ def test_start_up_chance_and_failures_come_again(desk: Desk, argv: str) -> None:
     assert 'run: answer.body[3]: recorded null, replay "1"' in twisted.stderr
 
 
+@pytest.mark.slow
 def test_a_killed_worker_leaves_its_run_behind(desk: Desk) -> None:
     desk.write("small.py", SMALL)
     with serving(
@@ -301,6 +295,7 @@ def streamed():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argv",
     [("gunicorn", "-w2", "-b127.0.0.1:PORT", "small:app"), ("flask", "--app", "small", "run", "--port", "PORT")],

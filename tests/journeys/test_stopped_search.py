@@ -50,6 +50,7 @@ def searched(desk: Desk, settings: Settings, told: Stop) -> Fuzzed:
     return fuzz(find("last", store), argv, desk.folder, store, (), settings, told)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
 def test_a_search_that_is_stopped_tells_what_it_found(desk: Desk, number: signal.Signals) -> None:

@@ -114,6 +114,7 @@ def test_a_place_without_recordings_is_not_judged_and_one_that_is_not_there_is_b
         assert why in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupted", "terminated"])
 def test_an_interrupted_suite_ends_what_it_started(recorded: Desk, tmp_path: Path, number: signal.Signals) -> None:

@@ -102,6 +102,7 @@ def last(desk: Desk) -> str:
     return told(desk, "ls")["runs"][0]["id"]
 
 
+@pytest.mark.slow
 def test_a_prompt_of_every_source_replays_a_month_later_in_another_zone(
     desk: Desk, provider: StandIn, record_property: Callable[[str, object], None]
 ) -> None:
@@ -187,7 +188,8 @@ print(sorted(said.items()), asyncio.run(main()), drawn())
 """
 
 
-@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [3, 20])
 def test_threads_tasks_and_pools_draw_what_each_of_them_drew(desk: Desk, times: int) -> None:
     program = desk.write("agent.py", CONCURRENT)
     live = desk.reenact("run", "--", "python", program)

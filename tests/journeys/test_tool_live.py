@@ -47,6 +47,7 @@ def sealed(told: dict[str, object]) -> None:
         pytest.skip("the world of a replay cannot be sealed here")
 
 
+@pytest.mark.slow
 def test_an_unchanged_tool_that_is_named_is_the_same_and_writes_to_the_copy(recorded: Desk) -> None:
     done = recorded.reenact("replay", "last", "--tool-live", "get_profile", "--json")
     told = json.loads(done.stdout)

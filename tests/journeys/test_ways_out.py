@@ -126,6 +126,7 @@ def test_python_that_reaches_further_is_told_the_option_and_passes_with_it(
     assert heard == [None]
 
 
+@pytest.mark.slow
 def test_a_model_at_a_host_that_nobody_recorded_is_refused_with_the_option(recorded: Desk) -> None:
     with StandIn(seed=1, slip=0.0, max_delay_ms=1) as other:
         said = replayed(recorded, "last", "--models", "live", ASKED=other.origin)
@@ -181,6 +182,7 @@ def test_what_names_no_host_is_a_fault_of_the_command_line(recorded: Desk) -> No
         assert done.returncode == 2, (text, done.stderr)
 
 
+@pytest.mark.slow
 def test_a_live_tool_writes_to_the_copy(desk: Desk) -> None:
     source = (
         "import reenact\n@reenact.tool\ndef note(text):\n    open('notes.txt', 'a').write(text)\n    return text\n"

@@ -269,6 +269,7 @@ print(look(number))
 """
 
 
+@pytest.mark.slow
 def test_a_replay_begins_without_what_native_code_made_and_with_a_cache_as_it_was(
     desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -342,6 +343,7 @@ print(sorted(name for name in os.listdir() if name.startswith("timed")))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seconds", [30, 90])
 def test_a_log_that_is_rotated_by_the_clock_is_rotated_again_or_not(desk: Desk, seconds: int) -> None:
@@ -392,6 +394,7 @@ work(2)
 """
 
 
+@pytest.mark.slow
 def test_ids_of_threads_are_passed_over_and_told(desk: Desk) -> None:
     program = desk.write("threads.py", IN_JSON)
     recorded(desk, program)
@@ -411,6 +414,7 @@ trap "kill $!" EXIT
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("level", ["namespaces", "namespaces and a volume", "landlock"])
 def test_what_others_write_meanwhile_is_no_write_of_the_program(desk: Desk, level: str) -> None:
@@ -499,6 +503,7 @@ def test_the_copy_has_no_way_to_the_real_files(desk: Desk, tmp_path_factory: pyt
     assert (outside / "file.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_where_no_world_is_sealed_the_first_write_is_refused(desk: Desk) -> None:
     recorded(desk, desk.write("agent.py", REPORTS))
     before = sums(desk.folder)
@@ -539,6 +544,7 @@ print(LAST)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("last", "said"), [("'made'", "made"), ("os.stat(there + '/a').st_nlink", "2")])
 def test_links_sockets_and_pipes_that_the_recorded_run_left_are_made_again_and_a_link_that_is_a_copy_is_told(
     desk: Desk, last: str, said: str

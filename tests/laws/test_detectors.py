@@ -100,6 +100,7 @@ SURROUNDINGS = {
 }
 
 
+@pytest.mark.sample(4)
 @each_class
 def test_every_example_is_found_wherever_it_stands(name: str) -> None:
     for example, text, value in found(name):
@@ -112,6 +113,7 @@ def test_every_example_is_found_wherever_it_stands(name: str) -> None:
             assert told.text(clean) == clean, (example, where)
 
 
+@pytest.mark.sample(4)
 @each_class
 def test_every_example_is_found_in_json_and_urls(name: str) -> None:
     for example, text, value in found(name):
@@ -141,6 +143,7 @@ def first_alone(marks: list[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("before", [pytest.param(marks[:1], id="the first"), others])
 
 
+@pytest.mark.sample(4)
 @first_alone(BEFORE)
 @each_class
 def test_every_example_is_found_behind_what_json_escapes(name: str, before: list[str]) -> None:
@@ -167,6 +170,7 @@ def behind(example: str, said: str, value: str) -> None:
         assert value not in json.loads(held)["messages"][1]["content"], (example, said, "in a turn of a conversation")
 
 
+@pytest.mark.sample(4)
 @each_class
 def test_every_example_is_found_where_documents_are_opened_first(name: str) -> None:
     reply = {"created": 1760000000, "content": "Two amounts do not agree."}
@@ -179,6 +183,7 @@ def test_every_example_is_found_where_documents_are_opened_first(name: str) -> N
             assert value not in told.attributes({"output.value": said})["output.value"], (example, said)
 
 
+@pytest.mark.sample(4)
 @first_alone(SPELLED_OUT)
 @each_class
 def test_every_example_is_found_behind_a_line_s_end_that_is_spelled_out(name: str, before: list[str]) -> None:
@@ -240,6 +245,7 @@ def test_the_gate_lets_every_match_through(row: Detector, data: st.DataObject) -
             assert admits(row, text, *match.span()), match[0]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("row", ROWS)
 def test_the_window_is_as_long_as_the_longest_match(row: Detector) -> None:
     longest = re._parser.parse(row.pattern).getwidth()[1]  # type: ignore[attr-defined]  # no public name tells it

@@ -194,7 +194,7 @@ def blinded(head: bytes, marks: HeadMarks) -> bytes:
     return head
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @every_format
 def test_a_format_recognises_no_file_without_its_marks(member: Format, heads: list[bytes]) -> None:
     for head in heads:
@@ -326,7 +326,7 @@ def spans_of(words: list[str]) -> Iterator[SpanRecord]:
         yield replace(bare, events=(SpanEvent(name="x", time_ns=1, attributes={one: f"{other}x"}),))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @every_dialect
 def test_a_dialect_s_own_words_are_among_its_marks(member: Dialect) -> None:
     """A word that the source looks for and no mark names shows in a span that has that word and little else."""

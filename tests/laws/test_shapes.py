@@ -104,6 +104,7 @@ def test_no_body_is_too_strange_to_read(shape: Shape, body: Any) -> None:
     assert body == before
 
 
+@pytest.mark.sample(3)
 @every_shape
 @given(events=st.lists(crooked_objects | crooked, max_size=6))
 def test_no_stream_is_too_strange_to_fold(shape: Shape, events: list[Any]) -> None:
@@ -272,6 +273,7 @@ def test_a_stream_made_of_a_reply_folds_into_that_reply(case: Path) -> None:
     assert shape.read_reply(shape.fold(sse.json_events(stream))) == shape.read_reply(reply)
 
 
+@pytest.mark.sample(3)
 @every_shape
 @given(reply=crooked_objects)
 def test_no_reply_is_too_strange_to_unfold(shape: Shape, reply: Any) -> None:
@@ -305,6 +307,7 @@ def test_a_reply_that_says_what_it_said_is_the_reply(case: Path) -> None:
     assert wording.write(reply, wording.read(reply)) == reply
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", SPOKEN, ids=case_name)
 @given(said=sayings)
 def test_a_reworded_reply_says_what_it_was_given_and_keeps_the_rest(case: Path, said: Said) -> None:

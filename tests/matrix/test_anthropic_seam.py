@@ -20,7 +20,7 @@ from matrix.serving import Breaks, Provider, Reply, closed_port
 from matrix.whole import Share, Whole, census, each_exchange, each_share, in_turn, shares, wrong
 from reenact.values.call import HttpReply, HttpRequest, Raised, Returned, Streamed, StreamEnd
 
-pytestmark = [pytest.mark.older, pytest.mark.sample(5)]
+pytestmark = [pytest.mark.older, pytest.mark.sample(9)]
 both = pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 
 FOUND = cassettes.golden("anthropic")

@@ -68,6 +68,7 @@ def test_a_chat_comes_as_the_chunks_that_say_it(tmp_path: Path) -> None:
     assert (told(ledger), unconsumed) == (["answered"], [])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", ["tool_round", "thinking", "documents_and_server_tools"])
 def test_a_message_comes_as_the_events_that_say_it(tmp_path: Path, case: str) -> None:
     asked = {**loaded(f"anthropic_messages/{case}", "request.json"), "stream": True}

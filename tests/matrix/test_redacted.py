@@ -83,6 +83,7 @@ def unfinished(whole: Whole) -> dict[str, int]:
     return dict(left) | ({"unconsumed": len(whole.passed.unconsumed)} if whole.passed.unconsumed else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sdk", "policy", "keyless"),
     [

@@ -236,7 +236,8 @@ def test_a_reply_in_a_broken_coding_fails_as_it_did(tmp_path: Path, *, asynchron
     assert "DecodingError" in repr(found.again["error"])
 
 
-@pytest.mark.parametrize("asynchronous", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["sync", "async"])
+@pytest.mark.slow
+@both
 def test_a_replay_of_everything_is_judged_the_same(tmp_path: Path, *, asynchronous: bool) -> None:
     with Provider() as provider:
         urls = [

@@ -52,11 +52,13 @@ def check(program: Program, replays: int, record_property: Callable[[str, object
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_bug_outside_every_call_diverges(name: str, record_property: Callable[[str, object], None]) -> None:
     check(PAIRS[name], 1, record_property)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALM_SAMPLE)
 def test_a_program_that_is_as_it_was_is_the_same(name: str, record_property: Callable[[str, object], None]) -> None:
     check(CALM[name], 1, record_property)

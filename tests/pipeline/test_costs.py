@@ -92,6 +92,7 @@ def test_runs_that_are_kept_in_memory_are_few(tmp_path: Path) -> None:
     drain.finish(latest=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", ["last", "an id"])
 @pytest.mark.parametrize("count", [FEW, MANY])
 def test_a_look_at_one_run(tmp_path: Path, count: int, selector: str, work: Counter[str]) -> None:

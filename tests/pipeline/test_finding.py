@@ -202,6 +202,7 @@ def test_runs_of_a_process_that_was_killed_are_listed(held: Held) -> None:
     assert listing.listed(DirectoryStore(held.store), None, Filters(status="ok"), 0) == []
 
 
+@pytest.mark.slow
 def test_a_tool_that_only_the_model_spoke_of_is_found_where_no_call_of_it_was_recorded(
     held: Held, tmp_path: Path
 ) -> None:

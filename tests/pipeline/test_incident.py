@@ -193,6 +193,7 @@ def test_a_page_that_cannot_be_written_names_its_place(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_foreign_traces_have_a_page_as_well(shared_data: Path) -> None:
     files = [*shared_data.glob("traces/rosetta/*.otlp.jsonl"), *shared_data.glob("traces/openinference-replay/*.jsonl")]
     assert files

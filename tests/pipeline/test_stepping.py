@@ -38,6 +38,7 @@ def peak(many: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_run_and_not_with_its_square() -> None:
     assert peak(1600) < 8 * peak(400)  # sixteen times were it the square
 

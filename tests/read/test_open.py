@@ -326,6 +326,7 @@ def test_zip_files_that_hold_nothing_or_are_broken_are_refused(put: Callable[[by
     assert "is damaged" in refused(put(whole[:60] + b"\xff" * 40 + whole[100:])).problem
 
 
+@pytest.mark.slow
 def test_a_zip_file_that_expands_without_bounds_is_refused(
     put: Callable[[bytes], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

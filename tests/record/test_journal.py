@@ -55,6 +55,7 @@ def drained(folder: Path) -> list[Run]:
     return Drain(DirectoryStore(folder)).finish()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_all_that_an_agent_was_handed_before_it_was_killed_is_there(tmp_path: Path, seed: int) -> None:
     agent = subprocess.Popen([sys.executable, "-c", AGENT, str(tmp_path)], stdout=subprocess.PIPE, text=True)

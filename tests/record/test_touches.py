@@ -122,6 +122,7 @@ def test_what_a_tool_touches(held: Held, name: str, said: list[str]) -> None:
     assert not touches.open_calls
 
 
+@pytest.mark.slow
 def test_what_others_do_meanwhile_is_not_its_own(held: Held, tmp_path: Path) -> None:
     stop = threading.Event()
 

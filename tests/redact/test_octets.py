@@ -38,6 +38,7 @@ def test_bytes_are_read_and_spelled_again(data: bytes, cuts: list[int]) -> None:
     assert "".join(held.parts(pieces)) == held.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_drawn_at_random_passes(seed: int) -> None:
     """Read as Latin-1, each of these held what looked like a mail address."""

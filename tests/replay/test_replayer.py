@@ -245,6 +245,7 @@ PROGRAM = """
     """
 
 
+@pytest.mark.slow
 def test_what_was_fetched_is_added_and_the_next_replay_is_answered_in_full(tmp_path: Path, provider: StandIn) -> None:
     desk = Desk(tmp_path, {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "x"})
     program = desk.write("program.py", textwrap.dedent(PROGRAM))
@@ -283,6 +284,7 @@ PARENT = """
     """
 
 
+@pytest.mark.slow
 def test_processes_that_each_number_their_own_do_not_wait_for_each_other(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     program = desk.write("program.py", textwrap.dedent(PARENT))

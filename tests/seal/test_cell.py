@@ -93,6 +93,7 @@ def held(folder: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_ordinary_program_comes_to_the_same(cell: Cells, tmp_path: Path, name: str) -> None:
     plain, sealed = fill(tmp_path / "plain" / "project"), fill(tmp_path / "sealed" / "project")

@@ -52,6 +52,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("umask", ["000", "022", "077", "277"])
 def test_everything_in_the_store_is_the_user_s_alone(desk: Desk, umask: str) -> None:
     store = desk.folder / "deep" / "store"

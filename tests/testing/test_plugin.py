@@ -157,6 +157,7 @@ def test_modes_flip_the_same_code_path(
     misspelt.stderr.fnmatch_lines(["*--reenact-mode: there is no mode 'never'*"])
 
 
+@pytest.mark.slow
 def test_a_program_of_its_own_is_recorded_and_replayed(inner: pytest.Pytester, provider: StandIn) -> None:
     inner.makepyfile(
         main="""

@@ -58,6 +58,7 @@ def ran(tmp_path: Path, argv: Sequence[str], *, forked: bool) -> tuple[int, str,
         return code, out.read().decode(), err.read().decode(), held
 
 
+@pytest.mark.sample(2)
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "words",

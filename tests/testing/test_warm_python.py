@@ -37,6 +37,7 @@ sys.exit(int(sys.argv[1]))
 Said = tuple[int, str, list[str]]
 
 
+@pytest.mark.slow
 def test_a_program_is_recorded_and_replayed_alike(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"TZ": "Asia/Tokyo", "MINE": "1", "PYTHONHASHSEED": warm_python.HASH_SEED})
     program = desk.write("agent.py", PROGRAM)

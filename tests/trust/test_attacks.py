@@ -87,6 +87,7 @@ def started(found: Found) -> str:
     return " ".join(argv[1:])
 
 
+@pytest.mark.slow
 def test_the_users_own_is_own(store: DirectoryStore) -> None:
     assert started(find(ids(store)[0], store)) == "agent.py"
 

@@ -63,6 +63,7 @@ if len(sys.argv) == 3:
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("key", ["of the store", "configured"])
 def test_a_sealed_program_finds_no_key_and_redacts_as_it_did(desk: Desk, key: str) -> None:
     configured = "c0ffee" * 8

@@ -90,6 +90,7 @@ UNKNOWN = ["unshare", "--user", "--map-user=54321", "--map-group=54321"]
 """Starts a program as a user whom the system has no name and no home for, as containers do."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     subprocess.run([*UNKNOWN, "true"], capture_output=True, check=False).returncode != 0 if which("unshare") else True,
     reason="unshare cannot make a user namespace here",
@@ -140,6 +141,7 @@ def test_a_run_that_was_killed_is_own(desk: Desk, environ: dict[str, str], who: 
     assert "not known as your own" not in replayed.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_was_recorded_in_code_is_own(desk: Desk, environ: dict[str, str]) -> None:
     desk.write("itself.py", "import reenact\nreenact.record()\n" + CHILDREN)
     done = desk.run([sys.executable, "itself.py"], environ)
@@ -277,6 +279,7 @@ def test_a_key_that_is_not_the_users_alone_is_refused(folder: Path, how: str, de
     assert why in refused.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [{"HOME": "/proc/nowhere"}, {"XDG_CONFIG_HOME": "/dev/null/x"}], ids=["home", "xdg"])
 def test_a_home_that_is_not_there_is_no_hindrance(desk: Desk, place: dict[str, str]) -> None:
     def reenact(*words: str) -> subprocess.CompletedProcess[str]:

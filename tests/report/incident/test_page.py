@@ -193,6 +193,7 @@ def test_headings_and_landmarks_are_in_order() -> None:
     assert jumps <= set(ids)
 
 
+@pytest.mark.slow
 def test_the_readable_part_of_a_long_run_stays_short() -> None:
     source = page(incident(long_run(2_000, 20)))
     assert source.count("<li ") < 400
