@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +29,8 @@ class Places:
     running: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
     log: Path | None = None
     redis_port: int = 0
+    stand_ins: dict[str, int] = field(default_factory=dict[str, int])
+    """The ports of servers that we wrote ourselves, which say how often they were asked."""
 
     def done(self) -> dict[str, int]:
         """Count what was done at the servers so far: sessions and statements, connections and commands."""
@@ -43,6 +47,9 @@ class Places:
             named = dict(line.split(":", 1) for line in lines if ":" in line)
             found["commands"] = int(named["total_commands_processed"])
             found["connections"] = int(named["total_connections_received"])
+        for name, port in self.stand_ins.items():
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_asked") as answer:
+                found[name] = json.load(answer)["asked"]
         return found
 
     def stop(self) -> None:
@@ -65,6 +72,7 @@ def servers() -> Generator[Places]:
         _postgres(folder / "pg", places)
         _redis(folder / "redis", places)
         _mongo(folder / "mongo", places)
+        _stand_in("elastic", places)
         yield places
 
 
@@ -122,3 +130,13 @@ def _mongo(folder: Path, places: Places) -> None:
     places.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
     assert meets(("127.0.0.1", port))
     places.environ["MONGO_PORT"] = str(port)
+
+
+def _stand_in(name: str, places: Places) -> None:
+    """Start what we wrote from the schema of a server's API, where the server is of no wheel and none of Debian's."""
+    port = free_port()
+    command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), str(port)]
+    places.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    assert meets(("127.0.0.1", port))
+    places.stand_ins[name] = port
+    places.environ[f"{name.upper()}_PORT"] = str(port)

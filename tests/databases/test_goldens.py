@@ -12,14 +12,16 @@ import pytest
 from reenact.contracts.integration import Integration
 from reenact.discover import members
 
-CLIENTS = ("asyncpg", "psycopg", "psycopg2", "pymongo", "redis")
+CLIENTS = ("asyncpg", "elasticsearch", "opensearchpy", "psycopg", "psycopg2", "pymongo", "redis")
+FOLDERS = {"opensearchpy": "opensearch"}
+"""Where a client's folder is not named as its module."""
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_program_is_answered_as_it_was_by_the_server(client: str, root: Path, tmp_path: Path) -> None:
     pytest.importorskip(client)
-    golden = root / "tests" / "golden" / "databases" / client
+    golden = root / "tests" / "golden" / "databases" / FOLDERS.get(client, client)
     command = [
         sys.executable,
         "-m",
@@ -41,5 +43,5 @@ def test_a_program_is_answered_as_it_was_by_the_server(client: str, root: Path, 
 
 def test_every_client_is_one_integration() -> None:
     named = {each.name for each in members("integrations", Integration)}
-    clients = ("asyncpg", "psycopg2", "psycopg", "pymongo", "redis")
+    clients = ("asyncpg", "elasticsearch", "opensearch", "psycopg2", "psycopg", "pymongo", "redis")
     assert {f"{client}_connections" for client in clients} <= named

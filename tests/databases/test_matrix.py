@@ -27,6 +27,8 @@ ROWS = {
     "redis": ("redis", "REDIS_PORT", ()),
     "redis, uvloop": ("redis uvloop", "REDIS_PORT", ("uv",)),
     "pymongo": ("pymongo nx_27017", "MONGO_PORT", ()),
+    "elasticsearch": ("elasticsearch aiohttp requests", "ELASTIC_PORT", ()),
+    "opensearch": ("opensearchpy aiohttp", "ELASTIC_PORT", ()),
     "sqlalchemy, psycopg": ("sqlalchemy psycopg", "PG_PORT", ("psycopg",)),
     "sqlalchemy, psycopg2": ("sqlalchemy psycopg2", "PG_PORT", ("psycopg2",)),
 }
@@ -55,7 +57,7 @@ def record(name: str, places: Places, folder: Path) -> Recorded:
     done = reenact(environ, "run", "--", sys.executable, program, *ROWS[name][2])
     assert done.returncode == 0, done.stderr
     run = json.loads(reenact(environ, "show", "last", "--json").stdout)
-    queries = sum(call["kind"] == "database" for call in run["calls"])
+    queries = sum(call["kind"] in {"database", "retriever"} for call in run["calls"])
     return Recorded(environ, done.stdout, run["run"]["verdict"]["grade"], queries)
 
 

@@ -68,11 +68,13 @@ def _remind(doorman: Doorman, made: Made) -> None:
     told(passage, made.about)
 
 
-def opened(query: Query, *, over_stand_in: bool = False, made: Made | None = None) -> Passage | None:
+def opened(
+    query: Query, *, over_stand_in: bool = False, made: Made | None = None, connects: bool = True
+) -> Passage | None:
     """Let a question in; None where it goes straight through.
 
     One over a stand-in cannot: it goes to the doorman, or raises `RuntimeError` where the replay is over. `made` is the
-    connection, where it was seen being made.
+    connection, where it was seen being made. Not `connects` says that none has to be made before.
     """
     here = place.current()
     if not over_stand_in and here is not None and here.whole:
@@ -84,7 +86,7 @@ def opened(query: Query, *, over_stand_in: bool = False, made: Made | None = Non
         if over_stand_in:
             raise RuntimeError(f"the replay that answered this connection ({query.system}) is over")
         return None
-    if door.is_strict() and not (over_stand_in or query.operation == "connect"):
+    if connects and door.is_strict() and not (over_stand_in or query.operation == "connect"):
         sys.audit(NATIVE, query.system, query.server, False)  # a connection of before the replay: refused
         return None
     try:
@@ -150,6 +152,24 @@ def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, m
         raise
     _told(passage, result, spell)
     return result
+
+
+def through(query: Query, run: Callable[[], T], spell: Callable[[T], Json], unspell: Callable[[Json], T]) -> T:
+    """Ask what needs no connection: for real and told, or in a replay answered with what was recorded."""
+    if not door.is_strict():
+        return witness(query, run, spell)
+    passage = opened(query, connects=False)
+    return run() if passage is None else unspell(answer(passage))
+
+
+async def through_async(
+    query: Query, run: Callable[[], Awaitable[T]], spell: Callable[[T], Json], unspell: Callable[[Json], T]
+) -> T:
+    """Do the same without blocking the loop."""
+    if not door.is_strict():
+        return await witnessed(query, run, spell)
+    passage = opened(query, connects=False)
+    return await run() if passage is None else unspell(await answer_async(passage))
 
 
 def _told(passage: Passage, result: T, spell: Callable[[T], Json]) -> None:

@@ -175,19 +175,20 @@ def _split_call(call: Call) -> tuple[Mapping[str, Attribute], dict[str, Attribut
     return shared, request_body_to_attributes(request.body)
 
 
-_questions: Final[dict[int, tuple[Mapping[str, Json], Mapping[str, Attribute]]]] = {}
+_questions: Final[dict[tuple[int, CallKind], tuple[Mapping[str, Json], Mapping[str, Attribute]]]] = {}
 _MOST_QUESTIONS: Final = 1024
 
 
 def _all_but_the_question(call: Call) -> Mapping[str, Attribute]:
     """Spell a query but for its parameters: programs ask few statements, often. Equal ones share their attributes."""
-    known = _questions.get(id(call.attributes))
+    place = id(call.attributes), call.kind
+    known = _questions.get(place)
     if known is None:
         if len(_questions) > _MOST_QUESTIONS:
             _questions.clear()
         spelled = _encode_any_call(call)
         del spelled["input.value"]
-        known = _questions[id(call.attributes)] = call.attributes, spelled  # held, so that its identity stays its own
+        known = _questions[place] = call.attributes, spelled  # held, so that its identity stays its own
     return known[1]
 
 

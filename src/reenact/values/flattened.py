@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from reenact.values import hits
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text, at
 from reenact.values.message import Answered, Asked, Media, Message, Part, Reasoning, Text, ToolCall
@@ -31,7 +32,7 @@ def model_call(asked: Asked, answered: Answered, *, embeds: bool) -> Iterator[tu
 
 def retrieved(value: Json) -> Iterator[tuple[str, Attribute]]:
     """Flatten the documents in what a retriever returned, given as typed JSON."""
-    for index, document in enumerate(_documents(value)):
+    for index, document in enumerate(hits.documents(value) or _documents(value)):
         yield from _document(f"retrieval.documents.{index}.document", document)
 
 

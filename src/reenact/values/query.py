@@ -58,11 +58,13 @@ class Query:
     kind: CallKind = CallKind.UNKNOWN
     target: str = ""
     """The collection, where the text has it in no statement of SQL's."""
+    word: str = ""
+    """What it does, where the text does not begin with that."""
 
     def call(self) -> Call:
         """Make the call of it."""
         text = settled(self.text)
-        word, target = summary(text) if text else (self.operation, "")
+        word, target = (self.word, "") if self.word else summary(text) if text else (self.operation, "")
         target = self.target or target
         asked: dict[str, Json] = {"system": self.system, "operation": self.operation}
         if text:
@@ -73,7 +75,7 @@ class Query:
             asked |= {"server": self.server, "namespace": self.namespace}
         name = f"{word} {target or self.namespace or self.system}".strip()
         request = FunctionCall(function=DATABASE, arguments=asked)
-        attributes = _attributes(self.system, text or self.operation, text, self.namespace, self.server, self.target)
+        attributes = _attributes(self.system, word, (text, target), self.namespace, self.server)
         return Call(kind=self.kind, name=name, request=request, attributes=attributes)
 
 
@@ -95,11 +97,11 @@ def summary(text: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def _attributes(system: str, said: str, text: str, namespace: str, server: str, collection: str) -> Mapping[str, Json]:
+def _attributes(system: str, word: str, asked: tuple[str, str], namespace: str, server: str) -> Mapping[str, Json]:
     """Give what OpenTelemetry says of a question: the same object each time, so that it is written down once."""
-    word, target = summary(said) if text else (said, "")
+    text, collection = asked
     told: dict[str, Json] = {"db.system.name": system, "db.operation.name": word}
-    named = {"db.query.text": text, "db.collection.name": collection or target, "db.namespace": namespace}
+    named = {"db.query.text": text, "db.collection.name": collection, "db.namespace": namespace}
     told |= {name: value for name, value in named.items() if value}
     return {**told, **address(server)} if server else told
 
@@ -212,8 +214,11 @@ def _said(answer: Json, word: str, state: int) -> Json:
 
 
 def facts(answer: Json) -> dict[str, Json]:
-    """Give what OpenTelemetry says of an answer of SQL: how many rows came, or with which state it failed."""
+    """Give what OpenTelemetry says of an answer: how many rows came, or with which state or status it failed."""
     told: dict[str, Json] = {}
+    status = as_object(answer).get("status")
+    if isinstance(status, int) and status >= 400:
+        told["db.response.status_code"] = told["error.type"] = str(status)
     results = [as_object(each) for each in as_list(as_object(answer).get("results"))]
     if any("rows" in each for each in results):
         told["db.response.returned_rows"] = sum(len(as_list(each.get("rows"))) for each in results)

@@ -1,0 +1,90 @@
+"""Databases that are asked over HTTP: how a request of their client is told as a question, and a reply as its answer.
+
+The question is the method, the path and the body; which node of a cluster it goes to is none, since a client draws
+that. The answer is the status, the headers that hold no secret, and the body. Bodies are told as the JSON that they
+hold, line by line where that is one document a line, so that redaction and people can look into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reenact.boundary import plain_http
+from reenact.values import typed
+from reenact.values.call import CallKind
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.query import PING, Query
+
+_LINES, _TEXT, _DATA, _JSON = "lines", "text", "data", "json"
+_OK: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """What a request does: its word, the collection that it does that to, and what kind of call it is."""
+
+    word: str
+    collection: str = ""
+    searches: bool = False
+    """It looks for what is near to a vector."""
+    pings: bool = False
+    """It asks for the server itself, as clients do when they like."""
+
+
+def question(system: str, request: tuple[str, str, bytes], asks: Asks, server: str) -> Query:
+    """Make the question of a request, given as its method, its target and its body."""
+    method, target, body = request
+    return Query(
+        system=system,
+        operation=PING if asks.pings else "request",
+        text=f"{method} {target}",
+        parameters=_spelled(body) if body else None,
+        server=server,
+        kind=CallKind.RETRIEVER if asks.searches else CallKind.UNKNOWN,
+        target=asks.collection,
+        word=asks.word,
+    )
+
+
+def told(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Json:
+    """Spell a reply."""
+    kept = plain_http.headers(headers, status, None, decoded=True)
+    return {"status": status, "headers": [[name, value] for name, value in kept], "body": _spelled(body)}
+
+
+def untold(answer: Json) -> tuple[int, list[tuple[str, str]], bytes]:
+    """Make the status, the headers and the body of it again."""
+    about = as_object(answer)
+    status = about.get("status")
+    pairs = [tuple(map(as_text, as_list(each))) for each in as_list(about.get("headers"))]
+    named = [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
+    return status if isinstance(status, int) else _OK, named, _unspelled(about.get("body"))
+
+
+def _spelled(body: bytes) -> Json:
+    """Spell a body: what it holds, and how."""
+    value = parsed_or_none(body)
+    if value is not None:
+        return {_JSON: value}
+    lines = body.splitlines()
+    if len(lines) > 1 and all(each[:1] in b"{[" for each in lines if each):
+        read: list[Json] = [parsed_or_none(each) for each in lines if each]
+        if None not in read:
+            return {_LINES: read}
+    try:
+        return {_TEXT: body.decode()}
+    except UnicodeDecodeError:
+        return {_DATA: typed.encode(body)}
+
+
+def _unspelled(told: Json) -> bytes:
+    about = as_object(told)
+    if _JSON in about:
+        return compact(about[_JSON]).encode()
+    if _LINES in about:
+        return b"".join(compact(each).encode() + b"\n" for each in as_list(about[_LINES]))
+    made: Any = typed.decode(about.get(_DATA)) if _DATA in about else as_text(about.get(_TEXT)).encode()
+    return made if isinstance(made, bytes) else b""

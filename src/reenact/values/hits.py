@@ -1,0 +1,64 @@
+"""What a database found that was asked for the nearest: documents with ids and scores, out of its own spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Final
+
+from reenact.values.json import Json, compact
+from reenact.values.lenient import as_list, as_object, at
+
+_CONTENTS: Final = ("content", "page_content", "text", "document", "body", "chunk", "_node_content")
+"""Names under which a document of one's own keeps its text."""
+
+
+def documents(answer: Json) -> list[Json]:
+    """Give what was found as `id`, `score`, `content` and `metadata`; empty where the answer is of no such database."""
+    body = at(answer, "body", "json")
+    return [*_hits(body)] or [*_points(at(body, "result"))] or [*_columns(body)]
+
+
+def _hits(body: Json) -> Iterator[Json]:
+    """Read an answer of Elasticsearch: one search, or several at once."""
+    for each in [body, *as_list(at(body, "responses"))]:
+        for hit in as_list(at(each, "hits", "hits")):
+            held = as_object(hit)
+            yield _document(held.get("_id"), held.get("_score"), held.get("_source", held.get("fields")))
+
+
+def _points(result: Json) -> Iterator[Json]:
+    """Read an answer of Qdrant: points, groups of them, or several searches at once."""
+    for each in [result, *as_list(result)]:
+        listed = at(each, "points")
+        for point in as_list(each if listed is None else listed):
+            held = as_object(point)
+            if "score" in held:
+                yield _document(held.get("id"), held.get("score"), held.get("payload"))
+        for group in as_list(at(each, "groups")):
+            for point in as_list(at(group, "hits")):
+                held = as_object(point)
+                yield _document(held.get("id"), held.get("score"), held.get("payload"))
+
+
+def _columns(body: Json) -> Iterator[Json]:
+    """Read an answer of Chroma: a list of ids for each question, and as many distances, texts and metadata."""
+    told = as_object(body)
+    names = ("ids", "distances", "documents", "metadatas")
+    for rows in zip_longest(*(as_list(told.get(name)) for name in names)):
+        for row in zip_longest(*map(as_list, rows)):
+            identity, distance, text, metadata = row
+            found: dict[str, Json] = {"id": identity, "score": distance, "content": text, "metadata": metadata}
+            yield {name: value for name, value in found.items() if value is not None}
+
+
+def _document(identity: Json, score: Json, source: Json) -> Json:
+    held = as_object(source)
+    text = next((held[name] for name in _CONTENTS if isinstance(held.get(name), str)), None)
+    found: dict[str, Json] = {
+        "id": identity,
+        "score": score,
+        "content": compact(source) if text is None and source else text,
+        "metadata": {name: value for name, value in held.items() if value is not text or text is None} or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
