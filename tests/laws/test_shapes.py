@@ -21,6 +21,7 @@ from reenact.discover import members
 from reenact.shapes.openai_chat import write_reply, write_request
 from reenact.values import sse
 from reenact.values.call import CallKind
+from reenact.values.event_stream import event_frame
 from reenact.values.json import compact, parse
 from reenact.values.message import Answered, Asked, Media, Message, Opaque, Reasoning, Said, Text, ToolCall, Usage
 from strategies_call import json_objects, json_values
@@ -32,6 +33,14 @@ every_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 
 def shape_of(case: Path) -> Shape:
     return next(shape for name, shape in SHAPES.items() if name.replace(".", "_") == case.parent.name)
+
+
+def streamed(case: Path) -> bytes | None:
+    """The bytes of a stream: of events, or of Amazon's frames, each a line of its kind and its event."""
+    if (case / "frames.jsonl").exists():
+        lines = (case / "frames.jsonl").read_text(encoding="utf-8").splitlines()
+        return b"".join(event_frame(*parse(line)) for line in lines)  # type: ignore[misc]  # a kind and an event
+    return (case / "stream.txt").read_bytes() if (case / "stream.txt").exists() else None
 
 
 def loaded(path: Path) -> Any:
@@ -47,9 +56,9 @@ def test_a_recorded_case_reads_as_it_did(case: Path) -> None:
     shape, expected = shape_of(case), loaded(case / "read.json")
     request = loaded(case / "request.json")
     read = {"asked": plain(shape.read_request(request))}
-    if (case / "stream.txt").exists():
+    if (data := streamed(case)) is not None:
         assert shape.is_stream(request)
-        reply = shape.fold(sse.json_events((case / "stream.txt").read_bytes()))
+        reply = shape.fold(shape.framing.events(data))
         read["folded"] = reply
     else:
         reply = loaded(case / "reply.json")
@@ -58,9 +67,11 @@ def test_a_recorded_case_reads_as_it_did(case: Path) -> None:
 
 @every_shape
 def test_a_shape_declares_what_it_is_found_by(shape: Shape) -> None:
-    assert shape.name.startswith(f"{shape.system}.")
-    assert all(path.startswith("/") for path in shape.paths)
-    assert not any(other.paths == shape.paths for other in SHAPES.values() if other is not shape)
+    assert all(shape.name.split("."))
+    assert all(path.startswith(("/", ":")) for path in shape.paths)
+    found_by = {(other.paths, other.needs, other.fields) for other in SHAPES.values() if other is not shape}
+    assert (shape.paths, shape.needs, shape.fields) not in found_by
+    assert not shape.api or SHAPES[shape.api].read_reply is shape.read_reply
     assert not shape.noise & {"model", "messages", "input", "tools"}
     assert (shape.kind is CallKind.EMBEDDING) == (shape.operation == "embeddings")
 
@@ -72,6 +83,17 @@ FIELDS = [
     *("item", "output_index", "content_index", "summary_index", "part", "summary", "data", "embedding", "logprobs"),
     *("call_id", "prompt_tokens", "prompt_tokens_details", "incomplete_details", "status", "id", "object", "created"),
     *("system", "content_block", "partial_json", "citations", "citation", "source", "name", "params", "requests"),
+    *(
+        "contents",
+        "candidates",
+        "functionCall",
+        "functionResponse",
+        "inlineData",
+        "thought",
+        "thoughtSignature",
+        "args",
+    ),
+    *("thoughtSignature", "images", "response", "done", "prompt", "embeddings", "values", "predictions", "instances"),
 ]
 WORDS = [
     *("user", "message", "function_call", "function_call_output", "reasoning", "text", "input_text", "input_image"),
@@ -268,9 +290,9 @@ def test_a_stream_made_of_a_reply_folds_into_that_reply(case: Path) -> None:
         pytest.skip("an error is sent whole, whatever was asked for")
     assert shape.unfold is not None
     stream = shape.unfold(reply)
-    if shape.name != "openai.responses":  # whose last event is as long as the response, and has no mark behind it
+    if shape.stream_ends and shape.name != "openai.responses":  # whose last event is as long as the response
         assert any(last in stream for last in shape.stream_ends)
-    assert shape.read_reply(shape.fold(sse.json_events(stream))) == shape.read_reply(reply)
+    assert shape.read_reply(shape.fold(shape.framing.events(stream))) == shape.read_reply(reply)
 
 
 @pytest.mark.sample(3)
@@ -278,7 +300,7 @@ def test_a_stream_made_of_a_reply_folds_into_that_reply(case: Path) -> None:
 @given(reply=crooked_objects)
 def test_no_reply_is_too_strange_to_unfold(shape: Shape, reply: Any) -> None:
     if shape.unfold is not None:
-        assert isinstance(shape.fold(sse.json_events(shape.unfold(reply))), dict)
+        assert isinstance(shape.fold(shape.framing.events(shape.unfold(reply))), dict)
 
 
 WORDED = {shape.name: shape for shape in SHAPES.values() if shape.wording is not None}
@@ -295,8 +317,8 @@ sayings = st.builds(
 
 
 def reply_of(case: Path) -> Any:
-    if (case / "stream.txt").exists():
-        return shape_of(case).fold(sse.json_events((case / "stream.txt").read_bytes()))
+    if (data := streamed(case)) is not None:
+        return shape_of(case).fold(shape_of(case).framing.events(data))
     return loaded(case / "reply.json")
 
 
@@ -321,7 +343,7 @@ def test_a_reworded_reply_says_what_it_was_given_and_keeps_the_rest(case: Path, 
     assert (now.id, now.model, now.usage) == (was.id, was.model, was.usage)
     assert thoughts(now)[: len(thoughts(was))] == thoughts(was)
     assert shape.unfold is not None
-    assert shape.wording.read(shape.fold(sse.json_events(shape.unfold(reworded)))).calls == said.calls
+    assert shape.wording.read(shape.fold(shape.framing.events(shape.unfold(reworded)))).calls == said.calls
 
 
 def thoughts(answered: Answered) -> list[Reasoning]:
@@ -425,14 +447,23 @@ def test_real_streams_fold_to_what_the_sdk_makes_of_them(shared_data: Path, prov
     assert (equal, refused, other) == (7, 2, [])
 
 
+ONE_TEXT = frozenset({"ollama.chat"})
+"""Shapes whose messages hold one text, and thoughts without a signature."""
+
+
 def turns_in(shape: Shape) -> st.SearchStrategy[tuple[Message, ...]]:
     """Conversations that a shape can say in full: with one system message in front, and no name where it has none."""
     words = st.builds(Text, st.text(min_size=1))
-    picture = st.just(Media(modality="image", url="data:image/png;base64,AAAA", mime_type="image/png"))
+    picture = st.just(Media(modality="image", url="data:image/png;base64,iVBORAAA", mime_type="image/png"))
     arguments = json_objects.map(compact)
     call = st.builds(ToolCall, id=st.text(min_size=1), name=st.text(min_size=1), arguments=arguments)
     user = st.lists(words | picture, min_size=1, max_size=3).map(lambda parts: Message(role="user", parts=tuple(parts)))
-    spoken = st.lists(words, min_size=1, max_size=2).map(lambda parts: Message(role="assistant", parts=tuple(parts)))
+    if shape.name in ONE_TEXT:
+        user = st.tuples(words, *([picture] if shape.name == "ollama.chat" else [])).map(
+            lambda parts: Message(role="user", parts=tuple(parts))
+        )
+    texts = st.lists(words, min_size=1, max_size=1 if shape.name in ONE_TEXT else 2)
+    spoken = texts.map(lambda parts: Message(role="assistant", parts=tuple(parts)))
     calling = st.lists(call, min_size=1, max_size=1 if shape.name == "openai.responses" else 3).map(
         lambda calls: Message(role="assistant", parts=tuple(calls))
     )
@@ -441,6 +472,8 @@ def turns_in(shape: Shape) -> st.SearchStrategy[tuple[Message, ...]]:
         thought = st.builds(
             Reasoning, text=st.text(min_size=1), id=st.text(), encrypted=st.none() | st.text(min_size=1)
         )
+    elif shape.name in ONE_TEXT:
+        thought = st.builds(Reasoning, text=st.text(min_size=1))
     thinking = thought.map(lambda part: Message(role="assistant", parts=(part,)))
     answer = st.builds(
         lambda text, call_id: Message(role="tool", parts=(Text(text),), tool_call_id=call_id),
@@ -469,7 +502,8 @@ def test_a_request_that_was_written_reads_the_same(shape: Shape, data: st.DataOb
         parameters={"model": "m", **parameters},
         inputs=tuple(data.draw(st.lists(st.text(), min_size=1, max_size=3))) if embeds else (),
     )
-    assert shape.read_request(parse(compact(shape.write_request(said)))) == said
+    body = shape.write_request(said)
+    assert shape.read_request(parse(compact(body))) == replace(said, stream=shape.is_stream(body))  # some by default
     if not embeds:
         read = shape.read_request(shape.write_request(replace(said, tools=(TOOL,))))
         assert offered(read.tools[0]) == offered(TOOL)  # in the provider's own spelling
@@ -478,7 +512,9 @@ def test_a_request_that_was_written_reads_the_same(shape: Shape, data: st.DataOb
 
 def offered(tool: Any) -> tuple[Any, ...]:
     held = tool.get("function", tool)
-    return held["name"], held["description"], held.get("parameters", held.get("input_schema"))
+    held = held.get("toolSpec", held)
+    schema = held.get("parameters", held.get("input_schema", held.get("inputSchema")))
+    return held["name"], held["description"], schema.get("json", schema)
 
 
 @pytest.mark.parametrize("shape", WRITTEN, ids=lambda shape: shape.name)
@@ -504,7 +540,7 @@ def test_a_reply_that_was_written_reads_the_same(shape: Shape, data: st.DataObje
     body = shape.write_reply(told)
     assert shape.read_reply(parse(compact(body))) == told
     assert shape.unfold is not None
-    streamed = shape.read_reply(shape.fold(sse.json_events(shape.unfold(body))))
+    streamed = shape.read_reply(shape.fold(shape.framing.events(shape.unfold(body))))
     assert [flat(message) for message in streamed.messages] == [flat(message) for message in told.messages]
     assert (streamed.id, streamed.finish_reasons) == (told.id, told.finish_reasons)
 

@@ -87,10 +87,10 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
     [
         ("nothing", "child", 192),
         ("nothing", "parent", 138),
-        ("recorded", "child", 195),
+        ("recorded", "child", 199),
         ("recorded", "parent", 144),
-        ("replayed", "child", 245),
-        ("replayed", "parent", 202),
+        ("replayed", "child", 249),
+        ("replayed", "parent", 205),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:

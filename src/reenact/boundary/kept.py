@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from reenact.boundary.question import Question, shape_named
+from reenact.boundary.resource import asked_at, model_in
 from reenact.values.call import HttpRequest
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, canonical, parsed_or_none
@@ -142,7 +143,7 @@ def kept(node: Node, redactor: Redactor | None = None) -> Kept | None:
     shape = shape_named(request.shape)
     if shape is None or not isinstance(body, dict):
         return None
-    asked = shape.read_request(without(body, shape.noise))
+    asked = asked_at(request.url, shape, without(body, shape.noise))
     return Kept(
         shape=request.shape,
         asked=asked,
@@ -158,12 +159,14 @@ def live(question: Question) -> Asked | None:
     body = as_object(question.asked).get("body")
     if shape is None or not isinstance(body, dict):
         return None
-    return shape.read_request(body)
+    asked = shape.read_request(body)
+    model = model_in(as_text(as_object(question.asked).get("resource"))) if asked.model is None else None
+    return asked if model is None else replace(asked, model=model)
 
 
 def may_be(of: Kept, said: Sequence[Turn], shape: str) -> bool:
     """Tell cheaply, by length and last words, a question that may be the recorded one from one that is not."""
-    if of.shape != shape or not (len(of.turns) == len(said) or "system" in of.lost):
+    if _api(of.shape) != _api(shape) or not (len(of.turns) == len(said) or "system" in of.lost):
         return False
     if not said or not of.turns:
         return True
@@ -171,10 +174,15 @@ def may_be(of: Kept, said: Sequence[Turn], shape: str) -> bool:
     return _same_text(last, now) or (is_masked(last) and may_be_hidden(last, now))
 
 
+def _api(name: str) -> str:
+    shape = shape_named(name)
+    return (shape.api or shape.name) if shape is not None else name
+
+
 def compared(of: Kept, asked: Asked, shape: str) -> Compared:
     """Hold a live question against what was kept of a recorded one."""
     found = Compared()
-    if of.shape != shape:
+    if _api(of.shape) != _api(shape):
         found.differs.append(FieldDifference(path="api", a=of.shape, b=shape))
         return found
     _model(of, asked, found)

@@ -117,19 +117,33 @@ def properties_of(name: str) -> frozenset[str] | None:
 def _offers(body: Json) -> Iterator[dict[str, Json]]:
     """Yield what a request body offers, in whichever provider's spelling, by which it may be named."""
     held = as_object(body)
-    for tool in (as_object(tool) for key in ("tools", "functions") for tool in as_list(held.get(key))):
-        yield from (tool, as_object(tool.get("function")), as_object(tool.get("custom")))
-        yield from map(as_object, as_list(tool.get("functionDeclarations")))  # Gemini's
+    lists = [as_list(held.get(key)) for key in ("tools", "functions")]
+    lists.append(as_list(as_object(held.get("toolConfig")).get("tools")))  # Bedrock's
+    for tool in (as_object(tool) for each in lists for tool in each):
+        yield from (tool, *(as_object(tool.get(key)) for key in ("function", "custom", "toolSpec")))
+        for key in ("functionDeclarations", "function_declarations"):  # Gemini's
+            yield from map(as_object, as_list(tool.get(key)))
 
 
-_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
+def _schema(offer: dict[str, Json]) -> dict[str, Json] | None:
+    told = next((as_object(offer[key]) for key in _SCHEMAS if isinstance(offer.get(key), dict)), None)
+    return as_object(told["json"]) if told is not None and isinstance(told.get("json"), dict) else told
+
+
+_SCHEMAS = (
+    "parameters",
+    "input_schema",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "inputSchema",
+)
 
 
 def tool_properties(body: Json) -> dict[str, frozenset[str]]:
     """Read the properties of the schemas of the functions that a request body offers, by name."""
     found: dict[str, frozenset[str]] = {}
     for offer in _offers(body):
-        schema = next((as_object(offer[key]) for key in _SCHEMAS if isinstance(offer.get(key), dict)), None)
+        schema = _schema(offer)
         if isinstance(name := offer.get("name"), str) and name and schema is not None:
             if isinstance(properties := schema.get("properties"), dict):
                 found[name] = frozenset(properties)

@@ -19,7 +19,17 @@ from reenact.boundary import door, offers, place, telemetry
 from reenact.boundary.question import PLAIN_HTTP
 from reenact.contracts.doorman import Doorman, Passage
 from reenact.values import alarms, typed
-from reenact.values.call import Body, Call, CallKind, ExceptionRecord, HttpReply, HttpRequest, Returned, StreamEnd
+from reenact.values.call import (
+    Body,
+    Call,
+    CallKind,
+    ExceptionRecord,
+    HttpReply,
+    HttpRequest,
+    Returned,
+    Rewritten,
+    StreamEnd,
+)
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 
@@ -28,7 +38,7 @@ REASON: Final = ":reason"
 _ENCODING: Final = frozenset({"content-encoding", "content-length"})
 """Headers that no longer hold where a body was decoded."""
 _SECRET: Final = re.compile(
-    r"cookie|token(?!s)|secret|authori[sz]ation|authenticat|api-?key|session|signature|password"
+    r"cookie|token(?!s|-count)|secret|authori[sz]ation|authenticat|api-?key|session|signature|password"
 )
 """Names of headers whose values are never written down."""
 _NOTHING: Final[dict[str, Json]] = {}
@@ -81,11 +91,32 @@ def _address(url: str) -> tuple[str, str]:
 
 
 def call(method: str, url: str, body: bytes) -> Call:
-    """Make the call of a request. `url` is absolute."""
+    """Make the call of a request: of a model where it speaks a provider's API. `url` is absolute."""
     offers.hear(body)  # a model may be asked by hand
+    from reenact.boundary.resource import shape_at  # most programs start without it
+
     address, host = _address(url)
+    shape = shape_at(method, address, body)
+    if shape is not None:
+        asked = HttpRequest(shape=shape.name, method=method, url=address, body=Body(body))
+        return Call(kind=shape.kind, name=shape.span_name, request=asked, attributes=_NOTHING)
     request = HttpRequest(shape=PLAIN_HTTP, method=method, url=address, body=Body(body))
     return Call(kind=CallKind.UNKNOWN, name=f"{method} {host}".strip(), request=request, attributes=_NOTHING)
+
+
+def opened(doorman: Doorman, call: Call) -> Passage:
+    """Let a call in. These libraries have framed, and some have signed, the body: no fork can put another in its place.
+
+    Raises a miss where one is to.
+    """
+    passage = doorman.open(call)
+    if isinstance(passage.answer, Rewritten):
+        error = passage.miss(
+            "this HTTP library has framed its request already, and another cannot be sent in its place"
+        )
+        passage.raised(error)
+        raise error
+    return passage
 
 
 def body_bytes(body: Any) -> bytes | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 
 from reenact.boundary.question import PLAIN_HTTP, shape_named
+from reenact.boundary.resource import asked_at
 from reenact.contracts.shape import Shape
 from reenact.values.call import CallKind, FunctionCall, HttpReply, HttpRequest, Returned, Streamed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked
 from reenact.values.run import Node
 
-__all__ = ["answered", "asked", "frames", "is_plain", "reply_body", "reply_data", "shape_named", "shape_of"]
+__all__ = ["answered", "asked", "frames", "is_plain", "reply_body", "reply_data", "shape_named", "shape_of", "whole"]
 
 _MODELS = frozenset({CallKind.LLM, CallKind.EMBEDDING})
 _MOST_BYTES: Final = 2 << 20
@@ -54,12 +55,13 @@ def asked(node: Node) -> Asked | None:
     request = node.call.request
     if not isinstance(request, HttpRequest) or (shape := shape_of(node)) is None:
         return None
-    return _requests.read((shape.name, request.body.data), lambda: _as_request(shape, request.body.data))
+    url, data = request.url, request.body.data
+    return _requests.read((f"{shape.name} {url}", data), lambda: _as_request(shape, url, data))
 
 
-def _as_request(shape: Shape, data: bytes) -> Asked | None:
+def _as_request(shape: Shape, url: str, data: bytes) -> Asked | None:
     body = parsed_or_none(data)
-    return shape.read_request(body) if isinstance(body, dict) else None
+    return asked_at(url, shape, body) if isinstance(body, dict) else None
 
 
 def reply_body(node: Node) -> Json:
@@ -69,16 +71,24 @@ def reply_body(node: Node) -> Json:
         return None
     match node.outcome:
         case Returned(payload=HttpReply(body=body)):
-            return parsed_or_none(body.data)
+            return parsed_or_none(body.data) if shape is None else whole(shape, body.data)
         case Streamed(chunks=chunks):
             data = b"".join(chunk.data or b"" for chunk in chunks)
-            if shape is None or not _is_sse(data):
-                return parsed_or_none(data)
-            from reenact.values.sse import json_events
-
-            return shape.fold(json_events(data))
+            return parsed_or_none(data) if shape is None else whole(shape, data)
         case _:
             return None
+
+
+def whole(shape: Shape, data: bytes) -> Json:
+    """Give the reply that bytes hold: one document, or a stream folded.
+
+    An error's body is often one document, whatever was asked for; and a client may have read a stream as a whole.
+    """
+    read = parsed_or_none(data)
+    if isinstance(read, dict) or not data.strip():
+        return read
+    events = read if isinstance(read, list) else shape.framing.events(data)
+    return shape.fold(events) if events else read
 
 
 def is_plain(node: Node) -> bool:
@@ -96,10 +106,6 @@ def reply_data(node: Node) -> bytes:
             return b"".join(chunk.data or b"" for chunk in chunks)
         case _:
             return b""
-
-
-def _is_sse(data: bytes) -> bool:
-    return not data.lstrip().startswith((b"{", b"["))
 
 
 def answered(node: Node) -> Answered | None:

@@ -8,12 +8,15 @@ is somebody else's path, or a gateway's: there a body is a provider's only where
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
 from reenact.values.json import Json, parsed_or_none
+from reenact.values.message import Asked
 
 _SAYS_NOTHING: Final = re.compile(r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|")
 _ASKS_A_MODEL = re.compile(
@@ -27,11 +30,29 @@ _PAIRS: Final = frozenset(
 )
 _REGIONS: Final = frozenset(("locations",))
 """Pairs that say where something is done, and not what."""
+_MODELS: Final = ("models", "model", "deployments", "engines", "endpoints")
+"""Pairs that name a model, or what stands for one."""
 
 
 def resource(url: str, shape: Shape) -> str:
     """Give what the path before the shape's ending names, as `deployments/gpt-4o`; empty where it names nothing."""
     return "/".join(part for part, says in _parts(url, shape) if says)
+
+
+def model_in(named: str) -> str | None:
+    """Give the model that a resource names, as `gpt-4o` of `deployments/gpt-4o`."""
+    pairs = named.split("/")
+    found = {kind: pairs[at + 1] for at, kind in enumerate(pairs[:-1]) if kind in _MODELS}
+    return next((unquote(found[kind]) for kind in _MODELS if kind in found), None)
+
+
+def asked_at(url: str, shape: Shape, body: Json) -> Asked:
+    """Read a request: its body, and the model that its path names where the body names none."""
+    asked = shape.read_request(body)
+    if asked.model is not None or not url:
+        return asked
+    model = model_in(resource(url, shape))
+    return asked if model is None else replace(asked, model=model)
 
 
 def speaks(url: str, shape: Shape, body: bytes) -> bool:
@@ -57,12 +78,19 @@ def _is_a_providers(body: Json) -> bool:
 
 
 def _before(url: str, shape: Shape) -> list[str]:
+    """List the segments before the ending; a `/` inside of one, as names of Amazon's have it, stays spelled `%2F`."""
     try:
-        path = unquote(urlsplit(url).path).rstrip("/")
+        path = _plain(urlsplit(url).path)
     except ValueError:
         return []
     ending = max((each for each in shape.paths if path.endswith(each)), key=len, default="")
     return path.removesuffix(ending).strip("/").split("/") if ending else []
+
+
+def _plain(path: str) -> str:
+    """Undo the escapes of a path but for those of `/`, which part no segments."""
+    pieces = path.rstrip("/").replace("%2f", "%2F").split("%2F")
+    return "%2F".join(map(unquote, pieces)) if "%" in path else path.rstrip("/")
 
 
 def _parts(url: str, shape: Shape) -> list[tuple[str, bool]]:
@@ -96,12 +124,22 @@ def shape_at(method: str, url: str, body: bytes) -> Shape | None:
     """Find the provider API that a request speaks: by the ending of its path, and by what its body must hold."""
     if method.upper() != "POST":
         return None
+    return next((shape for shape in ending_alike(url) if speaks(url, shape, body)), None)
+
+
+@lru_cache(maxsize=256)
+def ending_alike(url: str) -> tuple[Shape, ...]:
+    """List the shapes whose paths end as this one does, the longest ending first. No other is loaded."""
     try:
-        path = unquote(urlsplit(url).path).rstrip("/")
+        path = _plain(urlsplit(url).path)
     except ValueError:
-        return None
-    found = (each.load() for each in entries("shapes", Shape) if path.endswith(tuple(each.outline["paths"])))
-    return next((shape for shape in found if speaks(url, shape, body)), None)
+        return ()
+    found = [
+        (max(len(each) for each in entry.outline["paths"] if path.endswith(each)), entry)
+        for entry in entries("shapes", Shape)
+        if path.endswith(tuple(entry.outline["paths"]))
+    ]
+    return tuple(entry.load() for _, entry in sorted(found, key=lambda each: -each[0]))
 
 
 def is_a_model(method: str, url: str, body: bytes) -> bool:

@@ -11,6 +11,25 @@ from reenact.values.message import Answered, Asked, Said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Framing:
+    """One way to put events into a stream of bytes."""
+
+    media_type: str
+    """What a reply's `content-type` calls it."""
+    events: Callable[[bytes], list[Json]]
+    """Give the JSON of each event of a stream. What is no JSON at its end was cut off and is left out."""
+
+
+def _server_sent(data: bytes) -> list[Json]:
+    from reenact.values.sse import json_events  # most processes read no stream
+
+    return json_events(data)
+
+
+SSE = Framing(media_type="text/event-stream; charset=utf-8", events=_server_sent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """How to make a whole reply body say something else."""
 
@@ -57,6 +76,10 @@ class Shape:
         default=lambda body: isinstance(body, dict) and body.get("stream") is True
     )
     """Tell from a request body whether a stream was asked for."""
+    framing: Framing = SSE
+    """How the bytes of a stream hold its events."""
+    api: str = ""
+    """The shape in whose words this one is asked and answered, where they differ by the path alone: its whole form."""
     unfold: Callable[[Json], bytes] | None = None
     """Spell a whole reply as the stream that folds into it, for a recording that kept no more than that of a stream."""
     write_request: Callable[[Asked], Json] | None = None

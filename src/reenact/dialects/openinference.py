@@ -41,6 +41,7 @@ from reenact.values.call import (
     HttpRequest,
     Outcome,
     Raised,
+    Request,
     Returned,
     Streamed,
     Unfinished,
@@ -276,10 +277,21 @@ def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
     request = request_from_attributes(span.attributes)
     if request is None:
         return _decode_foreign(span, kind)
+    request, kind = _today(request, kind)
     bare = Call(kind=kind, name=span.name, request=request)
     attributes = _own_attributes(span.attributes, _derived(bare))
     call = Call(kind=kind, name=span.name, request=request, attributes=attributes)
     return call, outcome_from_attributes(span.attributes)
+
+
+def _today(request: Request, kind: CallKind) -> tuple[Request, CallKind]:
+    """Read a request that its recorder knew no shape for as one to a model, where this version knows the shape."""
+    if not isinstance(request, HttpRequest) or request.shape != PLAIN_HTTP or kind is not CallKind.UNKNOWN:
+        return request, kind
+    from reenact.boundary.resource import shape_at
+
+    shape = shape_at(request.method, request.url, request.body.data)
+    return (request, kind) if shape is None else (replace(request, shape=shape.name), shape.kind)
 
 
 def _own_attributes(attributes: Mapping[str, Attribute], derived: Mapping[str, Attribute]) -> dict[str, Json]:
@@ -581,18 +593,21 @@ def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcom
     if shape is None:
         _flatten_plain(attributes, outcome)
         return
-    asked = shape.read_request(parsed_or_none(request.body.data))
+    from reenact.boundary.reading import whole
+    from reenact.boundary.resource import asked_at
+
+    asked = asked_at(request.url, shape, parsed_or_none(request.body.data))
     answered = Answered()
     match outcome:
         case Returned(payload=HttpReply() as reply):
-            answered = shape.read_reply(parsed_or_none(reply.body.data))
+            answered = shape.read_reply(whole(shape, reply.body.data))
             if reply.status >= 400:
                 attributes["error.type"] = str(reply.status)
         case Streamed():
-            whole = _whole(shape, b"".join(chunk.data or b"" for chunk in outcome.chunks))
-            if whole is not None:
-                attributes |= {"output.value": compact(whole), "output.mime_type": JSON}
-            answered = shape.read_reply(whole)
+            folded = whole(shape, b"".join(chunk.data or b"" for chunk in outcome.chunks))
+            if folded is not None:
+                attributes |= {"output.value": compact(folded), "output.mime_type": JSON}
+            answered = shape.read_reply(folded)
         case _:
             pass
     attributes.update(flattened.model_call(asked, answered, embeds=shape.kind is CallKind.EMBEDDING))
@@ -612,14 +627,6 @@ def _flatten_plain(attributes: dict[str, Attribute], outcome: Outcome) -> None:
                 attributes["error.type"] = str(status)
         case _:
             pass
-
-
-def _whole(shape: Shape, body: bytes) -> Json:
-    """Fold a streamed body; an error's body is often no event stream but one document, whatever was asked for."""
-    from reenact.values import sse
-
-    events = sse.json_events(body)
-    return shape.fold(events) if events else parsed_or_none(body)
 
 
 def _flatten_function(attributes: dict[str, Attribute], kind: CallKind, outcome: Outcome) -> None:

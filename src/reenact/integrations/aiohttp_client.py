@@ -57,7 +57,7 @@ async def _enter(request: Any) -> Passage | None:
         alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
-    return None if call is None else doorman.open(call)
+    return None if call is None else plain_http.opened(doorman, call)
 
 
 def _connect(original: Any) -> Any:

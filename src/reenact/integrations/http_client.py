@@ -33,7 +33,7 @@ def _enter(connection: Any, method: str, target: str, body: Any) -> Passage | No
         alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
-    return doorman.open(call)
+    return plain_http.opened(doorman, call)
 
 
 def _request(original: Any) -> Any:

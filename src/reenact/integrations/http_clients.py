@@ -14,18 +14,16 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache, lru_cache, wraps
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
 
 from reenact.boundary import door, lanes, offers, plain_http
 from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_request
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.resource import speaks
+from reenact.boundary.resource import ending_alike, speaks
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.contracts.shape import Shape
-from reenact.discover import members
 from reenact.values import alarms, typed
 from reenact.values.call import (
     Body,
@@ -66,31 +64,26 @@ _KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
 
 
 @lru_cache(maxsize=256)
-def _shape_at(url: str) -> Shape | None:
-    path = unquote(urlsplit(url).path)
-    return next((shape for shape in members("shapes", Shape) if path.endswith(shape.paths)), None)
-
-
-@lru_cache(maxsize=256)
-def _place_of(spelled: object) -> tuple[str, Shape | None]:
-    """Spell a URL, or the parts that the library keeps of it, and find who answers there: an agent asks few."""
+def _place_of(spelled: object) -> tuple[str, tuple[Shape, ...]]:
+    """Spell a URL, or the parts that the library keeps of it, and find who may answer there: an agent asks few."""
     url = str(spelled)
-    return url, _shape_at(url)
+    return url, ending_alike(url)
 
 
 def _read_call(request: Any) -> Call | None:
     """Make a call of a request, or None where it speaks no known shape or its body is a stream."""
     if request.method != "POST":
         return None
-    url, shape = _place_of(getattr(request.url, "_uri_reference", None) or request.url)
-    if shape is None:
+    url, shapes = _place_of(getattr(request.url, "_uri_reference", None) or request.url)
+    if not shapes:
         return None
     try:
         content = request.content
     except Exception:
         alarms.pass_on()
         return None
-    if not speaks(url, shape, content):
+    shape = next((each for each in shapes if speaks(url, each, content)), None)
+    if shape is None:
         return None
     offers.hear(content)
     asked = HttpRequest(shape=shape.name, method="POST", url=url, body=Body(content), attempt=_attempt(request.headers))
@@ -119,11 +112,11 @@ def _is_listed(kind: type[Any]) -> bool:
 
 def _shape_of(request: Any) -> Shape | None:
     """Find the shape that a request speaks, by its address and its body."""
-    url, shape = _place_of(str(request.url))
-    if shape is None:
+    url, shapes = _place_of(str(request.url))
+    if not shapes:
         return None
     try:
-        return shape if speaks(url, shape, request.content) else None
+        return next((each for each in shapes if speaks(url, each, request.content)), None)
     except Exception:  # a body that is a stream: no SDK sends one
         alarms.pass_on()
         return None
@@ -309,7 +302,7 @@ def _rebuild(
     match passage.answer:
         case Returned(payload=HttpReply(status=status, headers=headers, body=body)):
             if stream and status < 300 and _asks_for_stream(request):  # we record a stream; others fold it
-                headers, body = _unfolded(request, passage, body)
+                headers, body = _unfolded(request, passage, headers, body)
             response = build(status, headers=list(headers), content=body.data, request=request, extensions=extensions)
             passage.closed(passage.answer)
         case Streamed(status=status, headers=headers) as answer:
@@ -341,13 +334,17 @@ def _asks_for_stream(request: Any) -> bool:
     return shape is not None and shape.is_stream(parsed_or_none(request.content))
 
 
-def _unfolded(request: Any, passage: Passage, body: Body) -> tuple[tuple[tuple[str, str], ...], Body]:
+def _unfolded(
+    request: Any, passage: Passage, headers: tuple[tuple[str, str], ...], body: Body
+) -> tuple[tuple[tuple[str, str], ...], Body]:
     """Give the stream that says what a whole reply says, or raise a miss where none can be made."""
     shape = _shape_of(request)
+    if shape is not None and ("content-type", shape.framing.media_type) in headers:
+        return headers, body
     reply = parsed_or_none(body.data)
     if shape is None or shape.unfold is None or not isinstance(reply, dict):
         raise passage.miss("the recording holds a whole reply, and not the stream that was asked for")
-    return (("content-type", "text/event-stream; charset=utf-8"),), Body(shape.unfold(reply))
+    return (("content-type", shape.framing.media_type),), Body(shape.unfold(reply))
 
 
 def _heard(library: ByteStreams, passage: Passage, request: Any, response: Any) -> _Heard:

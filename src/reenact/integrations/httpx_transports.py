@@ -33,7 +33,7 @@ def _enter(library: ByteStreams, request: Any) -> Passage | None:
         if doorman is None:
             return None
         call = _called(library, request)
-        return None if call is None else doorman.open(call)
+        return None if call is None else plain_http.opened(doorman, call)
     except Exception:
         forgive("httpx_transports")
         return None

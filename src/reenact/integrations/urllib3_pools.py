@@ -35,7 +35,7 @@ def _enter(pool: Any, connection: Any, method: str, target: str, body: Any) -> P
         alarms.pass_on()
         _log.debug("reenact could not read a request", exc_info=True)
         return None
-    return doorman.open(call)
+    return plain_http.opened(doorman, call)
 
 
 def _attempt(original: Any) -> Any:

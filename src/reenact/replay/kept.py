@@ -27,10 +27,21 @@ from reenact.boundary.kept import (
     rebuilt_parts,
     turns,
 )
-from reenact.boundary.question import Question
+from reenact.boundary.question import Question, shape_named
 from reenact.contracts.redactor import Redactor
 from reenact.values import typed
-from reenact.values.call import Body, FunctionCall, HttpReply, HttpRequest, Outcome, Raised, Returned, Unfinished, Value
+from reenact.values.call import (
+    Body,
+    Call,
+    FunctionCall,
+    HttpReply,
+    HttpRequest,
+    Outcome,
+    Raised,
+    Returned,
+    Unfinished,
+    Value,
+)
 from reenact.values.difference import ABSENT, FieldDifference, differences
 from reenact.values.json import Json, compact, parse, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -173,8 +184,11 @@ def failed_for_good(node: Node) -> bool:
     return isinstance(node.outcome, Raised) or "failure" in rebuilt_parts(node)
 
 
-def as_told(node: Node) -> Outcome:
-    """Give what a call came to; of another emitter's tool with the text that a model was told of its result."""
+def as_told(node: Node, call: Call | None = None) -> Outcome:
+    """Give what a call came to; of another emitter's tool with the text that a model was told of its result.
+
+    A reply that was made of its meaning alone is spelled as the stream that the live `call` asks for.
+    """
     match node.outcome:
         case Returned(payload=Value(json=json)) if _OURS not in node.span.attributes and isinstance(
             node.call.request, FunctionCall
@@ -185,9 +199,21 @@ def as_told(node: Node) -> Outcome:
                 told = None if is_recovered else node.call.attributes.get(TOLD) or _written(node, json)
             return Returned(payload=Value(json=json, text=told)) if isinstance(told, str) else node.outcome
         case Returned(payload=HttpReply(body=body) as reply) if "reply" in rebuilt_parts(node):
-            return Returned(payload=replace(reply, body=_whole(node, body)))
+            made = replace(reply, body=_whole(node, body))
+            return Returned(payload=made if call is None else _streamed(call, made))
         case outcome:
             return outcome
+
+
+def _streamed(call: Call, reply: HttpReply) -> HttpReply:
+    request = call.request
+    shape = shape_named(request.shape) if isinstance(request, HttpRequest) else None
+    if shape is None or shape.unfold is None or not isinstance(request, HttpRequest) or reply.status >= 300:
+        return reply
+    said = parsed_or_none(reply.body.data)
+    if not isinstance(said, dict) or not shape.is_stream(parsed_or_none(request.body.data)):
+        return reply
+    return replace(reply, headers=(("content-type", shape.framing.media_type),), body=Body(shape.unfold(said)))
 
 
 def _whole(node: Node, body: Body) -> Body:

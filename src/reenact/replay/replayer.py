@@ -453,7 +453,7 @@ class Replayer:
                 why = "the world of this replay is not sealed: it would run for real"
                 refuse(self.ledger, f"{call.word} {call.name}", "live", why)
             return self._running_again(call, asked, stub, lane, named=True)
-        answer: Outcome | None = as_told(node)
+        answer: Outcome | None = as_told(node, call)
         with self._lock:
             if call.kind in _OUTER and self.stubs.holds_evidence(stub):
                 answer = None  # the model call inside has full evidence and answers for itself

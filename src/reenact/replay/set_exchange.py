@@ -12,7 +12,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from reenact.boundary.reading import asked, reply_body, reply_data, shape_of
-from reenact.contracts.shape import Shape, Wording
+from reenact.contracts.shape import SSE, Shape, Wording
 from reenact.replay.set_function import exception
 from reenact.values import sse
 from reenact.values.call import Body, Chunk, HttpReply, Outcome, Raised, Returned, Streamed, StreamEnd
@@ -154,7 +154,8 @@ def _with_reply(node: Node, body: Json) -> Outcome:
 def _pieces(shape: Shape, body: Json) -> list[bytes]:
     if shape.unfold is None or not isinstance(body, dict):
         raise CannotSet("a model's reply is a JSON object")
-    return _EVENT.findall(shape.unfold(body))
+    unfolded = shape.unfold(body)
+    return _EVENT.findall(unfolded) if shape.framing is SSE else [unfolded]
 
 
 def _streaming(outcome: Streamed, pieces: Sequence[bytes]) -> Streamed:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from reenact.boundary import door
 from reenact.boundary.patching import Patches
 from reenact.boundary.question import shape_named
+from reenact.boundary.resource import asked_at
 from reenact.contracts.doorman import Doorman
 from reenact.contracts.shape import Shape
 from reenact.discover import members
@@ -151,7 +152,7 @@ class MockModel:
         if shape is None or not isinstance(request, HttpRequest):
             return Through()
         body = as_object(parsed_or_none(request.body.data))
-        made = MockCall(api=shape.name, body=body, asked=shape.read_request(body))
+        made = MockCall(api=shape.name, body=body, asked=asked_at(request.url, shape, body))
         with self._lock:
             self.calls.append(made)
             number = len(self.calls)
