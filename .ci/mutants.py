@@ -50,9 +50,9 @@ MUTANTS = (
     ),
     Mutant("record/recorder.py", "elif status >= _FIRST_ERROR_STATUS:", "elif status > 599:", "record matrix"),
     Mutant(
-        "record/recorder.py",
-        'attributes["reenact.order.end"] = ',
-        'attributes["reenact.order.end"] = 0 if True else ',
+        "record/journal.py",
+        'payload["attributes"]["reenact.order.end"] = ',
+        'payload["attributes"]["reenact.order.end"] = 0 if True else ',
         "replay/test_replayer.py record",
     ),
     Mutant(

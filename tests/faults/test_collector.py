@@ -219,7 +219,10 @@ def outcome(name: str, backend: Mapping[str, Any], folder: Path, created: int) -
             assert "400" in reason or "INVALID_ARGUMENT" in reason
             assert requests < created // 4, "the one bad span is looked for, but not for ever"
         case "partial_success":
-            assert backend["dropped"] == {"rejected: partial success": requests}
+            rejected = backend["dropped"].pop("rejected: partial success")
+            assert backend["dropped"] == {}
+            got = accepted(folder)  # a request whose answer came too late for its sender is made once more
+            assert rejected == requests or (rejected < requests and len(set(got)) < len(got))
         case _:
             assert backend["dropped"] == {}
             assert backend["exported"] == created
