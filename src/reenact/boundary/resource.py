@@ -59,6 +59,8 @@ def speaks(url: str, shape: Shape, body: bytes) -> bool:
     """Tell whether a request whose path ends as the shape's does speaks it, by the rest of the path and by the body."""
     if not all(held in body for held in shape.needs):
         return False
+    if shape.before and re.search(f"(?:^|/){shape.before}$", "/".join(_before(url, shape))) is None:
+        return False
     if shape.fields and not any(b'"%s"' % name.encode() in body for name in shape.fields):
         return False
     if _is_known(url, shape):
@@ -129,7 +131,7 @@ def shape_at(method: str, url: str, body: bytes) -> Shape | None:
 
 @lru_cache(maxsize=256)
 def ending_alike(url: str) -> tuple[Shape, ...]:
-    """List the shapes whose paths end as this one does, the longest ending first. No other is loaded."""
+    """List the shapes whose paths end as this one does, what asks most of a path first. No other is loaded."""
     try:
         path = _plain(urlsplit(url).path)
     except ValueError:
@@ -139,7 +141,8 @@ def ending_alike(url: str) -> tuple[Shape, ...]:
         for entry in entries("shapes", Shape)
         if path.endswith(tuple(entry.outline["paths"]))
     ]
-    return tuple(entry.load() for _, entry in sorted(found, key=lambda each: -each[0]))
+    known = [(length, entry.load()) for length, entry in found]
+    return tuple(shape for _, shape in sorted(known, key=lambda each: (-each[0], -len(each[1].before))))
 
 
 def is_a_model(method: str, url: str, body: bytes) -> bool:

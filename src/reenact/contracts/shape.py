@@ -54,7 +54,9 @@ class Shape:
     name: str
     """Dotted, provider first: `openai.chat`."""
     system: str
-    """`llm.system` of OpenInference and `gen_ai.provider.name` of OTel GenAI, such as `openai`."""
+    """`llm.system` of OpenInference, such as `openai`."""
+    genai_provider: str = ""
+    """`gen_ai.provider.name` where that is another word than `system`."""
     operation: str
     """`gen_ai.operation.name`: `chat`, `embeddings`, …"""
     kind: CallKind
@@ -88,6 +90,8 @@ class Shape:
     """Spell a whole reply likewise. What an SDK cannot do without and nobody said is empty: a time of 0, no id."""
     wording: Wording | None = None
     """How a fork changes what a reply says; None where a reply says nothing in words."""
+    before: str = ""
+    """A pattern for the end of the path before that ending, where it must name something, as `model/…` does."""
     fields: tuple[str, ...] = ()
     """Top-level fields of which every request body holds one; none where nothing is known of it."""
     needs: tuple[bytes, ...] = ()
