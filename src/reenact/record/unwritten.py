@@ -42,13 +42,23 @@ def spelled(chunk: Chunk) -> Json:
         return {"b64": base64.b64encode(chunk.data).decode()}
 
 
+def _is_framed(data: bytes) -> bool:
+    """Tell Amazon's event stream, whose frames are spelled anew as a whole."""
+    if data[:1] != b"\0":
+        return False
+    from reenact.values.event_stream import is_event_stream  # few are asked for
+
+    return is_event_stream(data)
+
+
 class Unwritten:
     """The pieces of one stream that wait to be written."""
 
-    __slots__ = ("_before", "_following", "_held", "_size")
+    __slots__ = ("_before", "_following", "_held", "_is_first", "_is_framed", "_size")
 
     def __init__(self) -> None:
         self._following = Following()
+        self._is_first, self._is_framed = True, False
         self._before: list[bytes] = []
         self._held: list[Chunk] = []
         self._size = 0
@@ -58,9 +68,13 @@ class Unwritten:
 
         None are where a policy takes payloads `whole`: what stands for a text is known at its end.
         """
-        if whole:
+        if whole or self._is_framed:
             return ()
         said = bytes_of(chunk)
+        if self._is_first and said:
+            self._is_first, self._is_framed = False, _is_framed(said)
+            if self._is_framed:
+                return ()
         settles = self._following.settles(said)
         if settles and not self._held and self._is_clean(said, redactor):
             self._before = [*self._before[1 - _BEFORE :], said]

@@ -23,7 +23,7 @@ from reenact.redact.fields import OPAQUE_KEYS
 from reenact.redact.octets import Octets
 
 _LINE: Final = re.compile(r"(?:[^\S\r\n]*data:[^\S\r\n]?)?([^\r\n]*)(?:\r\n|\n|\r|\Z)")
-_INDEXES: Final = frozenset({"index", "output_index", "content_index", "summary_index", "item_id"})
+_INDEXES: Final = frozenset({"index", "output_index", "content_index", "summary_index", "item_id", "contentBlockIndex"})
 """Members that say which of several texts an event goes on with."""
 _IDENTITIES: Final = ("id", "Id", "model", "object", "created", "fingerprint", "role", "type", "name")
 """How members end that are the same in every event, and no part of a text."""
@@ -79,9 +79,52 @@ def is_stream(text: str) -> bool:
 
 def scrubbed(pieces: Sequence[bytes], means: Means) -> list[bytes]:
     """Scrub a stream's pieces. Without a finding they are given back as they are, to the byte."""
+    first = next(filter(None, pieces), b"")
+    if first[:1] == b"\0" and (spelled := _scrubbed_frames(pieces, means)) is not None:  # no text begins so
+        return spelled
     held = Octets(b"".join(pieces))
     edits = edits_of(held.text, means)
     return _applied(pieces, edits, held) if edits else list(pieces)
+
+
+def _scrubbed_frames(pieces: Sequence[bytes], means: Means) -> list[bytes] | None:
+    """Scrub Amazon's frames: their events as those of one stream, then each that changes is framed anew.
+
+    Of a frame that changes all is given with its first byte. None where these are no such frames.
+    """
+    from reenact.values.event_stream import framed, frames, inner, is_event_stream, with_inner  # few are asked for
+
+    data = b"".join(pieces)
+    if not is_event_stream(data):
+        return None
+    found = frames(data)
+    said = [held if (held := inner(frame.payload)) is not None else frame.payload for frame in found]
+    clean = scrubbed([line for each in said for line in (each, b"\n")], means)[::2]
+    changed: list[tuple[int, int, bytes]] = []
+    for frame, old, new in zip(found, said, clean, strict=True):
+        if new != old:
+            payload = with_inner(frame.payload, new) if old is not frame.payload else new
+            changed.append((frame.start, frame.end, framed(frame.headers, payload)))
+    rest = found[-1].end if found else 0
+    tail = data[rest:]
+    if tail and (kept := scrubbed([b" " + tail], means)[0][1:]) != tail:  # a frame that was cut off
+        changed.append((rest, len(data), kept))
+    return _respelled(pieces, changed)
+
+
+def _respelled(pieces: Sequence[bytes], changed: Sequence[tuple[int, int, bytes]]) -> list[bytes]:
+    """Put other bytes in the place of some ranges; they come with the piece in which the range began."""
+    result: list[bytes] = []
+    begin = 0
+    for piece in pieces:
+        out, at, end = list[bytes](), 0, begin + len(piece)
+        for start, stop, new in changed:
+            if start < end and stop > begin:
+                out += (piece[at : max(at, start - begin)], new if start >= begin else b"")
+                at = min(len(piece), stop - begin)
+        result.append(b"".join((*out, piece[at:])))
+        begin = end
+    return result
 
 
 def edits_of(text: str, means: Means) -> list[Edit]:

@@ -7,8 +7,10 @@ whose model stands in the URL and whose streams are framed differently.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from reenact.contracts.shape import Shape, Wording
+from reenact.contracts.shape import SSE, Framing, Shape, Wording
+from reenact.values import event_stream
 from reenact.values.call import CallKind
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, first_count, text_or_none, without
@@ -392,6 +394,26 @@ def _media_block(media: Media) -> Json:
     return {"type": media.modality, "source": source, **({"title": media.name} if media.name else {})}
 
 
+def _never(body: Json) -> bool:
+    """Tell that no stream is asked for: the path says so."""
+    del body
+    return False
+
+
+def _always(body: Json) -> bool:
+    del body
+    return True
+
+
+def _read_streaming(body: Json) -> Asked:
+    return replace(_read_request(body), stream=True)
+
+
+def _unfold_into_frames(body: Json) -> bytes:
+    """Spell a whole reply as the events of a stream, each in one of Amazon's frames."""
+    return b"".join(event_stream.event_frame("chunk", event) for event in SSE.events(_unfold(body)))
+
+
 SHAPE = Shape(
     name="anthropic.messages",
     system="anthropic",
@@ -434,3 +456,48 @@ COUNT_TOKENS = Shape(
 A model call by kind, as OpenInference has it, so that no replay under `--tools live` sends it. The count stands in the
 reply's body and is no token usage: nothing was generated, and nothing is billed.
 """
+
+VERTEX = replace(
+    SHAPE,
+    name="anthropic.vertex",
+    paths=(":rawPredict",),
+    needs=(b'"messages"', b'"anthropic_version"'),
+    is_stream=_never,
+    api=SHAPE.name,
+    credentials=(),
+)
+"""The same words to Vertex AI (`…/publishers/anthropic/models/MODEL:rawPredict`); the model stands in the path."""
+
+VERTEX_STREAM = replace(
+    VERTEX,
+    name="anthropic.vertex_stream",
+    span_name="messages.stream",
+    paths=(":streamRawPredict",),
+    read_request=_read_streaming,
+    is_stream=_always,
+)
+
+BEDROCK = replace(
+    SHAPE,
+    name="anthropic.bedrock",
+    paths=("/invoke",),
+    before="model/[^/]+",
+    needs=VERTEX.needs,
+    is_stream=_never,
+    api=SHAPE.name,
+    credentials=("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+)
+"""The same words to Amazon Bedrock (`/model/MODEL/invoke`); the model stands in the path."""
+
+BEDROCK_STREAM = replace(
+    BEDROCK,
+    name="anthropic.bedrock_stream",
+    span_name="messages.stream",
+    paths=("/invoke-with-response-stream",),
+    read_request=VERTEX_STREAM.read_request,
+    is_stream=_always,
+    framing=Framing(media_type=event_stream.MEDIA_TYPE, events=event_stream.events),
+    unfold=_unfold_into_frames,
+    stream_ends=(),
+)
+"""Its answers come in Amazon's frames, each event in base64."""
