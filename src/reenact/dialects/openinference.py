@@ -77,31 +77,6 @@ _OPERATIONS: Final[Mapping[CallKind, str]] = {
     CallKind.AGENT: "invoke_agent",
     CallKind.RETRIEVER: "retrieval",
 }
-_PROVIDERS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("api.openai.com", "openai", "openai"),
-    ("openai.azure.com", "azure", "azure.ai.openai"),
-    ("services.ai.azure.com", "azure", "azure.ai.inference"),
-    ("api.anthropic.com", "anthropic", "anthropic"),
-    ("generativelanguage.googleapis.com", "google", "gcp.gemini"),
-    ("aiplatform.googleapis.com", "google", "gcp.vertex_ai"),
-    ("amazonaws.com", "aws", "aws.bedrock"),
-    ("api.mistral.ai", "mistralai", "mistral_ai"),
-    ("api.cohere.com", "cohere", "cohere"),
-    ("api.groq.com", "groq", "groq"),
-    ("api.together.ai", "together", "together"),
-    ("api.together.xyz", "together", "together"),
-    ("api.deepseek.com", "deepseek", "deepseek"),
-    ("api.x.ai", "xai", "x_ai"),
-    ("api.fireworks.ai", "fireworks", "fireworks"),
-    ("api.moonshot.ai", "moonshot", "moonshot"),
-    ("api.moonshot.cn", "moonshot", "moonshot"),
-    ("api.cerebras.ai", "cerebras", "cerebras"),
-    ("api.perplexity.ai", "perplexity", "perplexity"),
-    ("api.llama.com", "meta", "meta"),
-    ("api.z.ai", "zai", "zai"),
-    ("oraclecloud.com", "oracle", "oracle"),
-)
-"""Ending of a host's name, `llm.provider` of OpenInference, `gen_ai.provider.name` of OTel GenAI."""
 _KINDS: Final = frozenset(CallKind)
 _LARGEST: Final = 2**63
 _OURS = (
@@ -143,6 +118,8 @@ class _Host(NamedTuple):
     port: int | None
     provider: str
     genai_provider: str
+    system: str
+    """Whose product answers there, where that is not told by the words in which it is asked."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -151,11 +128,10 @@ def _host(url: str) -> _Host:
         split = urlsplit(url)
         name, port = split.hostname or "", split.port or {"https": 443, "http": 80}.get(split.scheme)
     except ValueError:
-        return _Host("", None, "", "")
-    for ending, provider, genai_provider in _PROVIDERS:
-        if name == ending or name.endswith(f".{ending}"):
-            return _Host(name, port, provider, genai_provider)
-    return _Host(name, port, "", "")
+        return _Host("", None, "", "", "")
+    from reenact.values.hosts import provider_at  # most processes ask no provider
+
+    return _Host(name, port, *provider_at(name))
 
 
 _NOTHING: Final[Mapping[str, Attribute]] = {}
@@ -239,8 +215,10 @@ def _derived(call: Call) -> dict[str, Attribute]:
         if shape:
             attributes["gen_ai.operation.name"] = shape.operation
         if _is_a_provider_s(call.request):
-            attributes["gen_ai.provider.name"] = host.genai_provider or system
-            attributes["llm.system"] = system
+            attributes["gen_ai.provider.name"] = (
+                host.genai_provider or (shape.genai_provider if shape else "") or system
+            )
+            attributes["llm.system"] = host.system or system
         if host.provider and "llm.system" in attributes:
             attributes["llm.provider"] = host.provider
         if host.name:
