@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-phoenix test-outside test-databases collector test-collector test-clickhouse lint index slow slow-main bench clean
+.PHONY: help demo test test-main test-older test-peers test-providers test-phoenix test-outside test-databases collector test-collector test-clickhouse lint index slow slow-main bench clean
 
 # A Python environment of the caller's must not leak into ours. Without byte code on disk, each of the many processes
 # that the tests start would compile the whole package again.
@@ -26,6 +26,7 @@ help:
 	@echo 'make slow    the whole matrices'
 	@echo 'make test-older    the matrices on the earlier majors of the SDKs'
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
+	@echo 'make test-providers  programs on the SDKs of providers, against a stand-in'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
 	@echo 'make test-outside  programs that try to get out of a replay, watched from outside'
 	@echo 'make test-databases  clients of databases and caches, against real servers'
@@ -60,6 +61,9 @@ index: .venv/.test
 test-peers: .venv-peers/.test
 	.venv-peers/bin/python -m pytest -n 2 tests/peers
 
+test-providers: .venv-providers/.test
+	.venv-providers/bin/python -m pytest -n 2 tests/providers
+
 test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
@@ -83,7 +87,7 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
 slow:
-	@$(PARTS) 'slow-main test-older test-peers test-phoenix test-outside test-databases test-collector test-clickhouse'
+	@$(PARTS) 'slow-main test-older test-peers test-providers test-phoenix test-outside test-databases test-collector test-clickhouse'
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
@@ -131,6 +135,14 @@ bench: .venv-bench/.test .venv/.test
 	  opentelemetry-instrumentation-openai opentelemetry-instrumentation-anthropic opentelemetry-instrumentation-httpx logfire langfuse
 	@touch $@
 
+.venv-providers/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv-providers' >&2
+	@$(BOOTSTRAP) .venv-providers
+	@.venv-providers/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-providers/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'openai>=3' httpx aiohttp pytest \
+	  pytest-timeout pytest-xdist 'anthropic[bedrock,vertex]>=2' boto3 cohere google-genai ollama voyageai
+	@touch $@
+
 # Libraries that write, connect and start by themselves, in C, C++ and Rust, and those that agents print and compute with;
 # the servers are Debian's or of a wheel.
 .venv-outside/.test: .ci/bootstrap.py pyproject.toml constraints.txt
@@ -169,7 +181,7 @@ bench: .venv-bench/.test .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-older .venv-peers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-providers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-bench dist build
 	rm -rf collector/_build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
