@@ -230,7 +230,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - as its base has it
 
     def _reply(self, status: int, told: dict[str, Any], kind: str) -> None:
-        body = json.dumps(told).encode()
+        body = json.dumps(told, separators=(",", ":")).encode()
         self.send_response(status)
         for name, value in (("X-elastic-product", "Elasticsearch"), ("content-type", kind)):
             self.send_header(name, value)

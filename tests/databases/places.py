@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from escapes.servers import free_port, meets, redis_server
@@ -73,6 +74,8 @@ def servers() -> Generator[Places]:
         _redis(folder / "redis", places)
         _mongo(folder / "mongo", places)
         _stand_in("elastic", places)
+        if find_spec("qdrant_client") is not None:  # its collections in memory stand behind the stand-in
+            _stand_in("qdrant", places)
         yield places
 
 

@@ -29,6 +29,7 @@ ROWS = {
     "pymongo": ("pymongo nx_27017", "MONGO_PORT", ()),
     "elasticsearch": ("elasticsearch aiohttp requests", "ELASTIC_PORT", ()),
     "opensearch": ("opensearchpy aiohttp", "ELASTIC_PORT", ()),
+    "qdrant": ("qdrant_client", "QDRANT_PORT", ()),
     "sqlalchemy, psycopg": ("sqlalchemy psycopg", "PG_PORT", ("psycopg",)),
     "sqlalchemy, psycopg2": ("sqlalchemy psycopg2", "PG_PORT", ("psycopg2",)),
 }

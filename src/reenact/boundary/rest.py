@@ -2,7 +2,8 @@
 
 The question is the method, the path and the body; which node of a cluster it goes to is none, since a client draws
 that. The answer is the status, the headers that hold no secret, and the body. Bodies are told as the JSON that they
-hold, line by line where that is one document a line, so that redaction and people can look into them.
+hold, line by line where that is one document a line. A program may read the bytes of a reply, of an error for one:
+where its JSON would not be spelled so again, it is told as text.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from reenact.boundary import plain_http
+from reenact.boundary import databases, plain_http
 from reenact.values import typed
 from reenact.values.call import CallKind
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.query import PING, Query
+from reenact.values.query import ASIDE, PING, Query
 
 _LINES, _TEXT, _DATA, _JSON = "lines", "text", "data", "json"
 _OK: Final = 200
@@ -32,6 +34,8 @@ class Asks:
     """It looks for what is near to a vector."""
     pings: bool = False
     """It asks for the server itself, as clients do when they like."""
+    aside: bool = False
+    """A client does it by itself, on a thread that nobody waits for."""
 
 
 def question(system: str, request: tuple[str, str, bytes], asks: Asks, server: str) -> Query:
@@ -39,7 +43,7 @@ def question(system: str, request: tuple[str, str, bytes], asks: Asks, server: s
     method, target, body = request
     return Query(
         system=system,
-        operation=PING if asks.pings else "request",
+        operation=ASIDE if asks.aside else PING if asks.pings else "request",
         text=f"{method} {target}",
         parameters=_spelled(body) if body else None,
         server=server,
@@ -49,10 +53,16 @@ def question(system: str, request: tuple[str, str, bytes], asks: Asks, server: s
     )
 
 
+def server_of(url: str) -> str:
+    """Spell where the server of a URL is."""
+    split = urlsplit(url)
+    return databases.server_of(split.hostname, split.port or {"https": 443}.get(split.scheme, 80))
+
+
 def told(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Json:
     """Spell a reply."""
     kept = plain_http.headers(headers, status, None, decoded=True)
-    return {"status": status, "headers": [[name, value] for name, value in kept], "body": _spelled(body)}
+    return {"status": status, "headers": [[name, value] for name, value in kept], "body": _spelled_exactly(body)}
 
 
 def untold(answer: Json) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -62,6 +72,11 @@ def untold(answer: Json) -> tuple[int, list[tuple[str, str]], bytes]:
     pairs = [tuple(map(as_text, as_list(each))) for each in as_list(about.get("headers"))]
     named = [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
     return status if isinstance(status, int) else _OK, named, _unspelled(about.get("body"))
+
+
+def _spelled_exactly(body: bytes) -> Json:
+    told = _spelled(body)
+    return told if _unspelled(told) == body else _as_text(body)
 
 
 def _spelled(body: bytes) -> Json:
@@ -74,6 +89,10 @@ def _spelled(body: bytes) -> Json:
         read: list[Json] = [parsed_or_none(each) for each in lines if each]
         if None not in read:
             return {_LINES: read}
+    return _as_text(body)
+
+
+def _as_text(body: bytes) -> Json:
     try:
         return {_TEXT: body.decode()}
     except UnicodeDecodeError:

@@ -130,6 +130,8 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
     ended = "nothing to do: the run ended here"
     label, field = node.label, "outcome"
     match node.outcome:
+        case Unfinished() if node.call.is_aside:
+            pass  # nobody waited for it
         case Unfinished() | Streamed(end=StreamEnd.UNFINISHED) if cut := node.span.attributes.get(_CUT):
             yield Reason(call=label, field=field, lost=f"its end could not be written: {cut}", fix=_ROOM)
         case Unfinished() if node.span.attributes.get("reenact.incomplete"):

@@ -7,6 +7,7 @@ steps, however long the recording: entries that were taken are passed over once 
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ from reenact.values.lane import in_unit, sequence
 from reenact.values.run import CAME_IN, RECEIVED, TOGETHER, Node, Run
 
 _CANDIDATES = 200
+_UNTIL_ENDED_S = 10.0
+"""How long a call sleeps that goes on until its program ends, before it does again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,6 +83,7 @@ class Stubs:
             node.id: Stub(node=node, question=question(as_asked(node)))
             for node in sorted(self.nodes.values(), key=lambda node: (node.start_order, node.number))
             if not node.span.attributes.get("reenact.run.root")
+            and not (node.call.is_aside and isinstance(node.outcome, Unfinished))
         }
         self.harmless = run_again(self.nodes.values())
         """Calls of found tools that run again in a sealed world, by id."""
@@ -126,10 +130,15 @@ class Stubs:
         return None
 
     def shaken(self, call: Call, asked: Question) -> Stub | None:
-        """Give the stub of a connection again: a pool may make more of them than when it was recorded."""
+        """Give the stub of a connection again: a pool may make more of them than when it was recorded.
+
+        Of a call that a client makes aside, the recorded run may have ended before: then it goes on for as long here.
+        """
         if not call.is_handshake:
             return None
         waiting = [stub for stub in self.stubs.values() if stub.question.key == asked.key]
+        while call.is_aside and not waiting:
+            time.sleep(_UNTIL_ENDED_S)
         return waiting[-1] if waiting else self._same_statement(call)
 
     def _same_statement(self, call: Call) -> Stub | None:

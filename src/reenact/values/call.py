@@ -36,8 +36,8 @@ CHILD: Final = "reenact:child"
 DATABASE: Final = "reenact:database"
 """The function of a call that is a question to a database or a cache (`values.query`)."""
 
-_READY: Final = frozenset({"connect", "prepare", "ping", "columns"})
-"""The operations of a query that only make a connection ready (`values.query`)."""
+_READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside"})
+"""The operations of a query that only make a connection ready, or tell of the server (`values.query`)."""
 
 _APART: Final = frozenset({CHILD, DATABASE})
 """Functions of calls that are none of the agent's own functions."""
@@ -117,8 +117,17 @@ class Call:
     @property
     def is_handshake(self) -> bool:
         """It only makes a connection ready: pools make as many as they like, whenever they like."""
+        return self._operation in _READY
+
+    @property
+    def is_aside(self) -> bool:
+        """A client makes it by itself, on a thread that nobody waits for: it may not have begun when the run ended."""
+        return self._operation == "aside"
+
+    @property
+    def _operation(self) -> Json:
         asked = self.request.arguments if self.is_query and isinstance(self.request, FunctionCall) else None
-        return isinstance(asked, dict) and asked.get("operation") in _READY
+        return asked.get("operation") if isinstance(asked, dict) else None
 
     @property
     def is_structure(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Final
 
-from reenact.values.json import Json, compact
+from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, at
 
 _CONTENTS: Final = ("content", "page_content", "text", "document", "body", "chunk", "_node_content")
@@ -16,6 +16,8 @@ _CONTENTS: Final = ("content", "page_content", "text", "document", "body", "chun
 def documents(answer: Json) -> list[Json]:
     """Give what was found as `id`, `score`, `content` and `metadata`; empty where the answer is of no such database."""
     body = at(answer, "body", "json")
+    if body is None and isinstance(text := at(answer, "body", "text"), str):
+        body = parsed_or_none(text)
     return [*_hits(body)] or [*_points(at(body, "result"))] or [*_columns(body)]
 
 
