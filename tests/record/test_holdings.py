@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
 import tarfile
 import zipfile
+from contextlib import closing
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +54,16 @@ def test_archives_are_looked_into_to_a_depth() -> None:
     text = holding(data, "any").text or ""
     assert text.count("== deeper.zip") == 4
     assert "a line" not in text
+
+
+def test_the_order_in_which_the_indexes_of_a_database_were_made_is_not_told(tmp_path: Path) -> None:
+    found: list[Holding] = []
+    for name, columns in (("one.db", "ab"), ("other.db", "ba")):
+        path = tmp_path / name
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("CREATE TABLE told (a, b)")
+            for column in columns:
+                database.execute(f"CREATE INDEX by_{column} ON told ({column})")
+        found.append(holding(path.read_bytes(), str(path)))
+    assert found[0] == found[1]
+    assert "CREATE INDEX by_a" in (found[0].text or "")

@@ -169,6 +169,15 @@ def _sqlite(path: str) -> str:
                 if left < 0:
                     raise ValueError(path)
                 lines.append(line)
-        return "\n".join(lines)
+        return "\n".join(_by_name(lines))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+_INDEX: Final = ("CREATE INDEX ", "CREATE UNIQUE INDEX ")
+
+
+def _by_name(lines: list[str]) -> list[str]:
+    """Sort the indexes, as the tables are: libraries make them in the order of a set of objects."""
+    indexes = iter(sorted(line for line in lines if line.startswith(_INDEX)))
+    return [next(indexes) if line.startswith(_INDEX) else line for line in lines]
