@@ -142,3 +142,16 @@ def test_what_was_drawn_where_a_service_was_imported_is_found_by_each_unit() -> 
     for _ in range(2):
         (found,) = flows.seen(f"session {UUID}", lane.reel.begin_unit("unit"))
         assert [*found.kept.values()] == [{0: UUID}]
+
+
+def test_what_a_clock_told_a_library_is_taped_unseen_and_not_where_a_call_is_really_made() -> None:
+    lane = lanes.current()
+    here = Site(key="library:f x", source=Source(name="x", elapses=True, measures=True), of_library=True)
+    for number in range(1000):
+        flows.hold(lane, 7, here, number)
+    with lanes.aside():
+        flows.hold(lanes.current(), 7, here, 5)
+        assert lanes.current().library.read == {}
+    assert lane.library.read == {(7, here): [*range(500)]}
+    assert [*lane.reel.read.values()] == [lane]
+    assert not flows.are_held()

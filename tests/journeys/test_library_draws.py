@@ -77,3 +77,26 @@ def test_a_library_holds_a_time_of_the_program_against_the_clock_of_the_recordin
     # What it signs for somebody outside bears today's date.
     done = desk.reenact("replay", "last", "--models", "live", environ={**later, **provider.environment})
     assert "is not due False" in done.stdout, done.stderr
+
+
+MEASURED = """
+from urllib3.util.timeout import Timeout
+from openai import OpenAI
+
+watch = Timeout(total=60)
+watch.start_connect()
+raw = OpenAI().chat.completions.with_raw_response
+reply = raw.create(model="stand-in-everything", messages=[{"role": "user", "content": "hello"}])
+print("elapsed", reply.elapsed)
+print("took", watch.get_connect_duration(), "seconds")
+"""
+
+
+def test_how_long_something_took_by_the_clock_of_a_library_comes_again(desk: Desk, provider: StandIn) -> None:
+    program = desk.write("agent.py", MEASURED)
+    live = desk.reenact("run", "--", "python", program, environ={**desk.bare(), **provider.environment})
+    assert "replayable: exact" in live.stderr
+    done = desk.reenact("replay", "last")
+    assert (done.returncode, done.stdout) == (0, live.stdout), done.stderr
+    desk.write("agent.py", MEASURED.replace("get_connect_duration()", "get_connect_duration() * 2"))
+    assert desk.reenact("replay", "last").returncode == 1

@@ -58,9 +58,9 @@ def run_of(made: Made, *rest: Json, tape: str | None = "{}", **facts: Any) -> Ru
 class Replay:
     """Draws of one run, taken by hand."""
 
-    def __init__(self, run: Run, *siblings: Run) -> None:
+    def __init__(self, run: Run, *siblings: Run, is_closed: bool = True) -> None:
         self.ledger = Ledger()
-        self.draws = Draws((run, *siblings), run, self.ledger, lambda: "")
+        self.draws = Draws((run, *siblings), run, self.ledger, lambda: "", is_closed=is_closed)
         self.nodes = {node.id: node for each in (run, *siblings) for node in each.nodes}
 
     def take(self, lane: Lane, *, inside: str | None = None, site: Site = SITE) -> int:
@@ -224,3 +224,34 @@ def test_a_unit_that_came_in_has_what_its_process_drew_before() -> None:
     replay = Replay(run_of(made, **facts))
     assert replay.take(Lane("main"), site=OTHER) == 7
     assert replay.take(Lane("unit")) == 1
+
+
+WATCH = Source(name="watch", read=lambda value: float(str(value)), elapses=True, measures=True)
+OF_LIBRARY, OF_OWN = Site(key="lib:f watch", source=WATCH, of_library=True), Site(key="a:f watch", source=WATCH)
+
+
+def clocked() -> Run:
+    made = Made()
+    page: Json = ["", [[OF_LIBRARY.key, [1007.5, 1010.0], "clock"]]]
+    made.tool("x", more=before(drawn(1000.0, site=OF_OWN), page))
+    return run_of(made)
+
+
+def test_a_library_measures_by_the_clock_of_the_recording_which_goes_on_past_the_tape() -> None:
+    draws, lane, real = Replay(clocked()).draws, Lane("main"), iter([50.0, 50.0, 52.0, 60.0])
+    read = [draws.take_for_library(lane, None, OF_LIBRARY, lambda: next(real), None) for _ in range(3)]
+    assert read == [1007.5, 1010.0, 1012.0]
+    another = Site(key="lib:g watch", source=WATCH, of_library=True)
+    assert draws.take_for_library(lane, None, another, lambda: next(real), None) == 1020.0
+
+
+def test_a_clock_of_which_nothing_was_given_back_begins_with_its_first_recorded_moment() -> None:
+    draws, lane, real = Replay(clocked()).draws, Lane("main"), iter([50.0, 53.0])
+    another = Site(key="lib:g watch", source=WATCH, of_library=True)
+    read = [draws.take_for_library(lane, None, another, lambda: next(real), None) for _ in range(2)]
+    assert read == [1000.0, 1003.0]
+
+
+def test_where_a_call_may_go_live_a_library_measures_by_the_real_clock() -> None:
+    draws, lane = Replay(clocked(), is_closed=False).draws, Lane("main")
+    assert draws.take_for_library(lane, None, OF_LIBRARY, lambda: 50.0, None) == 50.0

@@ -10,6 +10,9 @@ of the agent's (an id is often made of a clock and of chance).
 Looking is one walk over the words of the text: each window of a word is looked up among the beginnings and ends of what
 is held. A value that was turned into something else (hashed, written in another alphabet) is not seen, and not taped.
 
+A clock is another matter: what is given out is how long something took, the difference of two readings, and holds
+neither. There is nothing secret in it. So what libraries read of clocks is taped, the first readings of each site.
+
 Where a draw stands is told by its *segment*, all that the libraries of one lane drew between two calls, and by its
 number at its site within that.
 """
@@ -37,7 +40,11 @@ from reenact.values import locks
 MOST: Final = 10_000
 """So many draws of one site of a segment are held, and so many in all."""
 _MOST_READINGS: Final = 100
-"""As many readings of a clock are kept for one site of a segment."""
+"""As many readings of a clock that were seen are kept for one site of a segment."""
+_MOST_READ: Final = 500
+"""So many readings of a clock are taped for one site of a segment."""
+_MOST_LANES: Final = 1_000
+"""So many lanes of a run that made no call are told what libraries read of a clock on them."""
 _SHORT, _LONG = 8, 10
 _LARGEST_TIME, _UUID_BITS = 1 << 64, 128
 _GREGORIAN: Final = 0x01B21DD213814000
@@ -72,7 +79,7 @@ _lock: Final = locks.lock()
 class Segment:
     """What the libraries of one lane drew between two calls."""
 
-    __slots__ = ("call", "counts", "kept", "lane", "reel")
+    __slots__ = ("call", "counts", "kept", "lane", "read", "reel")
 
     def __init__(self, lane: Lane) -> None:
         self.lane, self.reel = lane, lane.reel
@@ -82,6 +89,8 @@ class Segment:
         """How many draws there were: by the call in which they were made, and by site."""
         self.kept: dict[tuple[int, Any], dict[int, Any]] = {}
         """Those that were seen, by their number."""
+        self.read: dict[tuple[int, Any], list[Any]] = {}
+        """What clocks said of which a difference may be given out, in order."""
 
 
 class _Held:
@@ -120,10 +129,28 @@ def hold(lane: Lane, call: int, site: Any, value: Any) -> None:
     if segment is None:
         segment = lane.library = Segment(lane)
     where = call, site
+    if site.source.measures:
+        if not lane.is_aside:  # what is read there is part of a call that a replay does not make
+            _read(segment, where, value)
+        if not site.source.flows:
+            return
     number = segment.counts.get(where, 0)
     segment.counts[where] = number + 1
     if number < MOST:
         _new.append(_Held(segment, call, site, number, value))
+
+
+def _read(segment: Segment, where: tuple[int, Any], value: Any) -> None:
+    """Note what a clock said; the first readings of a site are enough for all but a loop that polls."""
+    if (held := segment.read.get(where)) is None:
+        reel = segment.reel
+        if id(segment.lane) not in reel.read:
+            if len(reel.read) >= _MOST_LANES:
+                return
+            reel.read[id(segment.lane)] = segment.lane
+        held = segment.read[where] = []
+    if len(held) < _MOST_READ:
+        held.append(value)
 
 
 def are_held() -> bool:

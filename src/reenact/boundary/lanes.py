@@ -47,7 +47,7 @@ class Reel:
     """What holds together the draws of a line of execution and all that it spawned: the program's own, or a unit's."""
 
     __slots__ = (
-        *("again", "drew", "forgotten", "looked_at", "path", "pauses", "recorded", "unit", "units", "unpaused"),
+        *("again", "drew", "forgotten", "looked_at", "path", "pauses", "read", "recorded", "unit", "units", "unpaused"),
         "waiting",
     )
 
@@ -62,6 +62,8 @@ class Reel:
         """How many units of work began within it, by lane."""
         self.drew: dict[int, Lane] = {}
         """The lanes that drew of the clock or of chance since their last call, by identity."""
+        self.read: dict[int, Lane] = {}
+        """The lanes on which libraries read a clock since their last call, by identity."""
         self.forgotten = 0
         """How many of these were dropped, being too many."""
         self.looked_at = ""

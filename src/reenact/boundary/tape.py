@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from reenact.boundary import flows, lanes, place
+from reenact.boundary import flows, kin, lanes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.own_code import is_own_code, own_modules
@@ -57,6 +57,8 @@ class Source:
     """It is a clock that no reader looks at; past the tape it runs on from the last moment, and nobody is told."""
     flows: bool = False
     """What libraries draw from it is taped where it is seen in what the program gives out."""
+    measures: bool = False
+    """It is a clock of which libraries tell the difference of two readings: what they read is taped unseen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,7 +174,7 @@ def draw(site: Site, make: Callable[[], Any], at: Callable[[float], Any] | None 
     if not state.on:
         return make()
     lane, here = lanes.current(), place.current()
-    loose = site.of_library and site.source.flows
+    loose = site.of_library and (site.source.flows or site.source.measures)
     if state.answers is None:
         value = make()
     else:
@@ -226,7 +228,7 @@ _MAKES_FOR_ITS_CALLER = frozenset(
 def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
     """Tell whether code is the agent's own; None where it draws for its caller."""
     file, module = code.co_filename, names.get("__name__")
-    if file.startswith(("<attrs ", *_PASSED_ON)) or not isinstance(module, str):
+    if file.startswith(("<attrs ", "<timeit-src>", *_PASSED_ON)) or not isinstance(module, str):
         return None
     if module.partition(".")[0] in _MAKES_FOR_ITS_CALLER:
         return None
@@ -237,9 +239,16 @@ _REAL: Final = frozenset({"reenact", "opentelemetry", "_pytest", "pytest", *sys.
 """What gets the real clock and real chance: what it gives out is no part of a run."""
 
 
+_RUNNERS: Final = frozenset({"_pytest", "pytest", "unittest"})
+"""They say how long the tests took. They are part of a run where it is all of the program."""
+
+
 def _is_of_library(names: dict[str, Any]) -> bool:
     module = names.get("__name__")
-    return isinstance(module, str) and module.partition(".")[0] not in _REAL
+    if not isinstance(module, str):
+        return False
+    package = module.partition(".")[0]
+    return package not in _REAL or (package in _RUNNERS and kin.is_whole())
 
 
 def is_asked_for_by_the_agent(frame: FrameType | None) -> bool:
@@ -258,9 +267,9 @@ class Sites:
     """The places that draw from one source, found by the code object that is running."""
 
     def __init__(self, source: Source, *, libraries: bool | None = None) -> None:
-        """`libraries` says whether those of installed libraries are among them; else those of what flows are."""
+        """`libraries` says whether those of installed libraries are among them; else where it flows or measures."""
         self.source = source
-        self._libraries = source.flows if libraries is None else libraries
+        self._libraries = source.flows or source.measures if libraries is None else libraries
         self._known: dict[int, Site | bool] = {}
         """By the identity of code: False for other people's, True where its caller is meant."""
         self._held: list[CodeType] = []

@@ -65,20 +65,28 @@ def _read_struct(value: Json) -> time.struct_time:
     return time.struct_time(fields)
 
 
-TIME = Source(name="time.time", read=_of_kind((float, int)), moment=float, flows=True)
-TIME_NS = Source(name="time.time_ns", read=_of_kind(int), moment=lambda value: value / 1e9, flows=True)
+TIME = Source(name="time.time", read=_of_kind((float, int)), moment=float, flows=True, measures=True)
+TIME_NS = Source(name="time.time_ns", read=_of_kind(int), moment=lambda value: value / 1e9, flows=True, measures=True)
 STRFTIME = Source(name="time.strftime", read=_of_kind(str), flows=True)
 CTIME = Source(name="time.ctime", read=_of_kind(str), flows=True)
 ASCTIME = Source(name="time.asctime", read=_of_kind(str), flows=True)
 LOCALTIME = Source(name="time.localtime", spell=_spell_struct, read=_read_struct, moment=time.mktime, flows=True)
 GMTIME = Source(name="time.gmtime", spell=_spell_struct, read=_read_struct, flows=True)
-NOW = Source(name="datetime.now", spell=_spell_naive, read=_read_naive, moment=datetime.timestamp, flows=True)
+NOW = Source(
+    name="datetime.now",
+    spell=_spell_naive,
+    read=_read_naive,
+    moment=datetime.timestamp,
+    flows=True,
+    measures=True,
+)
 NOW_IN_ZONE = Source(
     name="datetime.now(tz)",
     spell=lambda value: (value - _EPOCH) // _MICROSECOND,
     read=lambda value: _EPOCH + cast("int", value) * _MICROSECOND,
     moment=datetime.timestamp,
     flows=True,
+    measures=True,
 )
 UTCNOW = Source(
     name="datetime.utcnow",
@@ -86,11 +94,17 @@ UTCNOW = Source(
     read=_read_naive,
     moment=lambda value: value.replace(tzinfo=UTC).timestamp(),
     flows=True,
+    measures=True,
 )
 TODAY = Source(name="datetime.today", spell=_spell_naive, read=_read_naive, moment=datetime.timestamp, flows=True)
 DATE = Source(name="date.today", spell=date.isoformat, read=lambda value: date.fromisoformat(str(value)), flows=True)
 _ELAPSED: Final = tuple(
-    Source(name=f"time.{name}", read=_of_kind(int) if name.endswith("_ns") else _of_kind((float, int)), elapses=True)
+    Source(
+        name=f"time.{name}",
+        read=_of_kind(int) if name.endswith("_ns") else _of_kind((float, int)),
+        elapses=True,
+        measures=True,
+    )
     for name in (
         *("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
         *("process_time", "process_time_ns", "thread_time", "thread_time_ns"),

@@ -15,12 +15,13 @@ from datetime import timedelta
 from functools import cache, lru_cache, wraps
 from typing import Any, cast
 
-from reenact.boundary import door, lanes, offers, plain_http
+from reenact.boundary import door, lanes, offers, plain_http, tape
 from reenact.boundary.byte_streams import ByteStreams, Tail, byte_streams, with_request
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.decoding import Decoder, decoder_for
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.resource import ending_alike, speaks
+from reenact.boundary.tape import Site, Source
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.contracts.shape import Shape
@@ -56,6 +57,9 @@ _KEPT_HEADERS = frozenset(
         "server-timing",
     ]
 )
+_MICROSECOND = timedelta(microseconds=1)
+_ELAPSED = Site(key="httpx:Client.send elapsed", source=Source(name="elapsed", measures=True), of_library=True)
+"""The library measures inside the call, of which a replay makes nothing."""
 _RETRY = b"x-stainless-retry-count"
 _NO_MORE: dict[str, Json] = {}
 """One for all calls: nobody adds to it."""
@@ -168,6 +172,7 @@ def _called(request: Any) -> Call | None:
 def _tell_reply(passage: Passage, response: Any) -> None:
     try:
         passage.replied(response.status_code, _kept(response.headers), response.content)
+        tape.draw(_ELAPSED, lambda: response.elapsed // _MICROSECOND)
     except Exception:
         forgive("http_clients.reply")
 
@@ -315,7 +320,7 @@ def _rebuild(
             raise error
         case other:
             raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
-    response.elapsed = timedelta(0)
+    response.elapsed = timedelta(0) if stream else tape.draw(_ELAPSED, int) * _MICROSECOND
     response.default_encoding = getattr(client, "_default_encoding", response.default_encoding)
     return response
 

@@ -28,7 +28,7 @@ _KEPT: Final = 100
 """So many sites, and draws of each, are told with every unit."""
 _ROOT: Final = "/"
 _NOT_A_CALL: Final = 0
-_LIBRARY: Final = "library"
+_LIBRARY, _CLOCK = "library", "clock"
 
 
 def opening() -> dict[str, Any]:
@@ -46,10 +46,8 @@ def opening() -> dict[str, Any]:
 def before(lane: Lane) -> dict[str, Any]:
     """Take what a lane drew before the unit of work that begins on it now, and begin anew."""
     pages = _pages(lane, 0, 0)
-    facts = {BEFORE: compact(pages)} if pages else {}
-    lane.drawn = None
-    lane.reel.drew.pop(id(lane), None)
-    return facts
+    _forget(lane)
+    return {BEFORE: compact(pages)} if pages else {}
 
 
 def of_process() -> dict[str, Any]:
@@ -70,9 +68,20 @@ def of_process() -> dict[str, Any]:
 def taken(lane: Lane, parent: Place) -> str:
     """Take what a lane drew since its last call, for a call below `parent` that it makes now."""
     pages = _pages(lane, parent.span_id, parent.root)
+    _forget(lane)
+    return compact(pages)
+
+
+def are_there(lane: Lane) -> bool:
+    """Tell whether anything was drawn on a lane since its last call."""
+    segment: Segment | None = lane.library
+    return bool(lane.drawn) or (segment is not None and bool(segment.kept or segment.read))
+
+
+def _forget(lane: Lane) -> None:
     lane.drawn = None
     lane.reel.drew.pop(id(lane), None)
-    return compact(pages)
+    lane.reel.read.pop(id(lane), None)
 
 
 def given_out(text: str, reel: Reel) -> dict[str, Any]:
@@ -93,18 +102,19 @@ def crossed(lane: Lane, call: int) -> None:
     """Hear that a call, or a unit of work, begins on a lane: what libraries draw from now on is drawn behind it."""
     segment: Segment | None = lane.library
     if segment is not None:
-        segment.call, segment.kept, lane.library = call, {}, None
+        segment.call, segment.kept, segment.read, lane.library = call, {}, {}, None
 
 
 def rest(reel: Reel, root: int) -> dict[str, Any]:
     """Take what the lanes of a run drew since their last calls, for the end of the run whose root span this is."""
     facts: dict[str, Any] = {}
     said: list[Json] = []
-    for lane in tuple(reel.drew.values()):
-        pages = _pages(lane, root, root)
+    for lane in tuple({**reel.drew, **reel.read}.values()):
+        if pages := _pages(lane, root, root):
+            said.append([lane.path, pages])
         lane.drawn = None
-        said.append([lane.path, pages])
     reel.drew.clear()
+    reel.read.clear()
     if said:
         facts[REST] = compact(said)
     if reel.forgotten:
@@ -129,7 +139,9 @@ def _pages(lane: Lane, parent: int, root: int) -> list[Json]:
     """Spell all that was drawn on a lane since its last call."""
     pages = _spelled(lane.drawn, parent, root) if lane.drawn else []
     segment: Segment | None = lane.library
-    return pages if segment is None or not segment.kept else [*pages, *_of_libraries(segment, parent, root)]
+    if segment is None:
+        return pages
+    return [*pages, *_of_libraries(segment, parent, root), *_read(segment, parent, root)]
 
 
 def _of_libraries(segment: Segment, parent: int, root: int) -> list[Json]:
@@ -140,6 +152,15 @@ def _of_libraries(segment: Segment, parent: int, root: int) -> list[Json]:
         if (lost := segment.counts[call, site] - flows.MOST) > 0:
             values.append({"lost": lost})
         pages.setdefault(_name(call, parent, root), []).append([site.key, values, _LIBRARY])
+    return [[name, sites] for name, sites in pages.items()]
+
+
+def _read(segment: Segment, parent: int, root: int) -> list[Json]:
+    """Spell what clocks told libraries, as pages with `[site, [value, …], "clock"]`."""
+    pages: dict[str, list[Json]] = {}
+    for (call, site), values in tuple(segment.read.items()):
+        spelled: list[Json] = [site.source.spell(value) for value in values]
+        pages.setdefault(_name(call, parent, root), []).append([site.key, spelled, _CLOCK])
     return [[name, sites] for name, sites in pages.items()]
 
 

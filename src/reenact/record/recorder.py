@@ -325,7 +325,7 @@ class Recorder:
         attributes["reenact.order.start"] = self.next_order()
         if flows.are_held() and not call.is_structure:
             attributes |= draws.given_out(_asked(call), lane.reel)
-        if lane.drawn or (lane.library is not None and lane.library.kept):
+        if draws.are_there(lane):
             attributes[draws.NAME] = draws.taken(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)

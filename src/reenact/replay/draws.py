@@ -61,6 +61,8 @@ class Scope:
         self._at: dict[Where, int] = {}
         self._of_libraries: dict[tuple[Where, int, str], dict[int, Json]] = defaultdict(dict)
         """What libraries drew at a site in a segment and was seen in what the run gave out, by its number there."""
+        self._read: dict[tuple[Where, int, str], list[Json]] = defaultdict(list)
+        """What a clock told libraries at a site in a segment."""
         self._numbers: dict[tuple[Where, int, str], int] = defaultdict(int)
 
     def where(self, lane: str, call: str | None) -> Where:
@@ -117,6 +119,8 @@ class Scope:
                 match each:
                     case [str() as key, list() as values]:
                         segment.setdefault(key, deque()).extend(values)
+                    case [str() as key, list() as values, "clock"]:
+                        self._read[where, self._count[where], key] += values
                     case [str() as key, list() as values, "library"]:
                         kept = self._of_libraries[where, self._count[where], key]
                         kept.update(_numbered(values))
@@ -142,14 +146,27 @@ class Scope:
             held.popleft()
         return _NOTHING
 
-    def next_of_library(self, where: Where, key: str, units: Mapping[str, int]) -> Json | object:
-        """Take the next recorded draw of a library's site; most of them are not recorded."""
+    def next_of_library(self, where: Where, key: str, units: Mapping[str, int], *, unseen: bool) -> Json | object:
+        """Take the next recorded draw of a library's site; most of them are not recorded.
+
+        Of clocks there is what nobody saw, too, where the `unseen` is wanted.
+        """
         place = where, self._segment(where, units), key
-        if (held := self._of_libraries.get(place)) is None:
+        held, read = self._of_libraries.get(place), self._read.get(place) if unseen else None
+        if held is None and read is None:
             return _NOTHING
         number = self._numbers[place]
         self._numbers[place] = number + 1
-        return held.get(number, _NOTHING)
+        if held is not None and number in held:
+            return held[number]
+        return read[number] if read is not None and number < len(read) else _NOTHING
+
+    def first(self, source: str) -> float | None:
+        """Say what a clock that tells how long something took was read as first."""
+        own = (held for pages in self._segments.values() for page in pages.values() for held in page.items())
+        libraries = ((key, values) for (_, _, key), values in self._read.items())
+        values = (each for key, held in (*own, *libraries) if key.endswith(f" {source}") for each in held)
+        return min((each for each in values if isinstance(each, int | float)), default=None)
 
     def _segment(self, where: Where, units: Mapping[str, int]) -> int:
         """Say behind how many calls and units of work a lane stands."""
@@ -180,7 +197,8 @@ class Draws:
     ) -> None:
         """Give back what `runs` drew. A `block` of code begins with what the selected unit drew.
 
-        Where a replay is not closed, libraries may sign what they send to somebody who has today's date.
+        Where a replay is not closed, libraries may sign what they send to somebody who has today's date, and what they
+        measure may be a call that is really made.
         """
         self._ledger = ledger
         self._block, self._is_closed = block, is_closed
@@ -338,8 +356,7 @@ class Draws:
                         self._elapsed[site.source.name] = value, make()
                     return value
         if site.source.elapses:
-            now, (last, then) = make(), self._elapsed.get(site.source.name, (0, 0))
-            return last + now - then
+            return self._elapsed_now(site.source.name, make())
         if not site.source.runs_on:
             self._tell(lane.path, site, why)
         return make() if at is None else at(self._now(scope))
@@ -356,7 +373,8 @@ class Draws:
         if is_allowed() or (scope := self._scope(lane.reel)) is None:
             return make()
         call = here.recorded if here is not None and isinstance(here.recorded, str) else None
-        found = scope.next_of_library(scope.where(lane.path, call), site.key, lane.reel.units)
+        where = scope.where(lane.path, call)
+        found = scope.next_of_library(where, site.key, lane.reel.units, unseen=self._is_closed)
         module = site.key.partition(":")[0]
         if found is not _NOTHING:
             with suppress(Exception):  # a value that redaction replaced, or that was damaged
@@ -364,9 +382,25 @@ class Draws:
                 if site.source.moment is not None:
                     self._clock = site.source, value, _monotonic()
                     self._clocks.add(module)
+                elif site.source.elapses:
+                    self._elapsed[site.source.name] = value, make()
                 return value
+        if site.source.elapses:
+            return self._elapsed_now(site.source.name, make()) if self._is_closed else make()
         is_recorded = self._is_closed or module in self._clocks
         return at(self._now(scope)) if at is not None and is_recorded else make()
+
+    def _elapsed_now(self, name: str, now: Any) -> Any:
+        """Let a clock that says how long something took go on from what it said last, or from what it said first.
+
+        Code may hold what it read itself against what another module read.
+        """
+        if name not in self._elapsed and self._is_closed:
+            known = (each.first(name) for each in {*self._of.values(), *self._own.values()})
+            first = min((each for each in known if each is not None), default=now)
+            self._elapsed[name] = first, now
+        last, then = self._elapsed.get(name, (0, 0))
+        return last + now - then
 
     def _now(self, scope: Scope | None) -> float:
         """Let the recorded clock run on."""
