@@ -179,11 +179,16 @@ def with_contexts_of_their_own(seen: Seen) -> None:
     def copied() -> contextvars.Context:
         return contextvars.copy_context()
 
+    def later(run: Callable[..., None], *args: object) -> None:
+        run(*args)
+
     with ThreadPoolExecutor(3) as pool:
         for number in range(3):
             pool.submit(copied().run, work, f"submit {number}")
             pool.submit(partial(copied().run, work, f"partial {number}"))
             pool.submit(copied().run, partial(work, f"both {number}"))
+            pool.submit(partial(copied().run, copied().run, work, f"twice {number}"))  # as LangGraph does
+            pool.submit(later, copied().run, work, f"later {number}")
     threads = [threading.Thread(target=copied().run, args=(work, f"thread {number}")) for number in range(3)]
     for thread in threads:
         thread.start()

@@ -22,13 +22,14 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial, wraps
+from types import BuiltinMethodType
 from typing import Any, Protocol, cast
 
 from reenact.boundary import births, place, thread_ids
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
-from reenact.values import alarms, locks
+from reenact.values import locks
 
 _LONGEST_PATH = 1000
 """Longer spawn paths, as of a task that starts its own successor for ever, go on from their digest."""
@@ -294,7 +295,7 @@ def label(work: Any) -> str:
     while isinstance(work, partial):
         job = cast("partial[Any]", work)
         wrapped = _in_context(job)
-        work = wrapped.args[0] if wrapped is not None else job.func
+        work = wrapped.args[_innermost(wrapped.func, *wrapped.args) - 1] if wrapped is not None else job.func
     name: object = None
     with suppress(Exception):  # a proxy's own attribute access
         name = getattr(work, "__qualname__", None) or getattr(work, "__name__", None)
@@ -303,11 +304,12 @@ def label(work: Any) -> str:
 
 def _runs_in_context(function: object) -> bool:
     """Tell whether `function` is `run` of a context, which hides our variables from what it runs."""
-    try:
-        return isinstance(getattr(function, "__self__", None), contextvars.Context)
-    except Exception:  # a proxy's own attribute access
-        alarms.pass_on()
-        return False
+    return type(function) is BuiltinMethodType and isinstance(function.__self__, contextvars.Context)
+
+
+def _innermost(*words: object) -> int:
+    """Say which word is the function that the last of several contexts runs, `(a.run, b.run, function)`; 0 for none."""
+    return max((at for at, each in enumerate(words[:-1], 1) if _runs_in_context(each)), default=0)
 
 
 def _in_context(work: object) -> partial[Any] | None:
@@ -324,8 +326,9 @@ def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Calla
     wrapped = _in_context(work)
     if wrapped is not None:
         # asyncio.to_thread and friends bring a context of their own, which would hide ours
-        inner = carried(lane, wrapped.args[0], job=job)
-        return partial(wrapped.func, inner, *wrapped.args[1:], **wrapped.keywords)
+        at = _innermost(wrapped.func, *wrapped.args)
+        inner = carried(lane, wrapped.args[at - 1], job=job)
+        return partial(wrapped.func, *wrapped.args[: at - 1], inner, *wrapped.args[at:], **wrapped.keywords)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         before, stood = _LANE.get(), place.move(here)
@@ -423,12 +426,12 @@ def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
 def _prepare(thread: threading.Thread) -> Callable[[], object]:
     """Make a thread run on a lane of its own; gives a function that makes it as it was."""
     held: dict[str, Any] = vars(thread)
-    target, args, own = held.get("_target"), held.get("_args"), held.get("run")
+    target, args, own = held.get("_target"), held.get("_args") or (), held.get("run")
     code = getattr(type(thread).run if target is None else target, "__code__", None)
     _begun[0] += code is None or not is_of_package(code.co_filename)
-    if args and _runs_in_context(target):  # Thread(target=context.run, args=(function, …))
-        lane = _spawn_threaded(label(args[0]))
-        held["_args"] = (carried(lane, args[0]), *args[1:])
+    if at := _innermost(target, *args):  # Thread(target=context.run, args=(function, …))
+        lane = _spawn_threaded(label(args[at - 1]))
+        held["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
     else:
         lane = _spawn_threaded(label(target) if target is not None else type(thread).__qualname__)
     run = carried(lane, thread.run)
@@ -452,9 +455,10 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
 
 def _as_job(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Lane, tuple[Any, ...]]:
     """Give the lane of a job, and what is to be submitted in its place."""
-    if args and _runs_in_context(fn):  # submit(context.run, function, …)
-        lane = _spawn_threaded(label(args[0]))
-        return lane, (fn, carried(lane, args[0], job=True), *args[1:])
+    if at := _innermost(fn, *args):  # submit(context.run, function, …), submit(first, context.run, function, …)
+        lane = _spawn_threaded(label(args[at - 1]))
+        first = fn if _runs_in_context(fn) else carried(lane, fn)
+        return lane, (first, *args[: at - 1], carried(lane, args[at - 1], job=True), *args[at:])
     lane = _spawn_threaded(label(fn))
     return lane, (carried(lane, fn, job=True), *args)
 
