@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,6 +136,23 @@ def test_a_miss_without_anything_near_lies_behind_what_was_answered_before() -> 
     (only,) = found.divergences
     assert (only["kind"], only["absent"], found.not_reached) == ("extra", ["a"], 3)
     assert one_line(only) == "tool new: no tool new was recorded"
+
+
+def test_calls_of_a_lane_in_another_order_are_a_divergence_and_of_two_lanes_none() -> None:
+    run = worker()
+    first, a, b, *rest = calls(run)
+    found = judged(run, *answered(first, b, a, *rest), replay=worker())
+    assert (found.result, len(found.divergences)) == ("diverged", 1)
+    assert one_line(found.divergences[0]) == f'{a.label}: order: recorded "before {b.label}", replay "behind it"'
+    elsewhere = {**answered(b)[0], "moved": True}
+    assert judged(run, *answered(first), elsewhere, *answered(a, *rest), replay=worker()).result == "same"
+
+
+def test_calls_that_overlapped_on_a_lane_have_no_order() -> None:
+    run = worker()
+    first, a, b, *rest = calls(run)
+    beside = [replace(node, end_order=node.end_order + 3) if node is a else node for node in run.nodes]
+    assert judged(replace(run, nodes=tuple(beside)), *answered(first, b, a, *rest), replay=worker()).result == "same"
 
 
 def test_a_call_asked_once_more_lies_behind_what_was_answered_before() -> None:

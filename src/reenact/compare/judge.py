@@ -20,6 +20,7 @@ from reenact.compare.live import LiveTold, told_of_live
 from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
 from reenact.compare.returned import returned_differences
+from reenact.compare.swapped import swapped
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
@@ -361,6 +362,7 @@ def _divergences(
         (float(of.rank.get(as_text(entry.get("id")), 0)), _of_change(entry)) for entry in _all(ledger, "changed")
     ]
     placed += live.found
+    placed += [(float(of.rank[node.id]), said) for node, said in swapped(of, ledger)]
     first_miss = next((at for at, entry in enumerate(ledger) if entry.get("t") == "miss"), len(ledger))
     placed += [(_place(at, ledger, of), _of_refusal(ledger[at])) for at in refused if at < first_miss]
     return [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]

@@ -71,6 +71,11 @@ class Ledger:
             self._fd = None
 
 
+def moved(recorded: str, lane: str) -> dict[str, bool]:
+    """Say of a call whether it was made on another lane than when recorded."""
+    return {} if lane == recorded else {"moved": True}
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     """Read a ledger back. What the program spoilt of it is an entry `damaged`, which says where."""
     try:

@@ -27,7 +27,7 @@ from reenact.errors import Miss
 from reenact.replay.again import Again, unmake
 from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
 from reenact.replay.kept import as_told, failed_for_good
-from reenact.replay.ledger import Ledger
+from reenact.replay.ledger import Ledger, moved
 from reenact.replay.onward import ASSUMING, EVIDENCE, Going, answers, going, takes_as, word_for
 from reenact.replay.pauses import Pacing
 from reenact.replay.policy import Children, Policy, Source
@@ -470,7 +470,7 @@ class Replayer:
             raise self.missed(call, why, nearest=node)
         tries_again = isinstance(call.request, HttpRequest) and call.request.attempt > 0 and failed_for_good(node)
         if not isinstance(answer, Unfinished) and not tries_again:
-            self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth())
+            self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth(), **moved(node.lane, lane))
         written, now = node.span.attributes.get(SOURCE), call.attributes.get(SOURCE)
         if answer is not None and written and now and written != now:
             self.ledger.note("other_code", id=node.id, call=node.label, name=call.name)
@@ -506,7 +506,7 @@ class Replayer:
     ) -> ReplayPassage:
         """Let a tool run again: a found one that touched nothing, or a `named` one in the sealed world."""
         node = stub.node
-        told: dict[str, Any] = {"live": True} if named else {}
+        told = {**({"live": True} if named else {}), **moved(node.lane, lane)}
         self.ledger.note("ran_again", id=node.id, kind=node.call.word, **told)
         self._note_noise(asked, stub)
         gate = self.gate_of(stub)
