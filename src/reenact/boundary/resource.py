@@ -21,7 +21,8 @@ from reenact.values.message import Asked
 _SAYS_NOTHING: Final = re.compile(r"v\d+\w*|openai|anthropic|api|inference|compat|compatible-mode|paas|ai|beta|")
 _ASKS_A_MODEL = re.compile(
     r":(?:stream)?(?:raw)?(?:generatecontent|predict)|/(?:converse|invoke)(?:-|$)|/interactions$|/api/(?:chat|generate)$"
-    r"|/v\d+/(?:complete|completions|chat|rerank|generate|messages)$|/inference|/model/",
+    r"|/v\d+/(?:complete|completions|chat|rerank|generate|messages)$|/inference|/model/"
+    r"|/chat/completions$|/text/(?:chat|generation)(?:_stream)?$|/predictions$|/embeddings?$",
     re.IGNORECASE,
 )
 """Paths of model APIs that no shape reads, so that the verdict can say so."""
