@@ -58,12 +58,27 @@ _ALIASES: Final[Mapping[str, str]] = {
     "max_completion_tokens": "max_tokens",
     "max_output_tokens": "max_tokens",
     "stop_sequences": "stop",
+    "maxOutputTokens": "max_tokens",
+    "maxTokens": "max_tokens",
+    "num_predict": "max_tokens",
+    "topP": "top_p",
+    "topK": "top_k",
+    "stopSequences": "stop",
 }
 """Names of a parameter that APIs renamed, to the one that emitters write down."""
+_GROUPS: Final = ("generationConfig", "inferenceConfig", "options")
+"""Where other APIs than OpenAI's hold such parameters: Gemini's, Bedrock's, Ollama's."""
 _FIELDS: Final[Mapping[str, Json]] = {"request model": "model", "request.model": "model", "asked model": "model"}
 """Words of dialects and formats for a field that has one name in verdicts."""
 _VERSION: Final = re.compile(r"[-@:](?:v?\d|latest|preview|exp)")
 """What stands behind the name of a model in that of one version of it; `-mini` is another model."""
+_SCHEMAS: Final = (
+    "parameters",
+    "input_schema",
+    "inputSchema",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+)
 _REDACTED: Final = ("__REDACTED__", "<REDACTED>", "[REDACTED]")
 
 
@@ -93,6 +108,8 @@ class Kept:
     """The request's own body was kept, so what is not in it was not sent."""
     lost: frozenset[str]
     """Fields that the dialect knows to be lost or changed."""
+    guessed: bool = False
+    """Nothing said which API was asked, so it may be any."""
 
 
 @dataclass(slots=True)
@@ -150,6 +167,7 @@ def kept(node: Node, redactor: Redactor | None = None) -> Kept | None:
         turns=turns(asked.messages),
         whole="request" not in rebuilt_parts(node),
         lost=frozenset(as_text(loss.get("field")) for loss in losses(node)) | {*rebuilt_parts(node)} & {"tools"},
+        guessed="shape" in rebuilt_parts(node),
     )
 
 
@@ -166,7 +184,7 @@ def live(question: Question) -> Asked | None:
 
 def may_be(of: Kept, said: Sequence[Turn], shape: str) -> bool:
     """Tell cheaply, by length and last words, a question that may be the recorded one from one that is not."""
-    if _api(of.shape) != _api(shape) or not (len(of.turns) == len(said) or "system" in of.lost):
+    if (_api(of.shape) != _api(shape) and not of.guessed) or not (len(of.turns) == len(said) or "system" in of.lost):
         return False
     if not said or not of.turns:
         return True
@@ -182,7 +200,8 @@ def _api(name: str) -> str:
 def compared(of: Kept, asked: Asked, shape: str) -> Compared:
     """Hold a live question against what was kept of a recorded one."""
     found = Compared()
-    if _api(of.shape) != _api(shape):
+    is_other = _api(of.shape) != _api(shape)
+    if is_other and not of.guessed:
         found.differs.append(FieldDifference(path="api", a=of.shape, b=shape))
         return found
     _model(of, asked, found)
@@ -191,7 +210,10 @@ def compared(of: Kept, asked: Asked, shape: str) -> Compared:
         found.differs += differences(*said, "body.input")
     _turns(of.turns, turns(asked.messages), of, found)
     _tools(of, asked, found)
-    _parameters(of, asked, found)
+    if is_other:
+        _parameters_elsewhere(of, asked, found)
+    else:
+        _parameters(of, asked, found)
     return found
 
 
@@ -372,9 +394,11 @@ def _by_name(tools: Sequence[Json]) -> dict[str, tuple[Json, Json]]:
     found: dict[str, tuple[Json, Json]] = {}
     for tool in tools:
         inner = at(tool, "function")
-        said = as_object(inner if isinstance(inner, dict) else tool)
+        spec = at(tool, "toolSpec")
+        said = as_object(inner if isinstance(inner, dict) else spec if isinstance(spec, dict) else tool)
         name = as_text(said.get("name")) or as_text(said.get("type")) or (tool if isinstance(tool, str) else "")
-        schema = next((said[key] for key in ("parameters", "input_schema", "inputSchema") if key in said), None)
+        schema = next((said[key] for key in _SCHEMAS if key in said), None)
+        schema = schema["json"] if isinstance(schema, dict) and schema.keys() == {"json"} else schema
         schema = _read(schema) if isinstance(schema, str) else schema
         schema = without(schema, ("$schema",)) if isinstance(schema, dict) else schema  # which draft, and no more
         found[name] = (said.get("description") or None, schema)
@@ -391,6 +415,18 @@ def _parameters(of: Kept, asked: Asked, found: Compared) -> None:
         default = name in _DEFAULTS and equal(_DEFAULTS[name] if a is None else a, _DEFAULTS[name] if b is None else b)
         unkept = name not in recorded and not of.whole
         (found.ignored if default or unkept or name in of.lost else found.differs).append(difference)
+
+
+def _parameters_elsewhere(of: Kept, asked: Asked, found: Compared) -> None:
+    """Compare what an emitter wrote down with the parameters of an API that it did not name, where both have a name."""
+    recorded, now = _named(of.asked), _named(asked)
+    for group in _GROUPS:
+        now |= {_ALIASES.get(name, name): value for name, value in as_object(now.get(group)).items()}
+    for name, value in recorded.items():
+        told = now.get(name)
+        if not equal(value, told):
+            difference = FieldDifference(path=f"body.{name}", a=value, b=ABSENT if told is None else told)
+            (found.ignored if told is None else found.differs).append(difference)
 
 
 def _named(asked: Asked) -> dict[str, Json]:

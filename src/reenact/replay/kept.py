@@ -28,6 +28,7 @@ from reenact.boundary.kept import (
     turns,
 )
 from reenact.boundary.question import Question, shape_named
+from reenact.boundary.reading import shape_of
 from reenact.contracts.redactor import Redactor
 from reenact.values import typed
 from reenact.values.call import (
@@ -200,9 +201,25 @@ def as_told(node: Node, call: Call | None = None) -> Outcome:
             return Returned(payload=Value(json=json, text=told)) if isinstance(told, str) else node.outcome
         case Returned(payload=HttpReply(body=body) as reply) if "reply" in rebuilt_parts(node):
             made = replace(reply, body=_whole(node, body))
-            return Returned(payload=made if call is None else _streamed(call, made))
+            return Returned(payload=made if call is None else _streamed(call, _respelled(node, call, made)))
         case outcome:
             return outcome
+
+
+def _respelled(node: Node, call: Call, reply: HttpReply) -> HttpReply:
+    """Spell a reply in the words of the API that is asked, where nothing said which one it was."""
+    request = call.request
+    live = shape_named(request.shape) if isinstance(request, HttpRequest) else None
+    held = shape_of(node)
+    if live is None or held is None or live.write_reply is None or "shape" not in rebuilt_parts(node):
+        return reply
+    if (live.api or live.name) == (held.api or held.name) or reply.status >= 300:
+        return reply
+    answered = held.read_reply(parsed_or_none(reply.body.data))
+    if live.wording is not None and held.wording is not None:
+        ends = dict(zip(held.wording.finishes, live.wording.finishes, strict=True))
+        answered = replace(answered, finish_reasons=tuple(ends.get(each, each) for each in answered.finish_reasons))
+    return replace(reply, body=Body(compact(live.write_reply(answered)).encode("utf-8", "surrogatepass")))
 
 
 def _streamed(call: Call, reply: HttpReply) -> HttpReply:
