@@ -123,8 +123,7 @@ for each in yaml.safe_load(open(sys.argv[1]))["interactions"]:
 @pytest.mark.parametrize(
     "case",
     [
-        "google-adk/test_instrumentor/test_google_adk_instrumentor_multi_tool_call.yaml",
-        "bedrock/bedrock/TestConverseStream.test_invoke_tool_response_message.yaml",
+        "google-genai/test_interactions_instrumentation/test_generate_interactions_simple_message[False].yaml",
     ],
 )
 @pytest.mark.slow
