@@ -80,10 +80,10 @@ MUTANTS = (
         "replay/test_guard.py",
     ),
     Mutant(
-        "replay/kept.py",
+        "replay/partial_match.py",
         "if held is not None and not held.differs:\n                    fits.append((node, held))",
         "if held is not None:\n                    fits.append((node, held))",
-        "replay/test_kept.py",
+        "replay/test_partial_match.py",
     ),
     Mutant("boundary/lanes.py", "self._spawned[label] = number + 1", "self._spawned[label] = number", "boundary"),
     Mutant(

@@ -39,7 +39,7 @@ def configuration() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _own_key() -> Iterator[None]:
     """Forget after a test what REENACT_KEY said in it: the next test has the key of the configuration folder."""
-    from reenact.values import user_key
+    from reenact.disk import user_key
 
     before = user_key.told()
     yield

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from reenact.pipeline.recovering import recover
+from reenact.keep.recovering import recover
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import FunctionCall, HttpRequest, Returned, Streamed
 from reenact.values.run import Node, Run

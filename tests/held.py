@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import reenact
+from reenact.find.sources import Found
+from reenact.keep.drain import Drain
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain
 from reenact.pipeline.recording import Recording, Setup
-from reenact.pipeline.sources import Found
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Node, Run
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from reenact import __main__ as program
 from reenact.cli.main import main
-from reenact.values import user_key
+from reenact.disk import user_key
 
 STARTING = frozenset({"run", "replay", "fork", "fuzz", "promote", "collect", "demo"})
 """Commands that start programs, or stay: they are processes. All others read, and end."""

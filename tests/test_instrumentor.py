@@ -17,9 +17,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import reenact
 from reenact.boundary import door
 from reenact.instrumentor import RedactionInstrumentor
+from reenact.keep.leftovers import leftovers
 from reenact.pipeline import recording
-from reenact.pipeline.leftovers import leftovers
-from reenact.redact import everything
+from reenact.redact import provider_guard
 from reenact.stores.directory import DirectoryStore
 
 
@@ -148,7 +148,7 @@ def test_an_unchanged_program_is_redacted_where_its_environment_asks_for_it(
 
 def test_the_provider_that_it_is_given_is_covered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REENACT_REDACT", "1")
-    monkeypatch.setattr(everything, "redact_process", lambda: None)  # it would stay for the tests to come
+    monkeypatch.setattr(provider_guard, "redact_process", lambda: None)  # it would stay for the tests to come
     secret = "ghp_" + "aB3d" * 9
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))

@@ -1,10 +1,11 @@
 """A warm interpreter for tests: `python -m reenact` and the programs that it starts, each in a fork of its own.
 
 One server a test process has imported what a command and a recorded program import: the project's own modules, by the
-warm interpreter that the pytest plugin uses (`reenact.testing.nursery`), and the SDKs. A command is a fork of it. A
-program that the command starts by `subprocess` is the command's own child, as in real life: a spare, forked before the
-command's first line and therefore without anything that the command did. What an interpreter does at its start, it
-does after the fork: PYTHONPATH goes into `sys.path`, and `site` runs `sitecustomize`, which is the project's hook.
+warm interpreter that the pytest plugin uses (`reenact.testing.warm_interpreter`), and the SDKs. A command is a fork of
+it. A program that the command starts by `subprocess` is the command's own child, as in real life: a spare, forked
+before the command's first line and therefore without anything that the command did. What an interpreter does at its
+start, it does after the fork: PYTHONPATH goes into `sys.path`, and `site` runs `sitecustomize`, which is the project's
+hook.
 
 What only a start from nothing settles (another interpreter, its flags, the seed of hashes, the locale, libraries that
 LD_PRELOAD names) and all that a program starts by itself is started from nothing.
@@ -249,11 +250,11 @@ def serve(connection: socket.socket) -> None:
 def _import() -> None:
     """Import what commands and programs do; nothing of a program's own."""
     import reenact
-    from reenact.testing import nursery
+    from reenact.testing import warm_interpreter
 
-    for name in nursery._OURS:
+    for name in warm_interpreter._OURS:
         import_module(name)
-    nursery._warm()
+    warm_interpreter._warm()
     for module in pkgutil.walk_packages(reenact.__path__, "reenact.", onerror=lambda _: None):
         if not module.name.startswith(_NEVER):
             with suppress(ImportError):  # what needs an extra that is not installed
@@ -359,7 +360,7 @@ def _be_sealed(answer: int, programs: int, request: Mapping[str, Any], files: Se
 
 def _be(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
     """Be a program, from the start of its interpreter to its end."""
-    from reenact.testing import nursery
+    from reenact.testing import warm_interpreter
 
     code = 70
     try:
@@ -387,11 +388,11 @@ def _be(request: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         if argv[1] == "-m" and not hasattr(sys.modules.get(argv[2]), "__path__"):
             sys.modules.pop(argv[2], None)  # it is the program: nobody has imported it yet
         site.execsitecustomize()
-        code = nursery._run_main(main, argv[1:])
+        code = warm_interpreter._run_main(main, argv[1:])
     except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
-        nursery._end(code)
+        warm_interpreter._end(code)
 
 
 if __name__ == "__main__":

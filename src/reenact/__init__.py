@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from reenact.facade import check, compare, load, record, replay, run
     from reenact.integrations.functions import agent, chain, llm, retriever, tool
     from reenact.integrations.units import unit
-    from reenact.redact.everything import redact_everything
     from reenact.redact.exporter import RedactingSpanExporter
     from reenact.redact.logs import RedactingLogRecordExporter, RedactingLogRecordProcessor
     from reenact.redact.processor import RedactionSpanProcessor
+    from reenact.redact.provider_guard import redact_everything
 
 __version__ = VERSION
 
@@ -69,7 +69,7 @@ _DEFINED_IN = {
     "llm": "integrations.functions",
     "load": "facade",
     "record": "facade",
-    "redact_everything": "redact.everything",
+    "redact_everything": "redact.provider_guard",
     "replay": "facade",
     "retriever": "integrations.functions",
     "run": "facade",

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from reenact.compare.align import Comparison
     from reenact.compare.judge import ReplayResult
+    from reenact.find.sources import Found
     from reenact.pipeline.recording import Recording
-    from reenact.pipeline.sources import Found
     from reenact.values.assertion import Assertion, Checked, Placed
     from reenact.values.json import Json
     from reenact.values.judgement import FixJudgement
@@ -121,7 +121,7 @@ def run(
 
 def load(selector: str | Path = "last", *, store: str | Path | None = None) -> Found:
     """Find a recorded run: `last`, an id or prefix, or the path of a trace file. Raises `errors.InputError`."""
-    from reenact.pipeline import sources
+    from reenact.find import sources
 
     return sources.find(str(selector), _store(store))
 
@@ -159,8 +159,8 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     where the replay left the recording, even if the agent swallowed the miss; with `check` where the judgement is
     none of `fixed`, `same` and `holds`.
     """
+    from reenact.keep.assertion_sources import asserted
     from reenact.pipeline import embedded
-    from reenact.pipeline.asserted import asserted
 
     found = _located(recording, store)
     assertions = asserted(check)
@@ -192,9 +192,9 @@ def check(
     `errors.UsageError` where nothing is asserted.
     """
     from reenact.errors import UsageError
-    from reenact.pipeline.asserted import asserted
+    from reenact.find.sources import Found as Located
+    from reenact.keep.assertion_sources import asserted
     from reenact.pipeline.opinions import Bench, judged_check
-    from reenact.pipeline.sources import Found as Located
 
     if not assertions:
         raise UsageError("nothing is asserted", hint="reenact.check(run, 'never called delete_accounts')")
@@ -207,7 +207,7 @@ def check(
 def compare(a: Found | Run, b: Found | Run) -> Comparison:
     """Compare two runs, first divergence first."""
     from reenact.compare.align import compare as align
-    from reenact.pipeline.sources import Found as Located
+    from reenact.find.sources import Found as Located
 
     return align(a.run if isinstance(a, Located) else a, b.run if isinstance(b, Located) else b)
 
@@ -215,7 +215,7 @@ def compare(a: Found | Run, b: Found | Run) -> Comparison:
 def _located(recording: Found | Run | str | Path, store: str | Path | None) -> Found:
     """Give a recording with the other runs beside it, where the store holds them; of a run alone it is that run."""
     from reenact.errors import ReenactError
-    from reenact.pipeline.sources import Found as Located
+    from reenact.find.sources import Found as Located
 
     if isinstance(recording, Located):
         return recording

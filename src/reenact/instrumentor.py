@@ -52,7 +52,7 @@ class RedactionInstrumentor(BaseInstrumentor):  # type: ignore[misc]  # the base
     def _instrument(self, **kwargs: Any) -> None:
         if os.environ.get("REENACT_REDACT", "").lower() in {"", "0", "off", "false"}:
             return
-        from reenact.redact.everything import redact_everything, redact_process
+        from reenact.redact.provider_guard import redact_everything, redact_process
 
         redact_process()
         if (provider := kwargs.get("tracer_provider")) is not None:

@@ -13,7 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from reenact.testing.cases import Case, Replays
-    from reenact.testing.here import Here
+    from reenact.testing.in_process import Here
     from reenact.testing.mock import MockModel
     from reenact.testing.reporting import Report
 
@@ -149,7 +149,7 @@ def reenact_replay(request: pytest.FixtureRequest, reenact_config: Mapping[str, 
 def reenact_here(request: pytest.FixtureRequest, reenact_config: Mapping[str, Any]) -> Generator[Here]:
     """Answer the calls of the test's own body from the fixture that the marker names."""
     from reenact.testing.cases import TestFailed
-    from reenact.testing.here import Here
+    from reenact.testing.in_process import Here
 
     case = _case(request, reenact_config, writes="allow")
     body = getattr(request.node, "obj", None)

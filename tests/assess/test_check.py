@@ -14,7 +14,7 @@ from reenact.assess.check import check
 from reenact.assess.language import parse
 from reenact.graph.build import build
 from reenact.read.open import open_spans
-from reenact.report.checked import findings_document
+from reenact.report.check_report import findings_document
 from reenact.values.assertion import Finding
 from reenact.values.call import Body, CallKind, HttpReply, HttpRequest, Returned
 from reenact.values.json import Json

@@ -11,7 +11,7 @@ import pytest
 from reenact.contracts.backend import Backend
 from reenact.discover import members
 from reenact.errors import InputError, UsageError
-from reenact.pipeline import remote
+from reenact.find import remote
 from reenact.values.finding import Filters
 
 BACKENDS = {backend.name: backend for backend in members("backends", Backend)}

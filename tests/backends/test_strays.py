@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from reenact.pipeline import remote
+from reenact.find import remote
 
 SECOND = 10**9
 START = 1_763_600_000

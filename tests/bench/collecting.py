@@ -270,7 +270,7 @@ def phoenix(folder: Path, work: tuple[Path, int, int]) -> Taken:
 
 def compacted(folder: Path) -> dict[str, float]:
     """Put what was taken in together, and measure that, what is on disk then, and how long a look takes."""
-    from reenact.pipeline.keeping import compacted as compact
+    from reenact.keep.trace_assembly import compacted as compact
     from reenact.stores.directory import DirectoryStore
     from reenact.stores.frames import FrameStore
     from reenact.values.finding import Filters

@@ -16,9 +16,9 @@ from typing import Any
 
 from figures import table
 
+from reenact.disk.run_index import Entry
 from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters, ToolUse
-from reenact.values.run_index import Entry
 
 SPANS, SPANS_PER_RUN = 1_000_000, 31
 _FIRST_NS = 1_700_000_000_000_000_000

@@ -20,7 +20,7 @@ import pytest
 import reenact
 from held import Held
 from reenact.graph.verdict import judge
-from reenact.values.found import AFTER, UNSPELLED
+from reenact.values.discovered_tools import AFTER, UNSPELLED
 from reenact.values.run import Grade, Run
 
 CART: list[Any] = []

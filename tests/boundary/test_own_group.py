@@ -9,11 +9,11 @@ import pytest
 
 ASKS = """
 import os
-from reenact.boundary import kin
+from reenact.boundary import own_processes
 
 whole = [("os.kill", (0, 0)), ("os.killpg", (os.getpgrp(), 0)), ("os.kill", (-os.getpgrp(), 0))]
 owned = ("fcntl.fcntl", (0, 8, -os.getpgrp()))
-print(*(kin.stays_within(event, args, "X") for event, args in (*whole, owned, ("os.kill", (-1, 0)))))
+print(*(own_processes.stays_within(event, args, "X") for event, args in (*whole, owned, ("os.kill", (-1, 0)))))
 """
 
 

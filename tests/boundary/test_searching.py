@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import reenact
-from reenact.boundary.found import declared
 from reenact.boundary.own_code import is_own_class, is_own_function, is_own_module, own_modules
 from reenact.boundary.searching import Candidate, Search
+from reenact.boundary.tool_discovery import declared
 
 
 def found(names: set[str], *modules: ModuleType) -> list[Candidate]:

@@ -20,7 +20,7 @@ from canaries.searching import Cell, Search, Searched
 from canaries.values import canary
 from canaries.world import STREAMS, World
 from receivers import http_receiver, running_grpc_receiver
-from reenact.pipeline.catalog import runs_of
+from reenact.keep.catalog import runs_of
 from reenact.stores.directory import DirectoryStore
 
 Row: TypeAlias = tuple[str, str]

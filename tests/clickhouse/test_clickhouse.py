@@ -19,7 +19,7 @@ from collector.real import GATEWAY, Collector, needs_collector, running
 from desk import EXAMPLES, ROOT, Desk
 from reenact.backends.clickhouse import BACKEND
 from reenact.demo.provider import StandIn
-from reenact.pipeline.remote import read
+from reenact.find.remote import read
 from reenact.values.finding import Filters
 from waiting import until
 

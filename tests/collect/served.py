@@ -12,9 +12,9 @@ from typing import Any
 
 from reenact.collect.server import Server
 from reenact.collect.settings import Settings
-from reenact.pipeline.collecting import decoding
+from reenact.disk import frames as framing
+from reenact.keep.collecting import decoding
 from reenact.stores.frames import FrameStore, Placed
-from reenact.values import frames as framing
 
 
 @dataclass

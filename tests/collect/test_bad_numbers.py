@@ -10,12 +10,12 @@ import pytest
 
 from reenact.collect.intake import Decoding, Taken, answer, take
 from reenact.collect.refusals import Refusal
+from reenact.disk import frames
 from reenact.formats.otlp_proto import logs_of, spans_of
 from reenact.graph.logs import trace_of
 from reenact.read.open import open_recording
-from reenact.values import frames
 from reenact.values.span import SpanRecord
-from reenact.values.unread import lost_spans
+from reenact.values.unread_parts import lost_spans
 
 DECODING = Decoding(trace_of=trace_of, logs_of=logs_of)
 HUGE = 2**70

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 from collect.running import Running, collecting, start
-from reenact.pipeline.retention import Flags
+from reenact.keep.retention import Flags
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore
 from waiting import until

@@ -29,8 +29,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from collect.running import PROTOBUF, Running, collecting
-from reenact.pipeline.listing import listed
-from reenact.pipeline.sources import find
+from reenact.find.listing import listed
+from reenact.find.sources import find
 from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters
 

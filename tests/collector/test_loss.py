@@ -15,7 +15,7 @@ import pytest
 
 from collector.real import PLAIN, Collector, needs_collector, running
 from desk import Desk
-from reenact.pipeline.sources import runs_in
+from reenact.find.sources import runs_in
 from reenact.read.open import open_spans
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord

@@ -16,7 +16,7 @@ from collector.ours import needs_ours, our_collector
 from collector.real import AGENT, GATEWAY, WITH_TOKEN, Collector, needs_collector, running
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
-from reenact.pipeline.sources import runs_in
+from reenact.find.sources import runs_in
 from reenact.read.open import open_spans
 from reenact.values.span import SpanRecord
 

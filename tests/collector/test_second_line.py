@@ -13,8 +13,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from collector.probing import PROTOBUF, Target, ask, one_span
 from collector.real import Collector, needs_collector, running
 from desk import Desk
+from reenact.find.sources import runs_in
 from reenact.formats.otlp_proto import to_request
-from reenact.pipeline.sources import runs_in
 from reenact.read.open import open_spans
 from reenact.values.span import SpanRecord
 

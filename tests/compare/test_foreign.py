@@ -10,8 +10,8 @@ import pytest
 
 from foreign import told
 from reenact.compare.align import compare
+from reenact.find.sources import find
 from reenact.graph.build import build
-from reenact.pipeline.sources import find
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 

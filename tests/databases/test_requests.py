@@ -9,7 +9,7 @@ import pytest
 from reenact.boundary import rest
 from reenact.boundary.search_requests import asks
 from reenact.integrations.chromadb_connections import _said
-from reenact.values.flattened import retrieved
+from reenact.values.flat_attributes import retrieved
 from reenact.values.json import Json
 
 KNN = b'{"knn":{"field":"v","query_vector":[1.0],"k":3}}'

@@ -12,11 +12,11 @@ import pytest
 
 from langfuse_by_hand import Generation, Turn, frames, generations
 from reenact.boundary.reading import answered, asked
+from reenact.foreign.records import span_id
 from reenact.graph.build import interpret
 from reenact.read.open import open_spans
 from reenact.values.call import FunctionCall, Returned, Value
 from reenact.values.message import Message, Text, ToolCall
-from reenact.values.records import span_id
 from reenact.values.run import Node
 from reenact.values.span import SpanRecord
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from golden_spans import span_of
-from reenact.boundary.foreign import Loss, said_of
 from reenact.encodings import semconv
 from reenact.encodings.semconv import Reading
+from reenact.foreign.foreign_call import Loss, said_of
 from reenact.values.call import Call, CallKind, FunctionCall, HttpRequest, Outcome, Returned, Unfinished, Value
 from reenact.values.message import Answered, Asked, Message, Text, ToolCall
 

@@ -8,13 +8,13 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from receivers import http_receiver, rejecting, running_grpc_receiver
+from reenact.disk import envelopes
+from reenact.disk.envelopes import Part
 from reenact.export.file import FileSender
 from reenact.export.log_events import for_log_events
 from reenact.export.otlp_grpc import GrpcTarget, OtlpGrpcSender
 from reenact.export.otlp_http import HttpTarget, OtlpHttpSender
 from reenact.export.outcome import Delivered, Rejected, Retry, TooLarge
-from reenact.values import envelopes
-from reenact.values.envelopes import Part
 
 
 def parts(count: int, size: int = 10) -> list[Part]:

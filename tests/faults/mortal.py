@@ -189,7 +189,7 @@ def template(arm: str) -> None:
         importlib.import_module(name)
     from reenact.contracts.integration import Integration
     from reenact.discover import members
-    from reenact.redact.leaves import compile_patterns
+    from reenact.redact.text_redactor import compile_patterns
 
     members("integrations", Integration)
     compile_patterns()

@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from reenact.pipeline.posting import send_waiting
+from reenact.keep.posting import send_waiting
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.outbox import Outbox
 

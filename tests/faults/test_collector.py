@@ -24,9 +24,9 @@ import pytest
 
 import in_process
 import warm_python
-from reenact.pipeline.catalog import runs_of
-from reenact.pipeline.leftovers import leftovers
-from reenact.pipeline.status import status_of
+from reenact.keep.catalog import runs_of
+from reenact.keep.leftovers import leftovers
+from reenact.keep.status import status_of
 from reenact.stores.directory import DirectoryStore
 
 _HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ import pytest
 import warm_python
 from disks import small_disk
 from reenact.graph.verdict import judge
-from reenact.pipeline.recovering import Recovered, recover
+from reenact.keep.recovering import Recovered, recover
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import FunctionCall, Returned, Streamed, Unfinished
 from reenact.values.run import Run

@@ -12,8 +12,8 @@ import reenact
 from held import Held
 from reenact.formats import journal
 from reenact.graph.verdict import judge
+from reenact.keep.recovering import Recovered, recover
 from reenact.pipeline import recording
-from reenact.pipeline.recovering import Recovered, recover
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
 

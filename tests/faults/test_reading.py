@@ -18,9 +18,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from disks import small_disk
 from reenact.cli.main import reenact
+from reenact.disk import frames
+from reenact.disk.frame_index import Placed
 from reenact.stores.frames import FrameStore
-from reenact.values import frames
-from reenact.values.frame_index import Placed
 
 pytestmark = pytest.mark.sample(2)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import warm_python
-from reenact.pipeline.recovering import recover
+from reenact.keep.recovering import recover
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import FunctionCall
 from reenact.values.run import Node, Run

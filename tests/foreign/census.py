@@ -16,8 +16,8 @@ from pathlib import Path
 
 from reenact.boundary.reading import answered, asked
 from reenact.errors import ReenactError
+from reenact.find.sources import runs_in
 from reenact.graph.verdict import facts, judge
-from reenact.pipeline.sources import runs_in
 from reenact.values.run import Run
 
 _ASIDE = frozenset({"README.md", "LICENSE", "LICENSE.txt", "NOTICE"})

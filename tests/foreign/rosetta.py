@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.boundary.reading import answered, asked
-from reenact.pipeline.sources import find
+from reenact.find.sources import find
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import CallKind, FunctionCall, Returned, Value
 from reenact.values.json import Json, canonical, compact, parsed_or_none

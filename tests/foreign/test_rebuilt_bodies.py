@@ -21,7 +21,7 @@ from reenact.boundary.reading import shape_of
 from reenact.graph.build import build
 from reenact.graph.logs import joined
 from reenact.read.open import open_spans
-from reenact.replay.kept import as_told
+from reenact.replay.partial_match import as_told
 from reenact.values.call import HttpReply, Returned
 from reenact.values.run import Node
 from reenact.values.span import SpanRecord

@@ -263,7 +263,7 @@ def test_calls_that_the_emitter_left_out_of_requests_are_put_back_where_ids_prov
 
 
 def test_tokens_and_the_model_of_a_call_without_an_answer_are_shown() -> None:
-    from reenact.report.said import model, tokens
+    from reenact.report.call_text import model, tokens
 
     [run] = build([told.chat(1, [USER])])
     assert (tokens(run.nodes[0]), model(run.nodes[0])) == ("7+2 tokens", "small")

@@ -56,9 +56,9 @@ class _Kept:
 
 def read_again(frame: bytes) -> int:
     """Read a frame by way of everything that reads frames, and count its records."""
+    from reenact.disk import frames
+    from reenact.disk.gathering import Gathering
     from reenact.stores.frames import decoded
-    from reenact.values import frames
-    from reenact.values.gathering import Gathering
 
     read = frames.read(frame)
     spans, logs = (read.payload, b"") if read.kind == frames.SPANS else (b"", read.payload)
@@ -77,7 +77,7 @@ def run(data: bytes) -> None:
     from reenact.collect.inflate import inflate
     from reenact.collect.intake import answer, take
     from reenact.collect.refusals import Refusal
-    from reenact.pipeline.collecting import decoding
+    from reenact.keep.collecting import decoding
 
     if len(data) < 2:
         return
@@ -99,13 +99,13 @@ def run(data: bytes) -> None:
 
 
 async def _connection(data: bytes, *, http2: bool) -> None:
-    from reenact.collect.desk import Desk
+    from reenact.collect.admission import Desk
     from reenact.collect.grpc import GrpcConnection
     from reenact.collect.http1 import HttpConnection
     from reenact.collect.meters import Meters
     from reenact.collect.settings import Settings
     from reenact.collect.writer import Writer
-    from reenact.pipeline.collecting import decoding
+    from reenact.keep.collecting import decoding
 
     settings = Settings(decoding=decoding(), most_bytes=_LIMIT, head_s=1, stall_s=1, idle_s=1)
     meters = Meters()
@@ -180,7 +180,7 @@ def main() -> int:
         include=["reenact.collect", "reenact.values", "h11", "h2"], enable_loader_override=False
     ):
         import reenact.collect.server
-        import reenact.pipeline.collecting  # noqa: F401
+        import reenact.keep.collecting  # noqa: F401
     for number, data in enumerate(seeds()):
         run(data)
         (corpus / f"seed-{number:04}").write_bytes(data)

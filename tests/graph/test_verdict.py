@@ -10,7 +10,7 @@ import pytest
 from made import Made, user
 from reenact.graph.verdict import judge
 from reenact.values.call import CallKind, Chunk, FunctionCall, Streamed, StreamEnd
-from reenact.values.found import CHANGED, FOUND, REACHES, STATE, TOUCHED
+from reenact.values.discovered_tools import CHANGED, FOUND, REACHES, STATE, TOUCHED
 from reenact.values.run import Grade, Reason
 
 

@@ -17,7 +17,7 @@ from desk import Desk
 from receivers import http_receiver
 from reenact.cli.main import reenact
 from reenact.errors import InputError
-from reenact.pipeline import collecting
+from reenact.keep import collecting
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore
 

@@ -13,8 +13,8 @@ import pytest
 
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
-from reenact.pipeline.listing import listed
-from reenact.pipeline.sources import find
+from reenact.find.listing import listed
+from reenact.find.sources import find
 from reenact.report.documents import call_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters

@@ -13,10 +13,10 @@ from desk import Desk
 from golden_cases import GOLDEN
 from matrix.serving import Provider, Reply
 from reenact.boundary.reading import answered as read_reply
-from reenact.pipeline.altering import Altered
+from reenact.find.altering import Altered
+from reenact.find.sources import Found, find
 from reenact.pipeline.commands import command
 from reenact.pipeline.replaying import printing, replay
-from reenact.pipeline.sources import Found, find
 from reenact.replay.policy import Policy
 from reenact.stores.directory import DirectoryStore
 from reenact.values.change import Change

@@ -13,7 +13,7 @@ import pytest
 
 import reenact
 from held import Held
-from reenact.boundary import reads, standing
+from reenact.boundary import reads, unit_dependencies
 from reenact.graph.history import NONE, history
 from reenact.graph.verdict import judge
 from reenact.values.run import Grade, Run
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.sample(6)
 def _this_module_is_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the modules of other tests, which are loaded here, be no part of it."""
     monkeypatch.setattr(reads, "own_modules", lambda: [sys.modules[__name__]])
-    monkeypatch.setattr(standing, "_MOST_MODULES", 1_000_000)
+    monkeypatch.setattr(unit_dependencies, "_MOST_MODULES", 1_000_000)
 
 
 HISTORY: dict[str, list[str]] = {}
@@ -145,7 +145,7 @@ def test_units_that_share_nothing_stay_exact(tmp_path: Path) -> None:
 def test_a_unit_of_an_agent_that_is_too_large_to_be_looked_at_is_not_exact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(standing, "_MOST_MODULES", 0)
+    monkeypatch.setattr(unit_dependencies, "_MOST_MODULES", 0)
     did = Held(tmp_path).record(lambda: [stateless("a"), stateless("b")])
     assert did.error is None
     first, second = sorted(did.runs, key=lambda run: run.started_ns)

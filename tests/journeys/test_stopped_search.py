@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from desk import Desk
-from reenact.pipeline.fuzzing import Settings, fuzz
-from reenact.pipeline.sources import find
+from reenact.change.fuzzing import Settings, fuzz
+from reenact.find.sources import find
 from reenact.stores.directory import DirectoryStore
-from reenact.values.fuzzed import Fuzzed
+from reenact.values.fuzz_outcome import Fuzzed
 from reenact.values.variation import Group
 
 PROGRAM = """

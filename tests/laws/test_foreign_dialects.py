@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from golden_cases import GOLDEN
 from golden_spans import span_of
-from reenact.boundary.foreign import said_of
 from reenact.contracts.dialect import Dialect
 from reenact.discover import members
+from reenact.foreign.foreign_call import said_of
 from reenact.graph.build import interpret
 from reenact.graph.logs import joined
 from reenact.read.open import open_spans

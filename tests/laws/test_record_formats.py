@@ -18,7 +18,7 @@ from golden_cases import GOLDEN, case_name
 from reenact.contracts.format import Format
 from reenact.discover import members
 from reenact.errors import InputError
-from reenact.values.records import nanoseconds
+from reenact.foreign.records import nanoseconds
 from reenact.values.span import SpanRecord
 
 FORMATS = {member.name.replace("-", "_"): member for member in members("formats", Format)}

@@ -85,12 +85,12 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
 @pytest.mark.parametrize(
     ("run", "process", "most"),
     [
-        ("nothing", "child", 192),
-        ("nothing", "parent", 138),
-        ("recorded", "child", 199),
-        ("recorded", "parent", 144),
-        ("replayed", "child", 249),
-        ("replayed", "parent", 205),
+        ("nothing", "child", 195),
+        ("nothing", "parent", 141),
+        ("recorded", "child", 202),
+        ("recorded", "parent", 146),
+        ("replayed", "child", 253),
+        ("replayed", "parent", 208),
     ],
 )
 def test_a_start_loads_few_modules_of_ours(starts: dict[str, Started], run: str, process: str, most: int) -> None:
@@ -132,5 +132,5 @@ def test_a_command_that_runs_a_program_loads_nothing_of_what_the_program_does(st
 
 def test_a_replay_loads_no_fork_where_nothing_is_forked(starts: dict[str, Started]) -> None:
     for modules in (starts["replayed"].parent, starts["replayed"].child):
-        assert of_room(modules, "reenact.replay.forking", "reenact.replay.changes", "reenact.pipeline.forking") == set()
+        assert of_room(modules, "reenact.replay.forking", "reenact.replay.changes", "reenact.change.forking") == set()
     assert of_room(starts["replayed"].parent, "reenact.replay.replayer", "reenact.pipeline.suite") == set()

@@ -11,7 +11,7 @@ from typing import Any
 
 from matrix.exchange import Exchange
 from matrix.whole import Whole
-from reenact.values.redacted import MARK
+from reenact.values.redaction_marks import MARK
 
 OPAQUE = frozenset(
     ["signature", "encrypted_content", "b64_json", "obfuscation", "embedding", "embeddings", "redacted_thinking"]

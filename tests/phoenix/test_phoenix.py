@@ -19,7 +19,7 @@ import pytest
 
 from desk import EXAMPLES, ROOT, Desk
 from reenact.demo.provider import StandIn
-from reenact.pipeline.sources import runs_in
+from reenact.find.sources import runs_in
 from reenact.values.span import SpanRecord
 
 SERVER = ROOT / ".venv-phoenix" / "bin" / "phoenix"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from made import Made, user
+from reenact.find.sources import Found, find
 from reenact.graph.build import build
 from reenact.pipeline.appending import append
-from reenact.pipeline.sources import Found, find
 from reenact.replay.stubs import Stubs
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import CallKind, Streamed

@@ -13,11 +13,13 @@ import pytest
 
 import reenact
 from held import Held
-from reenact.pipeline import catalog, recording, sources
-from reenact.pipeline.drain import Drain
-from reenact.pipeline.sources import find
+from reenact.disk.run_index import Entry, newest_of_process
+from reenact.find import sources
+from reenact.find.sources import find
+from reenact.keep import catalog
+from reenact.keep.drain import Drain
+from reenact.pipeline import recording
 from reenact.stores.directory import DirectoryStore
-from reenact.values.run_index import Entry, newest_of_process
 
 FEW, MANY = 10, 250
 

@@ -15,10 +15,10 @@ import reenact
 from held import Held
 from reenact.demo.provider import StandIn
 from reenact.errors import InputError, UsageError
+from reenact.find import listing
+from reenact.find.listing import listed
+from reenact.find.sources import Found, find, runs_in
 from reenact.formats import otlp_json
-from reenact.pipeline import listing
-from reenact.pipeline.listing import listed
-from reenact.pipeline.sources import Found, find, runs_in
 from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters
 

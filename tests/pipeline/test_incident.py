@@ -11,13 +11,13 @@ import pytest
 from made import Made, user
 from reenact.assess.fix import judge_fix
 from reenact.errors import InputError
+from reenact.find.sources import Found, runs_in
 from reenact.formats import otlp_json
-from reenact.pipeline.asserted import asserted
+from reenact.keep.assertion_sources import asserted
 from reenact.pipeline.incident import Wanted, of_replay, of_runs, other_run, shareable, told, write
 from reenact.pipeline.judging import Judged, Order
+from reenact.pipeline.replay_from_spans import retold
 from reenact.pipeline.replaying import Replayed
-from reenact.pipeline.retold import retold
-from reenact.pipeline.sources import Found, runs_in
 from reenact.replay.policy import Policy
 from reenact.report.incident.page import page
 from reenact.stores.directory import DirectoryStore

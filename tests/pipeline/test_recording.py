@@ -20,8 +20,8 @@ import reenact
 from held import Held
 from reenact.boundary import door
 from reenact.boundary.patching import Patches
+from reenact.keep.drain import Drain
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain
 from reenact.pipeline.recording import Setup
 from reenact.stores.directory import DirectoryStore
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 from made import Made
+from reenact.find.sources import Found
 from reenact.pipeline.settings import notes
-from reenact.pipeline.sources import Found
 from reenact.values.run import READ_VARIABLES
 
 

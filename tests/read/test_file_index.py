@@ -13,7 +13,7 @@ from golden_cases import GOLDEN
 from reenact.errors import InputError
 from reenact.formats import otlp_json
 from reenact.graph.build import build
-from reenact.pipeline.catalog import status
+from reenact.keep.catalog import status
 from reenact.read import file_index
 from reenact.read.file_index import FileIndex, NotLinesError, cache_folder, indexed, may_be_indexed, naming
 from reenact.read.open import open_recording, open_spans

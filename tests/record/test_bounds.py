@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reenact.formats.journal import FORMAT
-from reenact.pipeline.drain import Drain
-from reenact.pipeline.tails import Tail, journals
+from reenact.keep.drain import Drain
+from reenact.keep.journal_reader import Tail, journals
 from reenact.record.bounds import Bounds, Fsync, bounds_from, structure
 from reenact.record.journal import JournalProcessor
 from reenact.stores.directory import DirectoryStore

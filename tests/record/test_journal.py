@@ -17,8 +17,8 @@ import reenact
 from disks import small_disk
 from held import Held
 from reenact.formats.journal import FORMAT
+from reenact.keep.drain import Drain
 from reenact.pipeline import recording
-from reenact.pipeline.drain import Drain
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import Returned, Streamed, Unfinished
 from reenact.values.run import Run

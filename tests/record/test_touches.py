@@ -18,7 +18,7 @@ import reenact
 from held import Did, Held
 from reenact.boundary import offers
 from reenact.record import touches
-from reenact.values.found import TOUCHED, listed
+from reenact.values.discovered_tools import TOUCHED, listed
 
 WHERE: dict[str, str] = {}
 

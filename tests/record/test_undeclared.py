@@ -20,8 +20,8 @@ from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.graph.verdict import judge
 from reenact.record import undeclared
 from reenact.record.undeclared import Undeclared
+from reenact.values.file_writes import written
 from reenact.values.run import UNDECLARED, Grade, Run
-from reenact.values.written import written
 
 
 @pytest.fixture(autouse=True)

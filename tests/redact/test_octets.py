@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reenact.redact.engine import Engine
 from reenact.redact.octets import Octets
-from reenact.values.redacted import classes_in, count_in, tokens_in
+from reenact.values.redaction_marks import classes_in, count_in, tokens_in
 
 pytestmark = pytest.mark.sample(4)
 

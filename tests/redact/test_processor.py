@@ -28,7 +28,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Status, Sta
 
 import reenact
 from receivers import http_receiver
-from reenact.redact import siblings
+from reenact.redact import provider_processors
 from reenact.redact.engine import Engine
 from reenact.redact.exporter import RedactingSpanExporter
 from reenact.redact.processor import RedactionSpanProcessor
@@ -435,7 +435,7 @@ def test_an_exporter_that_keeps_a_span_keeps_what_it_was() -> None:
 
 
 def test_exporters_registered_beside_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
-    siblings._warned.clear()
+    provider_processors._warned.clear()
     beside = BatchSpanProcessor(InMemorySpanExporter())
     with caplog.at_level(logging.WARNING, "reenact"):
         tracer = traced(beside, Listens(), RedactionSpanProcessor(SimpleSpanProcessor(InMemorySpanExporter())))
@@ -454,7 +454,7 @@ def test_exporters_registered_beside_are_named_once(caplog: pytest.LogCaptureFix
 
 
 def test_one_registered_later_is_named_too(caplog: pytest.LogCaptureFixture) -> None:
-    siblings._warned.clear()
+    provider_processors._warned.clear()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(RedactionSpanProcessor(SimpleSpanProcessor(InMemorySpanExporter())))
     with caplog.at_level(logging.WARNING, "reenact"):

@@ -14,7 +14,7 @@ from held import Did, Held, attempted
 from matrix.serving import Provider, Reply
 from reenact.errors import Miss
 from reenact.facade import replay
-from reenact.pipeline.altering import Altered, Branch
+from reenact.find.altering import Altered, Branch
 from reenact.replay.forking import Fork
 from reenact.values.call import Body, Call, CallKind, HttpRequest
 from reenact.values.change import Change

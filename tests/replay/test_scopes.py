@@ -12,7 +12,7 @@ import pytest
 import reenact
 from held import Did, Held
 from reenact.errors import Diverged
-from reenact.pipeline.sources import Found
+from reenact.find.sources import Found
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reenact.report.fuzz import fuzz_document, fuzz_lines
-from reenact.values.fuzzed import Fuzzed
+from reenact.values.fuzz_outcome import Fuzzed
 from reenact.values.variation import Basis, Case, Discovery, Edit, Group, Harm, Honesty, KeyField, Variation
 
 ONE_FIELD = "1 ignored field that alters the path"

@@ -7,7 +7,7 @@ from made import Made, user
 from reenact.graph.verdict import judge
 from reenact.report.tree import tree
 from reenact.values.call import CallKind
-from reenact.values.found import TOUCHED
+from reenact.values.discovered_tools import TOUCHED
 from reenact.values.run import Run
 
 

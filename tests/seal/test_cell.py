@@ -22,7 +22,7 @@ made_cells = pytest.fixture(name="cell")(cells)
 pytestmark = pytest.mark.sample(3)
 IN_THE_FOLDER = ("append", "remove", "remove a tree", "rename", "mode", "times", "C", "sqlite WAL", "log that rotates")
 IN_THE_FOLDER += ("mmap", "hard link", "socket file", "unix", "unix in C", "a shell", "symbolic link")
-LEAD = "from reenact.replay.leading import lead; lead()\n"
+LEAD = "from reenact.replay.path_redirection import lead; lead()\n"
 """What the start-up hook does in a replay."""
 STAYS_INSIDE = {"socket file", "fork", "multiprocessing", "shared memory", "every process"}
 """The cell has a place of its own for it, or the one that tries is a child."""

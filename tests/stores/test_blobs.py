@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reenact.disk.blob import BlobLostError, cut, is_cut, pieces, reference_to, references, restored
 from reenact.errors import InputError
 from reenact.stores.blobs import THRESHOLD, FolderBlobs, RemoteBlobs, opened
 from reenact.stores.directory import DirectoryStore
-from reenact.values.blob import BlobLostError, cut, is_cut, pieces, reference_to, references, restored
 from reenact.values.json import parse
 from reenact.values.span import SpanEvent, SpanRecord
 

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from desk import Desk
+from reenact.disk.run_index import Entry
 from reenact.errors import InputError
-from reenact.pipeline.catalog import index_anew
+from reenact.keep.catalog import index_anew
 from reenact.stores.directory import DirectoryStore, locate
 from reenact.values.finding import Filters, ToolUse, argument_pairs
 from reenact.values.json import Json
-from reenact.values.run_index import Entry
 from reenact.values.span import SpanRecord
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from reenact.disk import envelopes, frames
+from reenact.disk.appender import packing
+from reenact.disk.frame_index import Placed
 from reenact.errors import InputError
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore
-from reenact.values import envelopes, frames
-from reenact.values.appender import packing
-from reenact.values.frame_index import Placed
 from reenact.values.log import LogRecord
 from reenact.values.span import SpanRecord
 
@@ -309,7 +309,7 @@ def test_log_events_join_their_spans(tmp_path: Path) -> None:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
     from reenact.collect.intake import take
-    from reenact.pipeline.collecting import decoding
+    from reenact.keep.collecting import decoding
 
     logs = ExportLogsServiceRequest()
     log = logs.resource_logs.add().scope_logs.add().log_records.add(trace_id=TRACES[0], event_name="gen_ai.choice")

@@ -13,13 +13,13 @@ import pytest
 
 from desk import Desk
 from reenact.cli import options
+from reenact.disk import private
 from reenact.errors import InputError
 from reenact.record.bounds import bounds_from
 from reenact.record.segments import Segments
 from reenact.record.surroundings import commit
 from reenact.redact import in_force, keys, policy
 from reenact.stores.directory import DirectoryStore
-from reenact.values import private
 
 pytestmark = pytest.mark.sample(8)
 

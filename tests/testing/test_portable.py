@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from made import Made, user
 from reenact.errors import InputError, UsageError
+from reenact.find.sources import Found
 from reenact.graph.build import build
-from reenact.pipeline.sources import Found
 from reenact.testing import authored, fixtures
 from reenact.testing.authored import Authored
 from reenact.testing.modes import Mode, mode_named

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reenact.testing import warm
-from reenact.testing.starting import new_process
+from reenact.testing.program_start import new_process
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desk import Desk
-from reenact.pipeline.sources import runs_in
+from reenact.find.sources import runs_in
 from reenact.values.run import spans_of
 from reenact.values.span import SpanRecord
 from trust.hostile import AGENT, Lair, lair

@@ -19,10 +19,10 @@ import pytest
 from collect.running import start
 from desk import Desk
 from reenact.errors import InputError, NotYours
+from reenact.find.sources import Found, find
 from reenact.formats import otlp_json, otlp_proto
 from reenact.graph.build import build
 from reenact.pipeline import commands, settings
-from reenact.pipeline.sources import Found, find
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.promoting import Wanted, promote
 from reenact.values.classes import loaded

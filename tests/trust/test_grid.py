@@ -32,7 +32,7 @@ from desk import Desk
 from reenact.cli.main import reenact
 from reenact.errors import ReenactError
 from reenact.formats import journal, otlp_json, otlp_proto, phoenix_json
-from reenact.pipeline.catalog import index
+from reenact.keep.catalog import index
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.cases import Case, Options, Replays, TestFailed
 from reenact.values.json import compact

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from desk import Desk
-from reenact.pipeline.sources import find
+from reenact.find.sources import find
 from reenact.stores.directory import DirectoryStore
 from reenact.values.effects import Seal
 

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reenact.values import typed
+from reenact.values.exception_record import exception_from_json, exception_to_json
 from reenact.values.json import Json, canonical, compact, parse
-from reenact.values.raised import exception_from_json, exception_to_json
 
 
 class Colour(enum.Enum):

@@ -8,7 +8,7 @@ from made import Made, called, reported, user
 from reenact.graph.build import build
 from reenact.replay.stubs import Stubs
 from reenact.values.call import Raised, Returned, Value
-from reenact.values.found import FOUND, REACHES, run_again
+from reenact.values.discovered_tools import FOUND, REACHES, run_again
 from reenact.values.run import Run
 from reenact.values.typed import encode_exception
 from reenact.values.variation import Edit, Group, Variation

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reenact.assess import given_out
+from reenact.assess import run_outputs
+from reenact.assess.assertion_text import place_of
 from reenact.assess.calls import Known, Lost, Seen, asked_unseen
-from reenact.assess.plain import plain
+from reenact.assess.plain_values import plain
 from reenact.assess.refusals import refused
-from reenact.assess.spelled import place_of
 from reenact.assess.truth import Unknown, glob, held, reached
 from reenact.assess.view import Told, View, failing, holding, matches, undecided, value_text
 from reenact.values import unit
@@ -113,8 +113,8 @@ def says(assertion: Says, seen: View) -> Told:
 def _subject(subject: Subject, seen: View) -> Answer:
     if subject is Subject.ANSWER:
         return final_answer(seen)
-    if subject in given_out.SUBJECTS:
-        value = given_out.value_of(subject, seen.run)
+    if subject in run_outputs.SUBJECTS:
+        value = run_outputs.value_of(subject, seen.run)
         return Answer(value=value, of="the run", why="it printed nothing" if isinstance(value, Absent) else "")
     run = seen.run
     told, of = unit.answer_of(run), "the run"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from reenact.assess.plain import plain
+from reenact.assess.plain_values import plain
 from reenact.boundary.reading import answered, asked, frames, is_plain, reply_body, reply_data
 from reenact.values.call import (
     ExceptionRecord,

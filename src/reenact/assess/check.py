@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from reenact.assess import answers, counting, given_out, grounding, order, prose, shapes, totals
-from reenact.assess.known import Known
+from reenact.assess import answers, counting, grounding, order, prose, run_outputs, shapes, totals
+from reenact.assess.assertion_text import spelled
+from reenact.assess.known_names import Known
 from reenact.assess.language import parse
-from reenact.assess.spelled import spelled
 from reenact.assess.view import Told, View, undecided, view
 from reenact.values import assertion as a
 from reenact.values.assertion import Assertion, Finding, Judge, Placed, Price, Standing
@@ -90,7 +90,7 @@ def _told(assertion: Assertion, seen: View, judge: Judge | None) -> Told:  # noq
         case a.Says():
             return answers.says(assertion, seen)
         case a.Wrote():
-            return given_out.wrote(assertion, seen)
+            return run_outputs.wrote(assertion, seen)
         case a.ModelIs():
             return answers.models(assertion, seen)
         case a.Ends():

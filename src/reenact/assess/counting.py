@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reenact.assess.spelled import calls as spelled_calls
-from reenact.assess.spelled import condition as spelled_condition
+from reenact.assess.assertion_text import calls as spelled_calls
+from reenact.assess.assertion_text import condition as spelled_condition
 from reenact.assess.truth import Unknown, holds
 from reenact.assess.view import Told, View, failing, holding, matches, none_of, several, undecided, with_values
 from reenact.values.assertion import Called, Every

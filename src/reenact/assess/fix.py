@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from reenact.assess.certain_divergences import END, Parting
 from reenact.assess.check import check, placed
 from reenact.assess.evidence import came_to_its_end, evidence, is_complete
-from reenact.assess.parting import END, Parting
 from reenact.values.assertion import (
     ArgumentsAre,
     ArgumentsFit,

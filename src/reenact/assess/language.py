@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from reenact.assess.spelled import spelled
+from reenact.assess.assertion_text import spelled
 from reenact.errors import AssertionInvalid, InputError
 from reenact.values.assertion import Assertion, Placed
 
@@ -54,8 +54,8 @@ def spell(assertion: Assertion) -> str:
 def _read(line: str, source: str, number: int) -> Assertion:
     from lark.exceptions import UnexpectedInput, VisitError
 
+    from reenact.assess.assertion_builder import Making, Refused
     from reenact.assess.grammar import parser
-    from reenact.assess.making import Making, Refused
 
     if len(line) > _LONGEST or sum(map(line.count, "([{")) > _MOST_BRACKETS:
         raise InputError(f"{source or 'assertion'}:{number}", "this assertion is too long, or nested too deep")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reenact.assess.assertion_text import calls as spelled_calls
 from reenact.assess.calls import Seen, answered_before
 from reenact.assess.refusals import refused
-from reenact.assess.spelled import calls as spelled_calls
 from reenact.assess.truth import Truth, Unknown, all_of, any_of, meant
 from reenact.assess.view import Matches, Told, View, failing, holding, matches, none_of, several, undecided, with_values
 from reenact.values.assertion import Before, Calls, NoneAfter, OnlyAfter, PathIs, PathMode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never, cast
 
+from reenact.assess.assertion_text import calls as spelled_calls
 from reenact.assess.calls import Lost, Seen
-from reenact.assess.plain import unstable
-from reenact.assess.spelled import calls as spelled_calls
+from reenact.assess.plain_values import unstable
 from reenact.assess.truth import TOKEN, same
 from reenact.assess.view import Told, View, failing, holding, matches, none_of, undecided, with_values
 from reenact.errors import UsageError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from reenact.assess.calls import Known, Lost, Seen
-from reenact.assess.plain import unstable
+from reenact.assess.plain_values import unstable
 from reenact.values import globs
 from reenact.values.assertion import Calls, Condition, Op, Part, Step
 from reenact.values.automaton import PatternRefused, TooHard, automaton

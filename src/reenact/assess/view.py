@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reenact.assess import gaps
+from reenact.assess.assertion_text import calls as spelled_calls
+from reenact.assess.assertion_text import place
 from reenact.assess.calls import Lost, Seen, seen
-from reenact.assess.spelled import calls as spelled_calls
-from reenact.assess.spelled import place
 from reenact.assess.truth import Unknown, meant, named, part_of, reached, steps_of
 from reenact.values.assertion import Calls, Condition, Price, Standing
 from reenact.values.difference import Absent, shown

@@ -18,8 +18,8 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from reenact.contracts.backend import Backend
 from reenact.errors import InputError, UsageError
+from reenact.foreign.http_exchange import asked, shown, user_of
 from reenact.formats import clickhouse_rows
-from reenact.values.asking import asked, shown, user_of
 from reenact.values.finding import Filters
 from reenact.values.json import Json, parse
 from reenact.values.lenient import as_object, as_text

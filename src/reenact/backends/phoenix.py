@@ -19,8 +19,8 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from reenact.contracts.backend import Backend
 from reenact.errors import InputError, UsageError
+from reenact.foreign.http_exchange import asked, shown
 from reenact.formats import phoenix_json
-from reenact.values.asking import asked, shown
 from reenact.values.finding import Filters
 from reenact.values.json import parse
 from reenact.values.lenient import as_list, as_object, as_text

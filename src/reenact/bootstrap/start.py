@@ -20,10 +20,11 @@ def start() -> None:
 
 def _record() -> None:
     try:
-        from reenact.pipeline import owning, recording
+        from reenact.keep import journal_owner
+        from reenact.pipeline import recording
 
         made = recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
-        owning.loaded(made.store, made.id)
+        journal_owner.loaded(made.store, made.id)
     except Exception as error:  # the host is sacred
         from reenact.values.terminal import tell
 
@@ -33,7 +34,7 @@ def _record() -> None:
 def _replay(plan: str) -> None:
     try:
         if "REENACT_LEADS" in os.environ:
-            from reenact.replay.leading import lead
+            from reenact.replay.path_redirection import lead
 
             lead()
         from reenact.pipeline.joining import join

@@ -201,7 +201,7 @@ def answer(passage: Passage) -> Json:
 
 async def answer_async(passage: Passage) -> Json:
     """Give it likewise without blocking the loop."""
-    from reenact.boundary.handing import until_released
+    from reenact.boundary.function_outcome import until_released
 
     if passage.answer is not None:
         await until_released(passage, passage.answer)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.harmless import is_listed_class
-from reenact.boundary.lasting import MEMORY, PLAIN, Named, functions_behind
+from reenact.boundary.lasting_state import MEMORY, PLAIN, Named, functions_behind
 from reenact.boundary.own_code import is_own_class, own_modules
 from reenact.boundary.reads import reads_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of

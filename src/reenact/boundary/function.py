@@ -15,7 +15,7 @@ from reenact.boundary.forgiving import forgive
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import STRUCTURE, Call, CallKind, FunctionCall
-from reenact.values.found import AFTER, CHANGED, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
+from reenact.values.discovered_tools import AFTER, CHANGED, HELD, LEFT_OUT, REACHES, SOURCE, STATE, UNSPELLED
 from reenact.values.json import Json, compact
 
 if TYPE_CHECKING:
@@ -102,12 +102,12 @@ class Function:
         """Name the arguments that a framework filled in, and no model."""
         if self.kind is not CallKind.TOOL:
             return frozenset()
-        from reenact.boundary import injected, offers
+        from reenact.boundary import injected_parameters, offers
 
         asked = {name: value for name, value in arguments.items() if name != self.owner}
         if self._marked is None:
-            self._marked = injected.marked(self.signature, self.fn)
-        return injected.left_out(self.signature, self._marked, asked, offers.properties_of(self.name))
+            self._marked = injected_parameters.marked(self.signature, self.fn)
+        return injected_parameters.left_out(self.signature, self._marked, asked, offers.properties_of(self.name))
 
     def _less(self, name: str, value: Any, injected: frozenset[str]) -> Any:
         """Give an argument; of those that a parameter with two stars took, less what was injected."""
@@ -170,7 +170,7 @@ class Function:
         names = self._injected(arguments)
         if not names:
             return arguments
-        from reenact.boundary.injected import state_of
+        from reenact.boundary.injected_parameters import state_of
 
         return state_of(arguments, names)
 
@@ -213,8 +213,8 @@ class Function:
         """Tell whether code that runs again in a replay may read a piece of state that this one changed."""
         known = self._read.get((root.name, id(root.holder)))
         if known is None:
-            from reenact.boundary.found import declared
             from reenact.boundary.readers import Readers
+            from reenact.boundary.tool_discovery import declared
 
             reached = () if self._reach is None else self._reach.functions
             others: list[Any] = [vars(each).get("__wrapped__") for each in tuple(declared)]

@@ -12,7 +12,7 @@ from reenact.boundary import lanes
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import UNWATCHED, Function
-from reenact.boundary.handing import hydrate
+from reenact.boundary.function_outcome import hydrate
 from reenact.contracts.doorman import Passage
 from reenact.values import typed
 from reenact.values.call import Streamed, StreamEnd

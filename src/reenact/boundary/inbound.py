@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from reenact.boundary import door, lanes, memory_databases, place, visitors
+from reenact.boundary import door, inbound_clients, lanes, memory_databases, place
 from reenact.boundary.lanes import Lane
 from reenact.boundary.place import Place
 from reenact.values import locks
 
 if TYPE_CHECKING:
-    from reenact.boundary.standing import Standing
+    from reenact.boundary.unit_dependencies import Standing
 
 LANE = "unit"
 """The lane on which every unit begins, in a process of many as in a replay of one."""
@@ -45,7 +45,7 @@ class _Stand:
             if not self.wanted:
                 return 0
             if self.by is None:
-                from reenact.boundary.standing import Standing
+                from reenact.boundary.unit_dependencies import Standing
 
                 self.by = Standing()
             return self.by.begin()
@@ -154,7 +154,7 @@ class Inbound:
     ) -> None:
         self._name, self._asked = name, asked
         if _stand.wanted:
-            visitors.unit_came(handed=handed)
+            inbound_clients.unit_came(handed=handed)
         self.lane = Lane(LANE)
         if again := _again.get():  # of this unit alone, and of none that its tasks begin
             self.lane.reel.again = again

@@ -25,7 +25,7 @@ from functools import partial, wraps
 from types import BuiltinMethodType
 from typing import Any, Protocol, cast
 
-from reenact.boundary import births, place, thread_ids
+from reenact.boundary import place, task_births, thread_ids
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.own_code import is_of_package, own_line
 from reenact.boundary.patching import Patches
@@ -372,7 +372,7 @@ def _create_task(original: Callable[..., Any]) -> Callable[..., Any]:
                 task = original(self, coro, **kwargs)
             finally:
                 _LANE.set(before)
-        births.note(task, lane.path.rpartition("/")[0])
+        task_births.note(task, lane.path.rpartition("/")[0])
         if _listeners:
             with suppress(AttributeError):  # a task factory of the host's may make what it will
                 task.add_done_callback(partial(_ended, lane))
@@ -472,7 +472,7 @@ def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
             forgive("lanes.submit")
             return original(self, fn, *args, **kwargs)
         future = original(self, *job, **kwargs)
-        births.note(future, lane.path.rpartition("/")[0])
+        task_births.note(future, lane.path.rpartition("/")[0])
         if _listeners:
             future.add_done_callback(partial(_ended, lane))
         return future
@@ -554,7 +554,7 @@ def in_order(lane: Lane, tell: Callable[[], object]) -> None:
 def runs_elsewhere(future: Future[Any], lane: Lane) -> None:
     """Note that the job of `future` runs on `lane` in another process, where no end of it is seen."""
     vars(future)[_LANE_OF] = lane
-    births.note(future, lane.path.rpartition("/")[0])
+    task_births.note(future, lane.path.rpartition("/")[0])
 
 
 def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -592,7 +592,7 @@ def install(patches: Patches) -> None:
     patches.replace(asyncio, "as_completed", _as_completed)
     patches.replace(concurrent.futures, "as_completed", _futures_as_completed)
     for module in (asyncio, asyncio.futures):
-        patches.replace(module, "wrap_future", births.handing_on)
+        patches.replace(module, "wrap_future", task_births.handing_on)
     patches.replace(threading.Thread, "start", _thread_start)
     patches.replace(ThreadPoolExecutor, "submit", _submit)
     patches.replace(Future, "set_result", _resolve)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from reenact.boundary import databases
-from reenact.boundary.handing import until_released
+from reenact.boundary.function_outcome import until_released
 from reenact.values import typed
 from reenact.values.call import Streamed
 from reenact.values.json import Json

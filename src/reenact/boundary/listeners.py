@@ -20,7 +20,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final, cast
 
-from reenact.boundary import leads, pythons
+from reenact.boundary import path_copies, pythons
 
 _RECORDING: Final = "REENACT_RECORDING"
 _LISTENS, _UNCONNECTED = "0A", "07"
@@ -205,7 +205,7 @@ def _is_nowhere(target: Any) -> bool:
 
 
 def _whole(path: str) -> str:
-    led, here = leads.of_this_process(), Path(path).absolute()
+    led, here = path_copies.of_this_process(), Path(path).absolute()
     return str(here.resolve() if led is None else Path(led.led(str(here))).resolve())
 
 

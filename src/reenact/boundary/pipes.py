@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from reenact.boundary import leads, listeners
+from reenact.boundary import listeners, path_copies
 
 _SEALED: Final = "REENACT_GUARDED"
 _PLAN: Final = "REENACT_REPLAY"
@@ -54,7 +54,7 @@ def _has(pid: int, pipe: os.stat_result) -> bool:
 
 def _stands_outside(path: str) -> bool:
     """Tell whether the original of a copy holds a pipe of that name, too: the program can make none there."""
-    led = leads.of_this_process()
+    led = path_copies.of_this_process()
     if led is None:
         return False
     try:

@@ -58,9 +58,9 @@ def _goes_to_itself(host: str, port: int | None) -> bool:
 
     Of a unit that came in nothing but itself is replayed.
     """
-    from reenact.boundary import inbound, kin  # whoever reads a recording needs none of them
+    from reenact.boundary import inbound, own_processes  # whoever reads a recording needs none of them
 
-    if port is None or not kin.is_whole() or inbound.current() is not None:
+    if port is None or not own_processes.is_whole() or inbound.current() is not None:
         return False
     from reenact.boundary import listeners  # most programs have none
 

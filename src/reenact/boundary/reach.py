@@ -255,7 +255,7 @@ class _Walk:
             self._harmless(value, kind)
         elif harmless.is_standard_stream(value):
             return
-        elif kind.__module__ == "reenact.boundary.found":  # it stands for a tool where a table names it
+        elif kind.__module__ == "reenact.boundary.tool_discovery":  # it stands for a tool where a table names it
             self.push(value.__wrapped__)
         else:
             self._unknown(f"{kind.__module__}.{kind.__qualname__}")

@@ -1,6 +1,6 @@
 """The fields without which a provider's SDK, or a framework that checks its replies, takes no reply.
 
-A reply that was built again of a foreign trace (`boundary.rebuilding`) holds what was kept. What an SDK insists on
+A reply that was built again of a foreign trace (`foreign.rebuilding`) holds what was kept. What an SDK insists on
 beside that is filled in where the reply is handed to it, and nowhere else: what a trace tells of a call stays what its
 emitter wrote. Required are the fields that the models of the packages `openai` and `anthropic` require.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from reenact.boundary.kept import MADE_ID
+from reenact.boundary.partial_question import MADE_ID
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from reenact.boundary import touches
 from reenact.boundary.files import spelled
-from reenact.boundary.kin import is_own_pipe, stays_within
+from reenact.boundary.own_processes import is_own_pipe, stays_within
 from reenact.boundary.touches import Touch
 
 _MADE: Final = frozenset({"tempfile.mkstemp", "tempfile.mkdtemp"})
@@ -41,9 +41,9 @@ _PASSING_ON: Final = (
     "integrations/process_controls.py",
     "integrations/processes.py",
     "record/undeclared.py",
-    "replay/attached.py",
+    "replay/attached_databases.py",
     "replay/guard.py",
-    "replay/leading.py",
+    "replay/path_redirection.py",
     "replay/writes.py",
 )
 _HOOKS: Final = frozenset({__file__, *(f"{_OURS}{name}" for name in _PASSING_ON)})

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from reenact.boundary import flows, kin, lanes, place
+from reenact.boundary import flows, lanes, own_processes, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.lanes import Lane
 from reenact.boundary.own_code import is_own_code, own_modules
@@ -248,7 +248,7 @@ def _is_of_library(names: dict[str, Any]) -> bool:
     if not isinstance(module, str):
         return False
     package = module.partition(".")[0]
-    return package not in _REAL or (package in _RUNNERS and kin.is_whole())
+    return package not in _REAL or (package in _RUNNERS and own_processes.is_whole())
 
 
 def is_asked_for_by_the_agent(frame: FrameType | None) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any, cast
 
-from reenact.boundary import found, lanes
+from reenact.boundary import lanes, tool_discovery
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.function import Function
+from reenact.boundary.function_outcome import fail, fail_async, give, tell, until_released
 from reenact.boundary.generators import async_generator, generator
-from reenact.boundary.handing import fail, fail_async, give, tell, until_released
 from reenact.values.call import CallKind
 from reenact.values.json import Json
 
@@ -60,7 +60,7 @@ def _wrapped(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
         wrapper = _plain(fn, known)
     made = wraps(fn)(wrapper)
     if known.offered is None:
-        found.declared.add(made)
+        tool_discovery.declared.add(made)
     return made
 
 

@@ -9,10 +9,10 @@ import click
 
 from reenact.cli import options
 from reenact.errors import CannotJudge, UsageError
-from reenact.pipeline.asserted import asserted
+from reenact.find.sources import find
+from reenact.keep.assertion_sources import asserted
 from reenact.pipeline.opinions import Bench, earlier_judgement, judged_check, judgements
-from reenact.pipeline.sources import find
-from reenact.report.checked import check_document, checked
+from reenact.report.check_report import check_document, checked
 from reenact.values.assertion import Price, Standing
 
 EXIT_CODES = {Standing.HOLDS: 0, Standing.FAILS: 1, Standing.UNDECIDED: 125}

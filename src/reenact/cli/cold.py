@@ -11,7 +11,7 @@ import click
 
 from reenact.cli import options
 from reenact.errors import UsageError
-from reenact.pipeline.cold import cold_cases
+from reenact.find.cold_cases import cold_cases
 from reenact.report.cold import cold, cold_document, prometheus
 from reenact.values.cold import DIMENSIONS, ColdCases
 

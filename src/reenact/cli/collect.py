@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from reenact.cli import options, retaining
+from reenact.disk.private import read_settings
 from reenact.errors import InputError, UsageError
-from reenact.pipeline.keeping import IDLE_S, PRUNE_S
-from reenact.values.private import read_settings
+from reenact.keep.trace_assembly import IDLE_S, PRUNE_S
 
 if TYPE_CHECKING:
     from reenact.collect.server import Server
@@ -51,8 +51,8 @@ def collect_command(folder: Path | None, **given: object) -> None:
     With --keep-days or --max-size it does as `reenact store prune` does, at its start and every ten minutes.
     """
     from reenact.collect.callers import is_loopback
-    from reenact.pipeline.collecting import collect, require_extra
-    from reenact.pipeline.forwarding import senders
+    from reenact.keep.collecting import collect, require_extra
+    from reenact.keep.forwarding import senders
 
     require_extra("reenact collect")
     keeper = [f"--idle={given['idle']}"]
@@ -88,7 +88,7 @@ def collect_command(folder: Path | None, **given: object) -> None:
 def _settings(store: Path, given: dict[str, object]) -> Settings:
     from reenact.collect.callers import is_host, is_loopback, is_origin
     from reenact.collect.settings import Settings
-    from reenact.pipeline.collecting import decoding
+    from reenact.keep.collecting import decoding
 
     token, host = _token(given["token_file"]), str(given["host"])
     origins, hosts = (cast("tuple[str, ...]", given[name]) for name in ("origins", "hosts"))
@@ -109,7 +109,7 @@ def _settings(store: Path, given: dict[str, object]) -> Settings:
             )
     redact = None
     if given["policy"] or given["redact"]:
-        from reenact.pipeline.taking_out import taking_out
+        from reenact.keep.collector_redaction import taking_out
 
         redact = taking_out(store, dict(os.environ), str(given["policy"] or ""))
     return Settings(

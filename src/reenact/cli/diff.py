@@ -10,7 +10,7 @@ import click
 from reenact.cli import options
 from reenact.compare.align import compare
 from reenact.errors import CannotJudge
-from reenact.pipeline.sources import find
+from reenact.find.sources import find
 from reenact.values import unit
 
 

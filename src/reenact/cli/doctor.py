@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from reenact.cli import options
+from reenact.find.sources import find
 from reenact.graph.verdict import judge
-from reenact.pipeline.sources import find
 from reenact.report.doctor import doctor
 from reenact.report.safe import one_line
 from reenact.values.protection import protection

@@ -11,24 +11,24 @@ from typing import Any
 
 import click
 
+from reenact.change.forking import Prepared, Wanted, fork, prepare, repeat
 from reenact.cli import options, trusting
+from reenact.disk.private import read_regular
 from reenact.errors import InputError, UsageError
-from reenact.pipeline.asserted import asserted
+from reenact.find.sources import find
+from reenact.keep.assertion_sources import asserted
 from reenact.pipeline.commands import command
-from reenact.pipeline.forking import Prepared, Wanted, fork, prepare, repeat
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import check_judgeable
-from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Children, Policy, Source
 from reenact.report.forking import fork_document, forked, repeated, repeated_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 from reenact.values.assertion import Standing
-from reenact.values.forked import Forked
+from reenact.values.fork_outcome import Forked
 from reenact.values.json import Json
 from reenact.values.json import parse as parse_json
 from reenact.values.limits import max_record_bytes
-from reenact.values.private import read_regular
 
 _SOURCES = click.Choice([source.value for source in Source])
 _EXIT = {"forked": 0, "diverged": 1, "failed": 125, "unjudged": 125}

@@ -9,18 +9,18 @@ from typing import Any
 
 import click
 
+from reenact.change.fuzzing import Progress, Settings, fuzz
 from reenact.cli import options, trusting
 from reenact.errors import UsageError
-from reenact.pipeline.asserted import asserted
+from reenact.find.sources import find
+from reenact.keep.assertion_sources import asserted
 from reenact.pipeline.commands import command
-from reenact.pipeline.fuzzing import Progress, Settings, fuzz
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import check_judgeable
-from reenact.pipeline.sources import find
 from reenact.replay.policy import After, Children
 from reenact.report.fuzz import fuzz_document, fuzz_lines
 from reenact.values import unit
-from reenact.values.fuzzed import Fuzzed
+from reenact.values.fuzz_outcome import Fuzzed
 from reenact.values.variation import Group
 
 _CASES = 100

@@ -12,10 +12,10 @@ import click
 
 from reenact.cli import options
 from reenact.errors import UsageError
-from reenact.pipeline.asserted import asserted
+from reenact.find.sources import Found, find
+from reenact.keep.assertion_sources import asserted
 from reenact.pipeline.incident import Wanted, of_replay, of_runs, other_run, told, write
 from reenact.pipeline.judging import Judged, Order, replay_and_judge
-from reenact.pipeline.sources import Found, find
 from reenact.replay.policy import Policy
 from reenact.report.safe import lines
 from reenact.stores.directory import DirectoryStore

@@ -10,7 +10,7 @@ import click
 
 from reenact.cli import options
 from reenact.errors import UsageError
-from reenact.pipeline.listing import listed
+from reenact.find.listing import listed
 from reenact.values.finding import Filters
 
 

@@ -131,7 +131,7 @@ def _say(line: str) -> None:
 def main() -> None:
     """Run the command line. Our own errors become one sentence on stderr and their exit code, never a traceback."""
     if "REENACT_KEY" in os.environ:  # no program that is started here finds it
-        from reenact.values import user_key
+        from reenact.disk import user_key
 
         user_key.take()
     try:

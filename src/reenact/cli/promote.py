@@ -9,15 +9,15 @@ import click
 
 from reenact.assess.language import parse
 from reenact.cli import options, trusting
+from reenact.disk.private import read_regular
 from reenact.errors import InputError
+from reenact.find.sources import find
 from reenact.pipeline.replaying import check_judgeable
-from reenact.pipeline.sources import find
 from reenact.replay.policy import Children, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.promoting import Promoted, Wanted, promote
 from reenact.testing.verdicts import named
 from reenact.values.assertion import Placed
-from reenact.values.private import read_regular
 
 
 @click.command("promote", cls=options.WithProgram)

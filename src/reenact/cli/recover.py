@@ -8,8 +8,8 @@ import click
 
 from reenact.cli import options
 from reenact.graph.verdict import facts, judge
-from reenact.pipeline.recovering import Recovered, recover
-from reenact.pipeline.tails import Salvaged
+from reenact.keep.journal_reader import Salvaged
+from reenact.keep.recovering import Recovered, recover
 from reenact.report.doctor import said
 from reenact.values.json import Json
 from reenact.values.run import Run

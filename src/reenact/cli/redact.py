@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from reenact.cli import options
-from reenact.pipeline import redacting, redacting_told
+from reenact.pipeline import redacting, redaction_report
 
 _policy = click.option(
     "--policy",
@@ -41,13 +41,13 @@ def redact_command(
     result = redacting.redacted(selector, store, policy=policy)
     target: Path | None = None
     if not check:
-        target = output or Path(f"{redacting_told.named(selector)}.redacted.jsonl")
+        target = output or Path(f"{redaction_report.named(selector)}.redacted.jsonl")
         redacting.write(result.spans, target)
     quiet = target is not None and str(target) == "-"
     if as_json and not quiet:
-        options.document(redacting_told.document(result, selector, None if target is None else str(target)))
+        options.document(redaction_report.document(result, selector, None if target is None else str(target)))
     else:
-        options.show(redacting_told.lines(result, selector, target), err=quiet)
+        options.show(redaction_report.lines(result, selector, target), err=quiet)
     sys.exit(1 if check and (result.left or result.failed) else 0)
 
 
@@ -63,6 +63,6 @@ def policy_command(file: str, folder: Path | None, as_json: bool) -> None:
     store = options.store(folder)
     guard = redacting.strictly(store.folder, os.environ, file, make=False)
     if as_json:
-        options.document(redacting_told.policy_document(guard))
+        options.document(redaction_report.policy_document(guard))
         return
-    options.show(redacting_told.policy_lines(guard))
+    options.show(redaction_report.policy_lines(guard))

@@ -13,10 +13,10 @@ import click
 
 from reenact.cli import options, trusting
 from reenact.errors import CannotJudge, InputError, UsageError
+from reenact.find.sources import Found, find
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
 from reenact.pipeline.replaying import policy_note
-from reenact.pipeline.sources import Found, find
 from reenact.replay.policy import After, Children, Policy, Source
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
@@ -135,7 +135,7 @@ def replay_command(
 def _assertions(spelled: Sequence[str | Path]) -> tuple[Placed, ...]:
     if not spelled:
         return ()
-    from reenact.pipeline.asserted import asserted
+    from reenact.keep.assertion_sources import asserted
 
     return asserted(spelled)
 
@@ -144,7 +144,7 @@ def _replay_session(
     selector: str | None, name: str, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool
 ) -> int:
     """Play a session; where several processes took part, each after the other. Gives the worst exit code."""
-    from reenact.pipeline.session import session
+    from reenact.find.session import session
     from reenact.pipeline.suite import worst
 
     if selector is not None or order.given or order.app:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from reenact.errors import UsageError
-from reenact.pipeline.retention import Rules, rules
+from reenact.keep.retention import Rules, rules
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = (

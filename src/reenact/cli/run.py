@@ -13,9 +13,9 @@ from reenact.cli import options
 from reenact.errors import InputError
 from reenact.graph.history import history
 from reenact.graph.verdict import facts, judge
-from reenact.pipeline.catalog import kept_in
+from reenact.keep.catalog import kept_in
+from reenact.keep.posting import undelivered
 from reenact.pipeline.injection import Recorded, program, record
-from reenact.pipeline.posting import undelivered
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Grade, Run, Verdict
 
@@ -93,7 +93,7 @@ def _taken_in(spans: int, log_events: int) -> list[str]:
 def _closing(command: Sequence[str], result: Recorded, store: DirectoryStore) -> list[str]:
     runs = result.runs
     if not runs:
-        from reenact.report.unrecorded import unrecorded  # for the few runs that leave nothing
+        from reenact.report.missing_run import unrecorded  # for the few runs that leave nothing
 
         return [f"reenact: nothing was recorded: {unrecorded(command, result.loaded, result.exit_code)}"]
     from reenact.report.doctor import said  # for runs alone, as the sentence above is for none

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from reenact.cli import options
+from reenact.find.sources import find
 from reenact.graph.verdict import judge
-from reenact.pipeline.catalog import status, summary
-from reenact.pipeline.sources import find
+from reenact.keep.catalog import status, summary
 from reenact.report.tree import tree
 
 

@@ -11,9 +11,9 @@ import click
 from reenact.cli import options
 from reenact.errors import InputError, UsageError
 from reenact.export.backends import backends_from_environment
-from reenact.pipeline.leftovers import leftovers
-from reenact.pipeline.posting import named, send_waiting
-from reenact.pipeline.status import status_of
+from reenact.keep.leftovers import leftovers
+from reenact.keep.posting import named, send_waiting
+from reenact.keep.status import status_of
 from reenact.report.status import status_document, status_text
 from reenact.stores.outbox import Outbox
 

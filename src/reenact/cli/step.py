@@ -13,10 +13,10 @@ import click
 import orjson
 
 from reenact.cli import options
+from reenact.find.sources import find
+from reenact.find.stepping import steps
 from reenact.graph.verdict import judge
-from reenact.pipeline.sources import find
-from reenact.pipeline.stepping import steps
-from reenact.replay.named import call_named
+from reenact.replay.call_lookup import call_named
 from reenact.report.documents import outcome_document, request_document
 from reenact.report.step import conversation, heading, listing, nothing, says, step, step_document
 from reenact.values.json import Json, compact

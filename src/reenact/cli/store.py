@@ -14,11 +14,11 @@ import click
 
 from reenact.cli import options, retaining
 from reenact.errors import InputError, UsageError
-from reenact.pipeline.checking import looked_through
-from reenact.pipeline.clearing import GRACE_S, sweep, unused
-from reenact.pipeline.keeping import IDLE_S, PRUNE_S, Pruning, compacted, judged, keep
-from reenact.pipeline.leftovers import leftovers
-from reenact.pipeline.retention import Flags, Pruned, erase, prune
+from reenact.keep.checking import looked_through
+from reenact.keep.leftovers import leftovers
+from reenact.keep.removal import GRACE_S, sweep, unused
+from reenact.keep.retention import Flags, Pruned, erase, prune
+from reenact.keep.trace_assembly import IDLE_S, PRUNE_S, Pruning, compacted, judged, keep
 from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json
 from reenact.values.limits import spelled

@@ -13,9 +13,9 @@ import click
 from reenact.cli import options
 from reenact.cli.trusting import show
 from reenact.errors import ReenactError, UsageError
+from reenact.find.sources import Found, find
 from reenact.pipeline import commands
 from reenact.pipeline.judging import Order
-from reenact.pipeline.sources import Found, find
 from reenact.pipeline.suite import Done, Item, recordings, replay_suite, store_of, worst
 from reenact.report.suite import Row, suite, suite_document
 from reenact.stores.directory import DirectoryStore

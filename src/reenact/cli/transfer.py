@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from reenact.cli import options
+from reenact.find.sources import find
 from reenact.pipeline import transfer
-from reenact.pipeline.sources import find
 from reenact.report.safe import one_line
 from reenact.values.limits import RECORD, max_record_bytes, spelled
 

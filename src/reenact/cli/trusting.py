@@ -9,8 +9,8 @@ from dataclasses import replace
 import click
 
 from reenact.cli import options
+from reenact.find.sources import Found
 from reenact.pipeline import commands, settings
-from reenact.pipeline.sources import Found
 
 trust = click.option(
     "--trust", is_flag=True, help="Run what a recording that is not your own names, after it was shown."

@@ -9,7 +9,7 @@ import click
 
 from reenact.cli import options
 from reenact.errors import InputError
-from reenact.pipeline.telling_files import kind_of
+from reenact.find.file_report import kind_of
 from reenact.report.file_kind import file_kind_document, file_kind_lines
 
 

@@ -24,8 +24,8 @@ import h2.exceptions
 import h2.settings
 from hyperframe.frame import GoAwayFrame
 
+from reenact.collect.admission import Desk
 from reenact.collect.callers import port_of
-from reenact.collect.desk import Desk
 from reenact.collect.intake import Signal
 from reenact.collect.refusals import (
     CANCELLED,

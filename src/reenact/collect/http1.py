@@ -13,8 +13,8 @@ from typing import Any, Final
 import h11
 import orjson
 
+from reenact.collect.admission import Desk
 from reenact.collect.callers import port_of
-from reenact.collect.desk import Desk
 from reenact.collect.inflate import ENCODINGS
 from reenact.collect.intake import Signal
 from reenact.collect.refusals import INTERNAL, INVALID, UNIMPLEMENTED, Refusal, busy, malformed, too_large

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from reenact.collect.json_messages import read_json
 from reenact.collect.refusals import malformed, too_many
-from reenact.values import envelopes, frames
+from reenact.disk import envelopes, frames
 from reenact.values.log import LogRecord
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from asyncio import StreamReader, StreamWriter
 from collections.abc import Callable
 from contextlib import suppress
 
-from reenact.collect.desk import Desk
+from reenact.collect.admission import Desk
 from reenact.collect.grpc import PREFACE, GrpcConnection
 from reenact.collect.http1 import HttpConnection
 from reenact.collect.meters import Meters

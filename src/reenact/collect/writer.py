@@ -23,7 +23,7 @@ _NOTED_AT_ONCE = 200
 
 
 class Segments(Protocol):
-    """What appends (`values.appender`)."""
+    """What appends (`disk.appender`)."""
 
     number: int
 

@@ -158,14 +158,14 @@ def _writes(a: Run, b: Run) -> list[Divergence]:
     """Compare what two runs wrote, where both say it and have an end."""
     if was_cut_off(a) or was_cut_off(b) or not all(any(WRITTEN in n.span.attributes for n in r.nodes) for r in (a, b)):
         return []
-    from reenact.values.written import written
+    from reenact.values.file_writes import written
 
     told = written(a), written(b)
     if told[0] is None or told[1] is None:
         return []
     if not (told[0].files or told[1].files):
         return []
-    from reenact.compare.written import compare_writes
+    from reenact.compare.file_writes import compare_writes
 
     foreign = (a.salt, a.key_id) != (b.salt, b.key_id)
     found = compare_writes(told[0], told[1], blind if foreign else lambda _a, _b: False)
@@ -180,7 +180,7 @@ def _printed(a: Run, b: Run) -> list[Divergence]:
     """Compare what two runs printed, where both say it and have an end."""
     if was_cut_off(a) or was_cut_off(b) or not all(any(OUTPUT in n.span.attributes for n in r.nodes) for r in (a, b)):
         return []
-    from reenact.compare.printed import compare_printed
+    from reenact.compare.console_text import compare_printed
     from reenact.values.output import outputs
 
     foreign = (a.salt, a.key_id) != (b.salt, b.key_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.boundary.kept import Compared, compared, equal, is_partial, kept, rebuilt_parts
+from reenact.boundary.partial_question import Compared, compared, equal, is_partial, kept, rebuilt_parts
 from reenact.boundary.reading import asked
 from reenact.values.call import HttpReply, HttpRequest, Returned, Streamed
 from reenact.values.difference import ABSENT, FieldDifference

@@ -17,10 +17,10 @@ from reenact.compare.content import gist
 from reenact.compare.ending import crashed, died_of, was_cut_off
 from reenact.compare.fields import is_structural
 from reenact.compare.live import LiveTold, told_of_live
-from reenact.compare.owed import Recorded
 from reenact.compare.redaction import Renamings, redaction_of
-from reenact.compare.returned import returned_differences
+from reenact.compare.return_values import returned_differences
 from reenact.compare.swapped import swapped
+from reenact.compare.unasked_calls import Recorded
 from reenact.values.call import CallKind, Streamed, StreamEnd, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json, one_line
 from reenact.values.effects import weakest
@@ -30,8 +30,8 @@ from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import Node, Run
 
 if TYPE_CHECKING:
-    from reenact.compare.printed import Parts
-    from reenact.values.written import Written
+    from reenact.compare.console_text import Parts
+    from reenact.values.file_writes import Written
 
 __all__ = ["ReplayResult", "judge_replay", "one_line"]
 
@@ -512,7 +512,7 @@ def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[W
         return WritesTold(why=whose if cut_off else f"{whose} does not say what was written"), []
     if not (recorded.files or replay.files):
         return WritesTold(compared=True), []
-    from reenact.compare.written import compare_writes
+    from reenact.compare.file_writes import compare_writes
 
     told = compare_writes(recorded, replay, lambda a, b: renamings.are_one(_of_run("wrote", a, b)))
     return WritesTold(
@@ -535,7 +535,7 @@ def _printed(
     if recorded is None or replay is None or cut_off:
         whose = "the recording has no end" if cut_off else "the recording" if recorded is None else "the replay"
         return PrintedTold(why=whose if cut_off else f"{whose} does not say what was printed"), []
-    from reenact.compare.printed import compare_printed, told_uuids, unheard
+    from reenact.compare.console_text import compare_printed, told_uuids, unheard
 
     if not any(part.streams or part.lost for part in (*recorded.values(), *replay.values())):
         return PrintedTold(compared=True, notes=unheard(run)), []

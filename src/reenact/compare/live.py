@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from reenact.boundary.reading import frames, reply_body
 from reenact.compare.content import content, gist
 from reenact.compare.fields import is_structural, outcome_differences, question_differences
-from reenact.compare.owed import Recorded
+from reenact.compare.unasked_calls import Recorded
 from reenact.values.call import CallKind, Unfinished
 from reenact.values.difference import ABSENT, Divergence, FieldDifference, divergence_to_json
 from reenact.values.json import Json

@@ -16,7 +16,7 @@ from reenact.values.call import CallKind
 from reenact.values.difference import Divergence
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.redacted import (
+from reenact.values.redaction_marks import (
     TOKEN,
     Given,
     attribute_of,

@@ -19,10 +19,10 @@ from reenact.values import child
 from reenact.values.call import Returned, Value
 from reenact.values.difference import one_line
 from reenact.values.effects import COPIED_IN, Seal
+from reenact.values.file_writes import WrittenFile, written
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_text, parsed_or_none
 from reenact.values.run import UNDECLARED, Node, Run
-from reenact.values.written import WrittenFile, written
 
 Entry = Mapping[str, Json]
 

@@ -11,7 +11,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from reenact.compare.owed import Recorded
+from reenact.compare.unasked_calls import Recorded
 from reenact.values.difference import Divergence, divergence_to_json
 from reenact.values.json import Json
 from reenact.values.lenient import as_text

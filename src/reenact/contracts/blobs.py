@@ -29,7 +29,7 @@ class Blobs(Protocol):
         ...
 
     def get(self, digest: str) -> bytes:
-        """Give a blob, checked against its digest. Raises `values.blob.BlobLostError`."""
+        """Give a blob, checked against its digest. Raises `disk.blob.BlobLostError`."""
         ...
 
     def sizes(self) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from reenact.values.json import Json
 from reenact.values.log import Record
 from reenact.values.skeleton import holds
 from reenact.values.span import SpanRecord
-from reenact.values.unread import Unread
+from reenact.values.unread_parts import Unread
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reenact.demo.provider import StandIn
+from reenact.disk import user_key
 from reenact.errors import InputError
 from reenact.pipeline.parentage import bound_to_us
 from reenact.report.safe import fitted
-from reenact.values import user_key
 
 SLIP = 0.35
 """How often the stand-in names production. Steeper than in the example, so that the demo is short."""

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.foreign import Loss, provider_of, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import indexed, native, parts, semconv, tool_io
 from reenact.encodings.semconv import Reading
-from reenact.values import genai
+from reenact.foreign import genai
+from reenact.foreign.foreign_call import Loss, provider_of, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text, structured

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.foreign import CALL_ID, Loss, carried, function_call, marked, model_call, part, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native
+from reenact.foreign.foreign_call import CALL_ID, Loss, carried, function_call, marked, model_call, part, said_of
 from reenact.values.call import Body, Call, CallKind, HttpReply, HttpRequest, Outcome, Raised, Returned, Unfinished
+from reenact.values.exception_record import exception_of_span
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.message import Answered, Asked, Message, Text, Usage
-from reenact.values.raised import exception_of_span
 from reenact.values.span import STATUS_ERROR, Attribute, SpanEvent, SpanRecord
 
 _NAME: Final = "claude-code"

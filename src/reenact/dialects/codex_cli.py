@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.foreign import CALL_ID, Loss, carried, function_call, marked, model_call, part, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
+from reenact.foreign.foreign_call import CALL_ID, Loss, carried, function_call, marked, model_call, part, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_text

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.foreign import CALL_ID, Loss, function_call, marked, model_call, part, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, python_repr
+from reenact.foreign.foreign_call import CALL_ID, Loss, function_call, marked, model_call, part, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text, text_or_json, text_or_none, without

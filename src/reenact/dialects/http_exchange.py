@@ -1,4 +1,4 @@
-"""The spans that carriers of whole HTTP exchanges and of message lists are read into (`boundary.exchanges`).
+"""The spans that carriers of whole HTTP exchanges and of message lists are read into (`foreign.exchanges`).
 
 They are spelled as our own evidence is (docs/schema.md), with `reenact.carrier` naming the file they came from. What
 the carrier lost of a call, and which of its bodies were built from what it says, stands beside it and reaches the

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from reenact.boundary.foreign import CALL_ID, function_call, marked, model_call, provider_of, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, tool_io
+from reenact.foreign.foreign_call import CALL_ID, function_call, marked, model_call, provider_of, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, structured

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from reenact.boundary.foreign import Loss, provider_of, richer_answer, richer_question, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import indexed, native, openinference, parts, python_repr, semconv, tool_io, worded
 from reenact.encodings.semconv import Reading
-from reenact.values import genai
+from reenact.foreign import genai
+from reenact.foreign.foreign_call import Loss, provider_of, richer_answer, richer_question, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_object, as_text, first_count, structured

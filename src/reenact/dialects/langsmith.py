@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.foreign import Loss, provider_of, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native, python_repr, semconv, tool_io, worded
 from reenact.encodings.semconv import Reading
+from reenact.foreign.foreign_call import Loss, provider_of, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, structured, without

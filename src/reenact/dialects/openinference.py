@@ -13,7 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from reenact.boundary.foreign import (
+from reenact.boundary.question import PLAIN_HTTP, shape_named
+from reenact.contracts.dialect import Dialect, SpanMarks, Writing
+from reenact.contracts.shape import Shape
+from reenact.foreign.foreign_call import (
     CALL_ID,
     Loss,
     body_shape,
@@ -25,10 +28,7 @@ from reenact.boundary.foreign import (
     richer_answer,
     richer_question,
 )
-from reenact.boundary.foreign import DIALECT as DIALECT_MARK
-from reenact.boundary.question import PLAIN_HTTP, shape_named
-from reenact.contracts.dialect import Dialect, SpanMarks, Writing
-from reenact.contracts.shape import Shape
+from reenact.foreign.foreign_call import DIALECT as DIALECT_MARK
 from reenact.values import typed
 from reenact.values.call import (
     DATABASE,
@@ -58,10 +58,10 @@ from reenact.values.evidence import (
     request_from_attributes,
     request_to_attributes,
 )
+from reenact.values.exception_record import exception_of_span
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.message import Answered, Asked
-from reenact.values.raised import exception_of_span
 from reenact.values.span import Attribute, SpanRecord
 
 if TYPE_CHECKING:  # our own spans carry the evidence itself and need none of the readers of others'
@@ -378,7 +378,7 @@ def _decode_model(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> t
     outcome = _exact_reply(span, exact)
     if outcome is None:
         shape = _shape(exact.shape)
-        from reenact.boundary.rebuilding import rebuilt
+        from reenact.foreign.rebuilding import rebuilt
 
         _, outcome, marks = rebuilt(Asked(), said, system=shape.system, api=shape.operation)
         if isinstance(outcome, Returned):
@@ -407,7 +407,7 @@ def _api(span: SpanRecord) -> str:
 def _exact_reply(span: SpanRecord, request: HttpRequest) -> Outcome | None:
     """Give the outcome where `output.value` is a provider's whole reply, or None where it must be made of its parts."""
     if (exception := exception_of_span(span)) is not None:
-        from reenact.boundary.rebuilding import failure
+        from reenact.foreign.rebuilding import failure
 
         return failure(_shape(request.shape), exception)
     text = span.attributes.get("output.value")
@@ -565,7 +565,7 @@ def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:
 
 
 def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcome: Outcome) -> None:
-    from reenact.values import flattened
+    from reenact.values import flat_attributes
 
     shape = shape_named(request.shape)
     if shape is None:
@@ -588,7 +588,7 @@ def _flatten_http(attributes: dict[str, Attribute], request: HttpRequest, outcom
             answered = shape.read_reply(folded)
         case _:
             pass
-    attributes.update(flattened.model_call(asked, answered, embeds=shape.kind is CallKind.EMBEDDING))
+    attributes.update(flat_attributes.model_call(asked, answered, embeds=shape.kind is CallKind.EMBEDDING))
 
 
 def _flatten_plain(attributes: dict[str, Attribute], outcome: Outcome) -> None:
@@ -608,7 +608,7 @@ def _flatten_plain(attributes: dict[str, Attribute], outcome: Outcome) -> None:
 
 
 def _flatten_function(attributes: dict[str, Attribute], kind: CallKind, outcome: Outcome) -> None:
-    from reenact.values import flattened
+    from reenact.values import flat_attributes
 
     value: Json = None
     match outcome:
@@ -620,7 +620,7 @@ def _flatten_function(attributes: dict[str, Attribute], kind: CallKind, outcome:
         case _:
             return
     if kind is CallKind.RETRIEVER:
-        attributes.update(flattened.retrieved(value))
+        attributes.update(flat_attributes.retrieved(value))
 
 
 def _yielded(chunk: Chunk) -> Json:

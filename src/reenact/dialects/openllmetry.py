@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from reenact.boundary.foreign import Loss, carried, plain, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, indexed, native, parts, python_repr, semconv, tool_io
 from reenact.encodings.semconv import Reading
-from reenact.values import genai
+from reenact.foreign import genai
+from reenact.foreign.foreign_call import Loss, carried, plain, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text, structured

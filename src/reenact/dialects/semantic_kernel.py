@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from reenact.boundary.foreign import Loss, said_of
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import events, native, parts, semconv
 from reenact.encodings.semconv import Reading
-from reenact.values import genai
+from reenact.foreign import genai
+from reenact.foreign.foreign_call import Loss, said_of
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.message import Answered, Asked, ToolCall

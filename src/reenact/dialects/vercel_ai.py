@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from reenact.boundary.foreign import CALL_ID, Loss, function_call, marked, model_call, said_of
-from reenact.boundary.rebuilding import shape_for
 from reenact.contracts.dialect import Dialect, SpanMarks
 from reenact.encodings import native
+from reenact.foreign.foreign_call import CALL_ID, Loss, function_call, marked, model_call, said_of
+from reenact.foreign.rebuilding import shape_for
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text, structured, text_or_json

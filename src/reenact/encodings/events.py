@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from reenact.boundary.foreign import carried
+from reenact.foreign.blocks import is_block, parts
+from reenact.foreign.foreign_call import carried
+from reenact.foreign.spelled_messages import turns
 from reenact.values import tool_schema
-from reenact.values.blocks import is_block, parts
 from reenact.values.json import Json, compact
 from reenact.values.lenient import (
     as_list,
@@ -26,7 +27,6 @@ from reenact.values.lenient import (
 )
 from reenact.values.message import Answered, Asked, Message
 from reenact.values.span import SpanEvent
-from reenact.values.turns import turns
 
 DETAILS: Final = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
 _INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from reenact.foreign.blocks import first_text
+from reenact.foreign.spelled_messages import turns
 from reenact.values import tool_schema
-from reenact.values.blocks import first_text
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text, structured
 from reenact.values.message import Answered, Asked, Message, ToolCall
-from reenact.values.turns import turns
 
 _ROLES: Final = ("user", "assistant", "system", "tool")
 _LONGEST: Final = 18

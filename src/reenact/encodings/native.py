@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from reenact.foreign.blocks import first_text, is_block, parts
+from reenact.foreign.spelled_messages import turns
 from reenact.values import tool_schema
-from reenact.values.blocks import first_text, is_block, parts
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text, first_count, structured, text_or_none, without
 from reenact.values.message import Answered, Asked, Message, Reasoning, Text, Usage
-from reenact.values.turns import turns
 
 _SYSTEMS: Final = ("system", "instructions", "system_instruction", "systemInstruction", "system_prompt", "preamble")
 _ASKED: Final = ("messages", "input", "contents", "prompt", "prompts", "chat_history", "message", "inputs", "query")

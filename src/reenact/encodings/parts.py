@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reenact.foreign.blocks import parts as _blocks
+from reenact.foreign.spelled_messages import turns
 from reenact.values import tool_schema
-from reenact.values.blocks import parts as _blocks
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, structured
 from reenact.values.message import Answered, Asked, Message
-from reenact.values.turns import turns
 
 
 def messages(value: Json, role: str = "user") -> tuple[Message, ...]:

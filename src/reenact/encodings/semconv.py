@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reenact.boundary import foreign
-from reenact.boundary.foreign import Loss
-from reenact.values import genai
+from reenact.foreign import foreign_call, genai
+from reenact.foreign.foreign_call import Loss
 from reenact.values.call import Call, CallKind, Outcome
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, structured
@@ -95,12 +94,12 @@ def call(span: SpanRecord, said: Mapping[str, Json], dialect: str, reading: Read
         return _model(span, held, dialect, replace(reading, kind=kind), losses)
     named = next((text for name in _NAMES.get(kind, ()) if (text := as_text(held.get(name)))), "")
     arguments, result, told = _function(kind, held, reading)
-    return foreign.function_call(
+    return foreign_call.function_call(
         span,
         kind,
         arguments,
         result,
-        said=foreign.marked(held, dialect, losses),
+        said=foreign_call.marked(held, dialect, losses),
         name=reading.name or named or span.name.removeprefix("execute_tool "),
         told=told,
     )
@@ -149,11 +148,11 @@ def _model(
     if embeds and not (answered is not None and answered.vectors):
         losses.append(_VECTORS)
     losses += _cut(held)
-    return foreign.model_call(
+    return foreign_call.model_call(
         span,
         asked,
         answered,
-        said=foreign.marked(held, dialect, losses),
+        said=foreign_call.marked(held, dialect, losses),
         system=reading.system or genai.system_of(held),
         api=reading.api or genai.api_of(held, span.name),
         kind=reading.kind or CallKind.LLM,
@@ -222,14 +221,14 @@ def _function(kind: CallKind, held: Mapping[str, Json], reading: Reading) -> tup
         names = _RESULTS if kind is CallKind.TOOL else ("gen_ai.output.messages", "gen_ai.completion", "output")
         written = next((name for name in names if name in held), "")
         told = bool(written) or None
-        result = foreign.plain(held[written]) if written else None
+        result = foreign_call.plain(held[written]) if written else None
     return ({} if arguments is None else arguments), result, told
 
 
 def _first(held: Mapping[str, Json], names: tuple[str, ...]) -> Json:
     for name in names:
         if held.get(name) is not None:
-            return foreign.plain(held[name])
+            return foreign_call.plain(held[name])
     return None
 
 

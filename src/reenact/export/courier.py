@@ -16,12 +16,12 @@ from random import SystemRandom
 from typing import Any
 
 from reenact.contracts.parcel import Parcel, ParcelGoneError
+from reenact.disk.envelopes import Part
 from reenact.export.limits import Limits
 from reenact.export.meters import Meter
 from reenact.export.outcome import Delivered, Outcome, Rejected, Retry, TooLarge
 from reenact.export.sender import Sender
 from reenact.stores.outbox import Outbox, Owed, Settlement
-from reenact.values.envelopes import Part
 from reenact.values.span import SpanRecord
 
 TOO_LARGE, GONE, ABSENT = "too large", "no longer in the store", "not taken by this backend"

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from reenact.disk.envelopes import Part, joined
 from reenact.export.file import FileSender
 from reenact.export.limits import BATCH_BYTES
 from reenact.export.otlp_grpc import LOGS, OtlpGrpcSender
 from reenact.export.otlp_http import OtlpHttpSender
 from reenact.export.outcome import Outcome, Rejected, over
 from reenact.export.sender import Sender
-from reenact.values.envelopes import Part, joined
 
 SUFFIX = " (log events)"
 """Behind the name of a backend: how it stands with log events is told apart from how it does with spans."""
@@ -27,7 +27,7 @@ _Post: TypeAlias = Callable[[bytes, int, float | None], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogEvents:
-    """A sender of log records, as a collector took them in (`values.envelopes.Part`)."""
+    """A sender of log records, as a collector took them in (`disk.envelopes.Part`)."""
 
     name: str
     post: _Post

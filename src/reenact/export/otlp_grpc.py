@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.errors import InputError
-from reenact.export.hushed import hushed, secrets_of
+from reenact.export.credential_removal import hushed, secrets_of
 from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, TooLarge, over
 from reenact.export.replies import partial, shortest

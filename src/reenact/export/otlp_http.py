@@ -17,7 +17,7 @@ from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from reenact.errors import InputError
-from reenact.export.hushed import hushed, secrets_of
+from reenact.export.credential_removal import hushed, secrets_of
 from reenact.export.limits import BATCH_BYTES
 from reenact.export.outcome import Outcome, Rejected, Retry, over
 from reenact.export.replies import HttpAnswer, judged, shortest

@@ -14,11 +14,11 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values.documents import documents
+from reenact.foreign.documents import documents
+from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
-from reenact.values.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id
 from reenact.values.skeleton import holds
 from reenact.values.span import (
     KIND_CLIENT,

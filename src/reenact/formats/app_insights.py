@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import ids, map_values, records, tables
+from reenact.foreign import ids, map_values, records, tables
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.log import LogRecord, Record

@@ -15,20 +15,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary.exchanges import CARRIER, hex_of, lacking, root_span
-from reenact.boundary.foreign import LOST, REBUILT, Loss
-from reenact.boundary.rebuilding import rebuilt
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import records, tool_schema
+from reenact.foreign import records
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import CARRIER, hex_of, lacking, root_span
+from reenact.foreign.foreign_call import LOST, REBUILT, Loss
+from reenact.foreign.rebuilding import rebuilt
+from reenact.foreign.spelled_messages import turns
+from reenact.values import tool_schema
 from reenact.values.call import CallKind
-from reenact.values.documents import documents
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, canonical, compact, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, first_count
 from reenact.values.message import Answered, Asked, Message, Usage
 from reenact.values.span import KIND_CLIENT, STATUS_ERROR, STATUS_UNSET, Attribute, Scope, SpanRecord
-from reenact.values.turns import turns
 
 _SIGN = re.compile(rb'\\?"schemaType\\?"\s*:\s*\\?"ModelInvocationLog\\?"')
 _PARAMETERS: Final = {

@@ -16,12 +16,12 @@ from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.values.skeleton import holds, skeleton
 from reenact.values.span import STATUS_ERROR, STATUS_UNSET, Attribute, Scope, SpanEvent, SpanRecord
-from reenact.values.tables import columns, rows
 
 _NAMES: Final = {
     "input": "braintrust.input_json",

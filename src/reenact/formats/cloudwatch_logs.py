@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from reenact.contracts.format import Format, HeadMarks
+from reenact.foreign.json_records import as_objects, each_document
+from reenact.foreign.span_dict import is_log, log_of, span_of
 from reenact.values.json import parsed_or_none
-from reenact.values.listed import as_objects, each_document
 from reenact.values.log import Record
 from reenact.values.skeleton import holds
-from reenact.values.span_dict import is_log, log_of, span_of
 
 _MESSAGE = "@message"
 _SPAN = re.compile(rb'\\"(?:spanId|span_id)\\"')

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary import conversations
-from reenact.boundary.conversations import Conversation, Turn
-from reenact.boundary.exchanges import lacking
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values.documents import documents
+from reenact.foreign import conversations
+from reenact.foreign.conversations import Conversation, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import lacking
 from reenact.values.json import Json, canonical, compact
 from reenact.values.lenient import as_count, as_object, as_text, text_or_json
 from reenact.values.message import Message, Reasoning, Text, ToolCall, Usage

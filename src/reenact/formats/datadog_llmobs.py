@@ -14,14 +14,14 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, unwrapped
+from reenact.foreign.records import span_id as any_span_id
+from reenact.foreign.records import trace_id as any_trace_id
+from reenact.foreign.tables import rows
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text, text_or_json
-from reenact.values.records import is_said, kept, nanoseconds, originals, rest, unwrapped
-from reenact.values.records import span_id as any_span_id
-from reenact.values.records import trace_id as any_trace_id
 from reenact.values.skeleton import holds
 from reenact.values.span import STATUS_ERROR, STATUS_OK, Attribute, Resource, Scope, SpanEvent, SpanRecord
-from reenact.values.tables import rows
 
 _MARKS: Final = (
     ("meta.span|meta.kind|meta.span.kind|meta.input|meta.output|meta.metadata", "start_ns", "span_id"),

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary import conversations
-from reenact.boundary.conversations import Conversation, Turn
-from reenact.boundary.exchanges import lacking
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import records
-from reenact.values.documents import documents
+from reenact.foreign import conversations, records
+from reenact.foreign.conversations import Conversation, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import lacking
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text, text_or_json
 from reenact.values.message import Message, Reasoning, Text, ToolCall, Usage

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 from urllib.parse import urlencode, urlsplit
 
-from reenact.boundary.exchanges import (
+from reenact.boundary.resource import is_a_model
+from reenact.contracts.format import Format, HeadMarks
+from reenact.errors import InputError
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import (
     Exchange,
     attempt_in,
     header_pairs,
@@ -24,11 +28,7 @@ from reenact.boundary.exchanges import (
     run_of,
     unbase64,
 )
-from reenact.boundary.foreign import Loss
-from reenact.boundary.resource import is_a_model
-from reenact.contracts.format import Format, HeadMarks
-from reenact.errors import InputError
-from reenact.values.documents import documents
+from reenact.foreign.foreign_call import Loss
 from reenact.values.json import Json, canonical, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.span import Attribute, SpanRecord

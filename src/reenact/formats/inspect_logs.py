@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary import conversations
-from reenact.boundary.conversations import Conversation, Turn
-from reenact.boundary.exchanges import CARRIER, hex_of, lacking, root_span
-from reenact.boundary.foreign import LOST, REBUILT
-from reenact.boundary.rebuilding import rebuilt
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import records, tool_schema
+from reenact.foreign import conversations, records
+from reenact.foreign.conversations import Conversation, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import CARRIER, hex_of, lacking, root_span
+from reenact.foreign.foreign_call import LOST, REBUILT
+from reenact.foreign.rebuilding import rebuilt
+from reenact.foreign.spelled_messages import turns
+from reenact.values import tool_schema
 from reenact.values.call import (
     Body,
     CallKind,
@@ -34,7 +36,6 @@ from reenact.values.call import (
     Returned,
     Value,
 )
-from reenact.values.documents import documents
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import Json, canonical, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, text_or_json
@@ -49,7 +50,6 @@ from reenact.values.span import (
     Scope,
     SpanRecord,
 )
-from reenact.values.turns import turns
 
 _LOG: Final = "eval.task", "eval.model", "status"
 _SAMPLE: Final = "epoch", "target", "input", "id"

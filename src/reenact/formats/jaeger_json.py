@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.values import ids
+from reenact.foreign import ids
+from reenact.foreign.json_records import as_objects, each_document
+from reenact.foreign.otlp import plain
 from reenact.values.json import Json, compact
-from reenact.values.listed import as_objects, each_document
 from reenact.values.losses import LOST, marked
-from reenact.values.otlp import plain
 from reenact.values.skeleton import holds
 from reenact.values.span import (
     KIND_UNSPECIFIED,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.values.listed import as_objects, each_document
+from reenact.foreign.json_records import as_objects, each_document
+from reenact.foreign.otlp import records
 from reenact.values.log import Record
-from reenact.values.otlp import records
 from reenact.values.skeleton import holds
 
 

@@ -18,12 +18,12 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.values.skeleton import holds
 from reenact.values.span import STATUS_ERROR, STATUS_UNSET, Attribute, Resource, Scope, SpanRecord
-from reenact.values.tables import columns, rows
 
 _OBSERVATION: Final = "langfuse.observation."
 _NAMES: Final[Mapping[str, str]] = {

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import ids, records, tables
+from reenact.foreign import ids, records, tables
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.span import (

@@ -12,12 +12,12 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
+from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.tables import rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.values.skeleton import holds
 from reenact.values.span import STATUS_ERROR, STATUS_OK, STATUS_UNSET, Attribute, Scope, SpanEvent, SpanLink, SpanRecord
-from reenact.values.tables import rows
 
 _MARKS: Final = (
     ("info.trace_id|info.request_id", "data.spans|info.trace_metadata|info.request_metadata"),

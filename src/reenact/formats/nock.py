@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from reenact.boundary.exchanges import Exchange, attempt_in, body_bytes, header_pairs, lacking, run_of, spelled_json
-from reenact.boundary.foreign import Loss
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values.documents import documents
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import Exchange, attempt_in, body_bytes, header_pairs, lacking, run_of, spelled_json
+from reenact.foreign.foreign_call import Loss
 from reenact.values.json import Json, canonical, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.span import SpanRecord

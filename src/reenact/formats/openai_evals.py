@@ -11,18 +11,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary import conversations
-from reenact.boundary.conversations import Conversation, Question, Turn
-from reenact.boundary.exchanges import lacking
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import records
-from reenact.values.documents import documents
+from reenact.foreign import conversations, records
+from reenact.foreign.conversations import Conversation, Question, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import lacking
+from reenact.foreign.spelled_messages import turns
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text, text_or_json
 from reenact.values.message import Answered, Asked, Message, Text, Usage
 from reenact.values.span import Attribute, SpanRecord
-from reenact.values.turns import turns
 
 _SIGNS: Final = (b'"run_id"', b'"sample_id"', b'"event_id"')
 _SPEC: Final = (b'"spec"', b'"completion_fns"', b'"eval_name"')

@@ -15,18 +15,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary import conversations, exchanges
-from reenact.boundary.conversations import Conversation, Turn
-from reenact.boundary.exchanges import Exchange, lacking, spelled_json
 from reenact.boundary.resource import shape_at
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import records, tool_schema
-from reenact.values.documents import documents
+from reenact.foreign import conversations, exchanges, records
+from reenact.foreign.conversations import Conversation, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import Exchange, lacking, spelled_json
+from reenact.foreign.spelled_messages import turns
+from reenact.values import tool_schema
 from reenact.values.json import Json, canonical
 from reenact.values.lenient import as_count, as_list, as_object, as_text
 from reenact.values.span import Attribute, SpanRecord
-from reenact.values.turns import turns
 
 _FIRST = re.compile(
     rb'\s*(?:\[\s*)*\{\s*"(?:messages|conversations|custom_id|request|request_body|role|content|input|tools|model|prompt|'

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from reenact.boundary import conversations
-from reenact.boundary.conversations import Conversation, Turn
-from reenact.boundary.exchanges import lacking
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import records, tool_schema
-from reenact.values.documents import documents
+from reenact.foreign import conversations, records
+from reenact.foreign.conversations import Conversation, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import lacking
+from reenact.foreign.spelled_messages import turns
+from reenact.values import tool_schema
 from reenact.values.json import Json, canonical
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, text_or_json
 from reenact.values.message import Message, Text, Usage
 from reenact.values.span import Attribute, SpanRecord
-from reenact.values.turns import turns
 
 _SIGN: Final = re.compile(rb'"(?:action|observation)"\s*:\s*"\w+"')
 _SOURCE: Final = re.compile(rb'"source"\s*:\s*"(?:agent|user|environment)"')

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.values.listed import as_objects, each_document
+from reenact.foreign.json_records import as_objects, each_document
+from reenact.foreign.span_dict import span_of
 from reenact.values.log import Record
 from reenact.values.skeleton import holds
-from reenact.values.span_dict import span_of
 
 _CONTEXT = ("spanContext.traceId|_spanContext.traceId|spans[].spanContext.traceId",)
 _EXPORTED = "traceId", "id", "timestamp", "duration", "kind", "name", "instrumentationScope|status.code"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.values.listed import as_objects, each_document
+from reenact.foreign.json_records import as_objects, each_document
+from reenact.foreign.span_dict import log_of, span_of
 from reenact.values.log import Record
 from reenact.values.skeleton import holds
-from reenact.values.span_dict import log_of, span_of
 
 _SPAN = "context.trace_id", "context.span_id", "start_time"
 _LOG = "trace_id", "severity_number|severity_text", "observed_timestamp|timestamp", "body|attributes"

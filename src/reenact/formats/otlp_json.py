@@ -20,13 +20,13 @@ import orjson
 
 from reenact.contracts.format import Format
 from reenact.errors import InputError, UnknownShapeError
-from reenact.values.documents import documents
+from reenact.foreign.documents import documents
+from reenact.foreign.otlp import SHAPELESS, NotOtlpError, OtherShapeError, records
 from reenact.values.json import compact
 from reenact.values.log import Record
-from reenact.values.otlp import SHAPELESS, NotOtlpError, OtherShapeError, records
 from reenact.values.skeleton import holds
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
-from reenact.values.unread import Unread
+from reenact.values.unread_parts import Unread
 
 _LINE_BYTES = 4 << 20
 """A line is ended once it has grown to this size, so that no reader's line limit is ever met by many small spans."""

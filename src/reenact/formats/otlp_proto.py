@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from reenact.contracts.format import Format
 from reenact.errors import InputError
+from reenact.foreign.otlp import plain
 from reenact.values.json import compact
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 from reenact.values.log import LogRecord, Record
-from reenact.values.otlp import plain
 from reenact.values.span import Attribute, Resource, Scope, SpanEvent, SpanLink, SpanRecord
-from reenact.values.unread import SPANS, Unread
+from reenact.values.unread_parts import SPANS, Unread
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values.documents import documents
+from reenact.foreign.documents import documents
+from reenact.foreign.otlp import plain
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.losses import LOST, marked
-from reenact.values.otlp import plain
 from reenact.values.skeleton import holds
 from reenact.values.span import KIND_INTERNAL, Attribute, Scope, SpanEvent, SpanLink, SpanRecord
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.values.listed import as_objects, each_document
+from reenact.foreign.json_records import as_objects, each_document
+from reenact.foreign.otlp import records, resource_spans
 from reenact.values.log import Record
-from reenact.values.otlp import records, resource_spans
 from reenact.values.skeleton import holds
 
 _MARKS = ("trace.resourceSpans|trace.resource_spans|trace.batches",)

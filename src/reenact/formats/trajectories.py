@@ -14,19 +14,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from reenact.boundary import conversations
-from reenact.boundary.conversations import Conversation, Turn
-from reenact.boundary.exchanges import lacking
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.values import plain_yaml, records, tool_schema
-from reenact.values.documents import documents
+from reenact.foreign import conversations, plain_yaml, records
+from reenact.foreign.conversations import Conversation, Turn
+from reenact.foreign.documents import documents
+from reenact.foreign.exchanges import lacking
+from reenact.foreign.spelled_messages import turns
+from reenact.values import tool_schema
 from reenact.values.json import Json, canonical, compact
 from reenact.values.lenient import as_count, as_list, as_object, as_text, at, text_or_json
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 from reenact.values.message import Message, Usage
 from reenact.values.span import Attribute, SpanRecord
-from reenact.values.turns import turns
 
 _YAML = re.compile(rb"(?:\xef\xbb\xbf)?(?:---[^\n]*\n|[ \t]*#[^\n]*\n)*messages:[ \t]*\r?\n[ \t]*-[ \t]+\w+:")
 _SIGNS: Final = (

@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from reenact.boundary.exchanges import (
+from reenact.contracts.format import Format, HeadMarks
+from reenact.errors import InputError
+from reenact.foreign import plain_yaml
+from reenact.foreign.exchanges import (
     Exchange,
     attempt_in,
     body_bytes,
@@ -26,10 +29,7 @@ from reenact.boundary.exchanges import (
     run_of,
     spelled_json,
 )
-from reenact.boundary.foreign import Loss
-from reenact.contracts.format import Format, HeadMarks
-from reenact.errors import InputError
-from reenact.values import plain_yaml
+from reenact.foreign.foreign_call import Loss
 from reenact.values.json import parse
 from reenact.values.lenient import as_text
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled

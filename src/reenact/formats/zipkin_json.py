@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from reenact.contracts.format import Format, HeadMarks
-from reenact.values import ids
+from reenact.foreign import ids
+from reenact.foreign.json_records import as_objects, each_document
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.listed import as_objects, each_document
 from reenact.values.losses import marked
 from reenact.values.skeleton import holds
 from reenact.values.span import (

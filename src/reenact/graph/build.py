@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reenact.graph.asked_below import with_calls_below
-from reenact.graph.inherited import inherited
+from reenact.graph.inherited_tools import inherited
 from reenact.graph.interpret import interpret
 from reenact.graph.join import joined
 from reenact.graph.logs import APART
 from reenact.graph.logs import joined as with_logs
 from reenact.graph.parts import settled, with_parts
-from reenact.graph.recovered import recovered
+from reenact.graph.recovered_tools import recovered
+from reenact.graph.tool_call_spans import with_calls_below
 from reenact.graph.twins import folded
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.log import Record

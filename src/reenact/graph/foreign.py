@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from reenact.boundary.kept import losses, rebuilt_parts
+from reenact.boundary.partial_question import losses, rebuilt_parts
 from reenact.boundary.reading import answered, asked, is_plain
 from reenact.values.call import CallKind, HttpRequest, Raised, Returned
 from reenact.values.json import Json, parsed_or_none

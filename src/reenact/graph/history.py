@@ -1,7 +1,7 @@
 """The earlier units on which a unit stands, followed from one to the next, and what of them is not there.
 
-A unit's root names the units of its process that changed state which it may read (`boundary.standing`). Those stand on
-earlier ones in turn. A replay delivers them all in the order in which they came in, each answered from its own
+A unit's root names the units of its process that changed state which it may read (`boundary.unit_dependencies`). Those
+stand on earlier ones in turn. A replay delivers them all in the order in which they came in, each answered from its own
 recording; it can do so where each is kept, says how it was asked for, and is itself recorded whole.
 """
 

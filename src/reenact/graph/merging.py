@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from reenact.boundary.reading import answered, asked, reply_body, shape_of
-from reenact.boundary.rebuilding import rebuilt
-from reenact.graph.sighting import OURS, emitter_of
+from reenact.foreign.rebuilding import rebuilt
+from reenact.graph.call_sighting import OURS, emitter_of
 from reenact.values import tool_schema
 from reenact.values.call import (
     Call,

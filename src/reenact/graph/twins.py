@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 
-from reenact.graph.sighting import (
+from reenact.graph.call_sighting import (
     FUNCTIONS,
     OURS,
     Known,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from reenact.values import unit
 from reenact.values.history import History
 from reenact.values.lenient import as_count, as_list, as_text
-from reenact.values.redacted import MARK
+from reenact.values.redaction_marks import MARK
 from reenact.values.run import KitItem, Reason, Run
 from reenact.values.unit import WebRequest
 

@@ -1,11 +1,18 @@
-"""The verdict: how far a recording can be replayed, computed from the graph alone, the same way everywhere."""
+"""The verdict: how far a recording can be replayed, computed from the graph alone, the same way everywhere.
+
+Theory of operation. Each rule looks at one thing that a replay needs (an outcome, the state that a tool changed, what
+was printed, written, drawn or read) and yields a `Reason` where it is missing: which call, which field, what is lost
+and what would keep it. No rule knows another, and no rule weighs: no reason is `exact`, any reason is `partial`, and
+without one call that can be answered it is `none`. What was never looked at must therefore be told by whoever recorded,
+as an attribute of its own; a rule cannot see it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from reenact.boundary.kept import rebuilt_parts
+from reenact.boundary.partial_question import rebuilt_parts
 from reenact.boundary.reading import answered, asked, frames
 from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.values import typed, unit
@@ -19,13 +26,13 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
-from reenact.values.found import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
+from reenact.values.discovered_tools import UNSPELLED, acted, is_found, is_mixed, run_again, unrestored
 from reenact.values.history import History
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_text
 from reenact.values.message import Text
 from reenact.values.protection import protection
-from reenact.values.redacted import MARK, count_in, given_by, given_to
+from reenact.values.redaction_marks import MARK, count_in, given_by, given_to
 from reenact.values.run import (
     NATIVE_CODE,
     NOTHING_WRITTEN,
@@ -43,7 +50,7 @@ from reenact.values.run import (
     Run,
     Verdict,
 )
-from reenact.values.unread import lost_spans
+from reenact.values.unread_parts import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
 _RECORD_AGAIN = "record it again: what is written is noted now"
@@ -309,7 +316,7 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     """Name what the program may have read of files that it then changed, and that nobody has any more."""
     if all(node.span.attributes.get(WRITTEN, NOTHING_WRITTEN) == NOTHING_WRITTEN for node in run.nodes):
         return
-    from reenact.values.written import Written, written
+    from reenact.values.file_writes import Written, written
 
     told = written(run) or Written()
     for file in (*told.files.values(), *told.caches.values()):

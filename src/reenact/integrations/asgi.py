@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, TypeAlias, cast
 
-from reenact.boundary import children, door, inbound, origins, visitors
+from reenact.boundary import children, door, inbound, inbound_clients, origins
 from reenact.boundary.web import Exchange, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
@@ -162,7 +162,7 @@ def _load(original: Any) -> Any:
 def _apart(original: Any) -> Any:
     @wraps(original)
     def start(self: Any) -> None:
-        visitors.workers_started()
+        inbound_clients.workers_started()
         with children.apart():
             original(self)
 

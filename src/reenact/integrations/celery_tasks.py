@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from reenact.boundary import children, door, inbound, jobs, origins, visitors
+from reenact.boundary import children, door, inbound, inbound_clients, jobs, origins
 from reenact.boundary.origins import Origin
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms, typed
@@ -87,7 +87,7 @@ def _said(task: Any) -> dict[str, Json]:
 def _apart(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def start(self: Any) -> Any:
-        visitors.workers_started()
+        inbound_clients.workers_started()
         with children.apart():
             return original(self)
 

@@ -19,10 +19,10 @@ from types import FrameType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from reenact.boundary import births, pauses, tape
-from reenact.boundary.births import InOrder
+from reenact.boundary import pauses, tape, task_births
 from reenact.boundary.pauses import LONGER_S, Waiting
 from reenact.boundary.tape import Sites, Source
+from reenact.boundary.task_births import InOrder
 from reenact.contracts.integration import Integration, PatchSet
 
 _SITES: Final = Sites(Source(name="deadline"), libraries=False)
@@ -52,7 +52,7 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         is_own = pauses.is_on() and _SITES.of(_getframe(1)) is not None
         if not is_own or asyncio.isfuture(fs) or asyncio.iscoroutine(fs):  # it will say that it takes several
             return original(fs, timeout=timeout, return_when=return_when)
-        return wait(births.in_order(fs), timeout, return_when)
+        return wait(task_births.in_order(fs), timeout, return_when)
 
     @wraps(original)
     async def wait(given: list[Any], seconds: float | None, return_when: str) -> Any:
@@ -80,7 +80,7 @@ async def _some_of(
             done = set(again) if all(each.done() for each in again) else done
             if seconds and pauses.is_late(done, set(given) - done, return_when):
                 await asyncio.sleep(max(0, until - time.monotonic()))
-        await waiting.over_async(births.places(done, given))
+        await waiting.over_async(task_births.places(done, given))
     except BaseException:
         waiting.cut_short()
         raise

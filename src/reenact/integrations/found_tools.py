@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reenact.boundary import found
+from reenact.boundary import tool_discovery
 from reenact.boundary.wrapping import boundary
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import CallKind
-from reenact.values.found import FOUND
+from reenact.values.discovered_tools import FOUND
 
 
 def _found(target: Any, name: str, offered: Callable[[str], bool]) -> Callable[..., Any]:
@@ -18,7 +18,7 @@ def _found(target: Any, name: str, offered: Callable[[str], bool]) -> Callable[.
 
 
 def _install(patches: PatchSet) -> None:
-    patches.when_undone(found.install(_found))
+    patches.when_undone(tool_discovery.install(_found))
 
 
 INTEGRATION = Integration(name="found_tools", libraries=(), install=_install)

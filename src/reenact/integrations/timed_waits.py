@@ -16,9 +16,9 @@ from functools import wraps
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from typing import Any, Final, TypeVar
 
-from reenact.boundary import births, pauses, tape
-from reenact.boundary.births import InOrder
+from reenact.boundary import pauses, tape, task_births
 from reenact.boundary.pauses import LONGER_S, SITES, Waiting, begun, hand_over, is_late_again, waited
+from reenact.boundary.task_births import InOrder
 from reenact.contracts.integration import Integration, PatchSet
 
 T = TypeVar("T")
@@ -147,7 +147,7 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if not pauses.is_on() or SITES.of(_getframe(1)) is None:
             return original(fs, timeout, return_when)
-        given = births.in_order(fs)
+        given = task_births.in_order(fs)
         if timeout is None and return_when == concurrent.futures.ALL_COMPLETED:
             pauses.blocks()
             found = original(given)
@@ -177,7 +177,7 @@ def _some_of(
     except BaseException:
         waiting.cut_short()
         raise
-    waiting.over(births.places(done, given))
+    waiting.over(task_births.places(done, given))
     return found, done
 
 
@@ -186,7 +186,7 @@ def _as_completed(original: Callable[..., Generator[Future[Any]]]) -> Callable[.
     def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
         if not pauses.is_on() or SITES.of(_getframe(1)) is None:
             return original(fs, timeout)
-        return _one_by_one(births.in_order(fs), timeout, original)
+        return _one_by_one(task_births.in_order(fs), timeout, original)
 
     return as_completed
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial, wraps
 from typing import Any, TypeAlias, cast
 
-from reenact.boundary import children, door, inbound, origins, visitors
+from reenact.boundary import children, door, inbound, inbound_clients, origins
 from reenact.boundary.web import Exchange, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
@@ -230,7 +230,7 @@ def _load_wsgi(original: Any) -> Any:
 def _apart(original: Any) -> Any:
     @wraps(original)
     def spawn_worker(self: Any) -> Any:
-        visitors.workers_started()
+        inbound_clients.workers_started()
         with children.apart():
             return original(self)
 

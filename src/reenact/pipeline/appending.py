@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from reenact.pipeline.catalog import index
-from reenact.pipeline.sources import Found
+from reenact.find.sources import Found
+from reenact.keep.catalog import index
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import Outcome, Streamed
 from reenact.values.evidence import chunk_to_json

@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from reenact.errors import CannotJudge, NotYours
-from reenact.pipeline import proving, settings
-from reenact.pipeline.sources import Found
+from reenact.find.sources import Found
+from reenact.keep import run_proof
+from reenact.pipeline import settings
 from reenact.report.safe import one_line
 from reenact.values import unit
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 
-_DELIVERING: Final = "reenact.pipeline.delivering"
+_DELIVERING: Final = "reenact.deliver.delivering"
 _MOST_SHOWN: Final = 2000
 """Characters of a line that is shown where nothing is run; of what is to be run all are shown."""
 
@@ -69,7 +70,7 @@ def is_unit(found: Found) -> bool:
 def refused(found: Found) -> NotYours:
     """Make the error that shows what a recording would start, and says how to have it started."""
     lines = [f"    {line if len(line) <= _MOST_SHOWN else _begun(line)}" for line in shown(found)]
-    why = proving.problem()
+    why = run_proof.problem()
     what = "-- CMD" if not is_unit(found) else "--app module:attribute"
     return NotYours(
         f"{one_line(found.source)}: run {found.run.id[:12]} is not known as your own recording, so what it would start "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reenact.pipeline.sources import Found
+from reenact.find.sources import Found
 from reenact.values import unit
 from reenact.values.run import Run
 

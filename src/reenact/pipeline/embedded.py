@@ -19,17 +19,17 @@ from reenact.export.backends import backends_from_environment
 from reenact.export.limits import EXIT_S, limits_from
 from reenact.export.meters import observe
 from reenact.export.sender import Sender
+from reenact.find.sources import Found
+from reenact.keep.drain import Drain
+from reenact.keep.journal_owner import owning
+from reenact.keep.leftovers import leftovers
+from reenact.keep.posting import undelivered
+from reenact.keep.scratch import Scratch
 from reenact.pipeline import recording
 from reenact.pipeline.counterpart import counterpart
-from reenact.pipeline.drain import Drain
 from reenact.pipeline.joining import InProcess
-from reenact.pipeline.leftovers import leftovers
-from reenact.pipeline.owning import owning
-from reenact.pipeline.posting import undelivered
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replaying import own_store
-from reenact.pipeline.scratch import Scratch
-from reenact.pipeline.sources import Found
 from reenact.replay import guard
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from reenact.values import origin, user_key
+from reenact.disk import user_key
+from reenact.values import origin
 
 HOOK: Final = str(Path(__file__).parents[1] / "bootstrap")
 """The folder at the head of PYTHONPATH that makes a program record itself."""

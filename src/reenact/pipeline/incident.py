@@ -13,14 +13,15 @@ from reenact.assess.check import check
 from reenact.assess.evidence import is_complete
 from reenact.assess.fix import judge_fix
 from reenact.compare.align import compare
+from reenact.disk.whole_file import write_whole
 from reenact.errors import InputError
+from reenact.find.sources import Found, find
 from reenact.formats import otlp_json
 from reenact.graph.build import build
 from reenact.graph.verdict import judge
-from reenact.pipeline.catalog import replay_of, status
+from reenact.keep.catalog import replay_of, status
 from reenact.pipeline.judging import Judged
-from reenact.pipeline.retold import retold
-from reenact.pipeline.sources import Found, find
+from reenact.pipeline.replay_from_spans import retold
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
 from reenact.report.incident.incident import Fix, Incident, Second
@@ -32,7 +33,6 @@ from reenact.values.difference import divergence_to_json
 from reenact.values.json import Json
 from reenact.values.judgement import Comparison, FixJudgement, ReplayResult
 from reenact.values.run import Run, spans_of
-from reenact.values.whole_file import write_whole
 
 MOST_TRACE = 24 << 20
 """Bytes up to which a recording, packed, is put into its page."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from reenact.errors import InputError
 from reenact.export.backends import backends_from_environment
-from reenact.pipeline import proving
-from reenact.pipeline.drain import Drain
+from reenact.keep import run_proof
+from reenact.keep.drain import Drain
+from reenact.keep.journal_owner import owning
+from reenact.keep.leftovers import leftovers
 from reenact.pipeline.hook import injected
-from reenact.pipeline.leftovers import leftovers
-from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.stores.directory import DirectoryStore
 from reenact.values.run import Run
@@ -29,7 +29,7 @@ from reenact.values.run import Run
 if TYPE_CHECKING:
     from reenact.export.post import Standing
     from reenact.export.sender import Sender
-    from reenact.pipeline.beside import Beside
+    from reenact.pipeline.side_collector import Beside
     from reenact.redact.in_force import Guard
 
 _POLL_S = 1.0
@@ -89,7 +89,7 @@ def record(
     Raises `InputError` where it cannot be started.
     """
     if collect:
-        from reenact.pipeline.collecting import require_extra
+        from reenact.keep.collecting import require_extra
 
         require_extra("reenact run --collect")
     told = _unfailing(say)
@@ -134,7 +134,7 @@ def _kit(
         held.callback(collector.close)
     told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
     loaded = held.enter_context(owning(store, recording))
-    proves = held.enter_context(proving.handed_on(recording, say))
+    proves = held.enter_context(run_proof.handed_on(recording, say))
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
         REENACT_RECORD="1",
@@ -195,13 +195,13 @@ def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callab
 
 
 def _collector(store: DirectoryStore, guard: Guard, say: Callable[[str], None]) -> Beside | None:
-    from reenact.pipeline.beside import begin
+    from reenact.pipeline.side_collector import begin
 
     return begin(store, guard, os.environ, say)
 
 
 def _endpoint(collector: Beside, say: Callable[[str], None]) -> dict[str, str]:
-    from reenact.pipeline.beside import told
+    from reenact.pipeline.side_collector import told
 
     return told(collector, os.environ, say)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import Link, SpanContext, TraceFlags
 
 from reenact.boundary import children, lanes, side_effects
+from reenact.find.altering import Altered, Branch
 from reenact.pipeline import keyring, recording
-from reenact.pipeline.altering import Altered, Branch
 from reenact.pipeline.bytecode import UNCACHED, missing_caches
 from reenact.pipeline.recording import Recording, Setup
 from reenact.pipeline.replay_plan import Plan

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Final
 
 from reenact.errors import UsageError
+from reenact.find.sources import Found
 from reenact.pipeline.commands import command
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import Replayed, check_judgeable, printing, replay
-from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy
 from reenact.report.replay import first_line, replayed
 from reenact.stores.directory import DirectoryStore

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from reenact.boundary.children import HANDED
+from reenact.disk import user_key
+from reenact.disk.private import write_text
 from reenact.redact import in_force, keys
 from reenact.redact.keys import Key
 from reenact.stores.directory import DirectoryStore
-from reenact.values import user_key
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.private import write_text
 from reenact.values.run import Run
 from reenact.values.span import SpanRecord
 

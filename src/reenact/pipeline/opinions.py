@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.assess.check import check, placed
-from reenact.assess.plain import plain
+from reenact.assess.plain_values import plain
 from reenact.assess.prose import needs_judge
 from reenact.boundary.question import question
 from reenact.boundary.wrapping import boundary
@@ -253,7 +253,7 @@ def _opinion(said: Json, by: str) -> Opinion:
 
 def earlier_judgement(selector: str, store: DirectoryStore) -> Run:
     """Find a recorded judgement by `last`, id or path. Raises `InputError` where it is none."""
-    from reenact.pipeline.sources import find
+    from reenact.find.sources import find
 
     run = find(selector, judgements(store)).run
     if not _opinions(run):

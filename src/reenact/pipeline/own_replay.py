@@ -15,14 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from reenact.disk import user_key
 from reenact.errors import InputError
-from reenact.pipeline.sources import Found
+from reenact.find.sources import Found
 from reenact.redact.in_force import POLICY, SALT
 from reenact.stores.directory import DirectoryStore
-from reenact.values import origin, user_key
+from reenact.values import origin
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.redacted import TOKEN
+from reenact.values.redaction_marks import TOKEN
 from reenact.values.span import SpanRecord
 
 _ROOT: Final = "reenact.run.root"

@@ -24,10 +24,12 @@ from reenact.contracts.integration import Integration
 from reenact.dialects.openinference import WRITING
 from reenact.discover import entries
 from reenact.errors import ReplayStopped
-from reenact.pipeline import late_cuts, proving
+from reenact.keep import run_proof
+from reenact.pipeline import late_cuts
 from reenact.pipeline.family import Family
 from reenact.record import console, pipe, surroundings, undeclared, words
 from reenact.record.bounds import bounds_from
+from reenact.record.file_writes import Writes
 from reenact.record.journal import JournalProcessor
 from reenact.record.outputs import Outputs
 from reenact.record.projection import Projection, application_provider
@@ -35,7 +37,6 @@ from reenact.record.recorder import Recorder, order_clock
 from reenact.record.runs import REPLACED, Run, Runs
 from reenact.record.span import CallSpans
 from reenact.record.standard_input import StandardInput
-from reenact.record.written import Writes
 from reenact.redact import in_force, keys
 from reenact.redact.engine import KNOWN, Engine, names_a_secret
 from reenact.redact.in_force import Guard
@@ -158,7 +159,7 @@ class Recording:
         }
         described = pipe.resource(Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python", facts)
         name = f"{self.id}-{process}"
-        self._prover = proving.prover(self.store, self.id, environ, make=setup.doorman is None)
+        self._prover = run_proof.prover(self.store, self.id, environ, make=setup.doorman is None)
         self.journal = JournalProcessor(
             self.store.journals,
             name,

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from reenact.find.sources import find
 from reenact.formats import otlp_json
 from reenact.graph.logs import joined
-from reenact.pipeline.bundles import whole
-from reenact.pipeline.leftovers import say
-from reenact.pipeline.sources import find
+from reenact.keep.bundles import whole
+from reenact.keep.leftovers import say
 from reenact.read.open import open_spans
-from reenact.record.unwritten import scrubbed
+from reenact.record.stream_backlog import scrubbed
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
 from reenact.redact.in_force import Guard
@@ -29,7 +29,7 @@ from reenact.redact.plan import UNSCANNED, WHOLE, Place
 from reenact.stores.directory import DirectoryStore
 from reenact.values.evidence import chunk_from_json, chunk_to_json
 from reenact.values.json import Json, compact, parsed_or_none
-from reenact.values.redacted import tokens_in
+from reenact.values.redaction_marks import tokens_in
 from reenact.values.run import spans_of
 from reenact.values.span import Attribute, Resource, Scope, SpanRecord
 

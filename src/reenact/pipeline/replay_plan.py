@@ -44,7 +44,7 @@ class Plan:
     changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What is changed in the recorded calls before they answer: each a `values.change.Change` as JSON."""
     branch: dict[str, Any] | None = None
-    """Where the run is forked (`pipeline.altering.Branch` as JSON); None where this is a replay."""
+    """Where the run is forked (`find.altering.Branch` as JSON); None where this is a replay."""
 
     def write(self, path: Path) -> None:
         """Write the plan down."""
@@ -58,8 +58,8 @@ class Plan:
     def runs(self) -> list[Run]:
         """Build the runs that answer, the user's own marked as such, each span's salt put back."""
         from reenact.graph.build import build  # the parent writes a plan, and builds nothing from it
+        from reenact.keep.bundles import whole
         from reenact.pipeline import keyring
-        from reenact.pipeline.bundles import whole
         from reenact.read.open import open_spans
         from reenact.values.span import SpanRecord
 

@@ -12,45 +12,46 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
-from reenact.boundary.settled import settled
 from reenact.compare.judge import Outcome, ReplayResult, judge_replay
+from reenact.disk import user_key
+from reenact.disk.blob import cut
 from reenact.errors import CannotJudge, InputError
+from reenact.find.sources import Found
+from reenact.foreign.own_call_span import settled
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
-from reenact.pipeline import behind, copied, keyring, settings
+from reenact.keep.drain import Drain
+from reenact.keep.journal_owner import owning
+from reenact.keep.leftovers import say
+from reenact.keep.scratch import Scratch
+from reenact.pipeline import earlier_units, keyring, replay_files, settings
 from reenact.pipeline.appending import APPENDED_BY, append
 from reenact.pipeline.bytecode import UNCACHED, write_caches
 from reenact.pipeline.counterpart import counterpart
-from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
 from reenact.pipeline.injection import ended
 from reenact.pipeline.keyring import Keyring
-from reenact.pipeline.leftovers import say
 from reenact.pipeline.own_replay import Started, mending
-from reenact.pipeline.owning import owning
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
-from reenact.pipeline.scratch import Scratch
 from reenact.pipeline.sealed import Given, Sealed, levels, sealed, untried, without
-from reenact.pipeline.sources import Found
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
 from reenact.replay import ledger
 from reenact.replay.policy import Policy, Source, Writes
 from reenact.stores.blobs import FolderBlobs
 from reenact.stores.directory import DirectoryStore
-from reenact.values import unit, user_key
-from reenact.values.blob import cut
+from reenact.values import unit
 from reenact.values.call import Unfinished
+from reenact.values.file_writes import Written, written
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.output import is_noted, outputs
 from reenact.values.run import Grade, Run
 from reenact.values.terminal import tell
-from reenact.values.written import Written, written
 
 if TYPE_CHECKING:  # most replays let nothing out
-    from reenact.compare.printed import Parts
+    from reenact.compare.console_text import Parts
     from reenact.pipeline.ways_out import WaysOut
 
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
@@ -169,7 +170,7 @@ def _decided(done: Replayed, again: Replayed) -> Replayed:
     A program that drew of the clock or of chance what the recording does not hold prints another value each time, and
     that is its own doing: then nothing that differs is taken for chance.
     """
-    from reenact.compare.written import decided
+    from reenact.compare.file_writes import decided
 
     result = done.result
     printed = again.outcome.printed
@@ -223,7 +224,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     found = replace(found, run=_recorded_here(found.run))
     world, code, runs, entries = _run_again(found, argv, cwd, policy, store, scratch, start, tells=tells)
     own = counterpart(runs, found)
-    everything, (entries, ledgers) = entries, behind.apart(entries)
+    everything, (entries, ledgers) = entries, earlier_units.apart(entries)
     outcome = Outcome(
         wrote=_wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None,
         printed=_printed(found, own, runs),
@@ -242,7 +243,7 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
             beside=runs,
         )
         told = _with_copy(result, world, runs, everything)
-        return behind.judged(told, found.run, found.history.units, runs, ledgers)
+        return earlier_units.judged(told, found.run, found.history.units, runs, ledgers)
 
     given = _comparable(outcome, found, policy, entries, compares=compares)
     commits = found.run.surroundings.get("commit"), commit(cwd)
@@ -299,11 +300,11 @@ def _comparable(
     return outcome if compares and not (found.altered.branch or found.altered.changes) else None
 
 
-def _begin(found: Found, cwd: Path, policy: Policy, *, tells: bool) -> copied.Begin:
+def _begin(found: Found, cwd: Path, policy: Policy, *, tells: bool) -> replay_files.Begin:
     """Say how the files of the world begin; what cannot be as it was is told where `tells` says so."""
     if not policy.writes.copies:
-        return copied.Begin()
-    begun = copied.begin(found, cwd)
+        return replay_files.Begin()
+    begun = replay_files.begin(found, cwd)
     for line in begun.unlike if tells else ():
         tell(line)
     return begun
@@ -317,10 +318,10 @@ def _with_copy(
     if world.changed is None:
         return result
     notes = [told for run in runs if (told := written(run)) is not None]
-    unnamed = copied.unwitnessed(world.changed, notes, entries, world.begin)
+    unnamed = replay_files.unwitnessed(world.changed, notes, entries, world.begin)
     by_tools = {
         tool: [each.path for each in world.changed if not each.same and each.path in paths]
-        for tool, paths in copied.by_tools(entries).items()
+        for tool, paths in replay_files.by_tools(entries).items()
     }
     kept = replace(result.writes, kept=tuple(world.kept))
     return replace(result, unwitnessed=unnamed, by_tools=by_tools, writes=kept)
@@ -344,10 +345,10 @@ class _World:
     store: DirectoryStore
     scratch: Path
     ring: Keyring
-    begin: copied.Begin
+    begin: replay_files.Begin
     out: tuple[Sequence[Mapping[str, Json]], Sequence[str]] = ((), ())
     """The hosts and the sockets that may be reached from there."""
-    changed: list[copied.Changed] | None = None
+    changed: list[replay_files.Changed] | None = None
     """What was changed in the copy; None where there was none."""
     kept: list[str] = field(default_factory=list[str])
     level: str = "watched"
@@ -385,14 +386,14 @@ def _look_through(copy: Sealed, cwd: Path, world: _World) -> None:
     """See what of the copy was changed, before it goes, and take out what is to be kept."""
     left_out = (str(world.store.folder.absolute()), str(world.scratch))
     if copy.folder is None:
-        world.changed = copied.changed(copy.upper, copy.copied, left_out)
+        world.changed = replay_files.changed(copy.upper, copy.copied, left_out)
     else:
-        world.changed = copied.changed_in(copy.folder, copy.copied[0], copy.upper, left_out)
+        world.changed = replay_files.changed_in(copy.folder, copy.copied[0], copy.upper, left_out)
     if world.policy.writes is Writes.KEEP:
         entries = ledger.read(world.scratch / _LEDGER)
-        wanted = copied.written_by(world.changed, entries, world.begin)
+        wanted = replay_files.written_by(world.changed, entries, world.begin)
         try:
-            world.kept = copied.keep(world.changed, Path(world.policy.keep), cwd, wanted)
+            world.kept = replay_files.keep(world.changed, Path(world.policy.keep), cwd, wanted)
         except OSError as error:
             raise InputError(str(error.filename), f"what was written cannot be kept: {error.strerror}") from error
 
@@ -401,7 +402,7 @@ def _wrote(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Written 
     """Give what the recorded program wrote, and what this one did; of a unit that came in, that unit alone."""
     if unit.inbound(found.run) is not None:
         return written(found.run), written(own) if own is not None else None
-    return copied.of_all((found.run, *found.siblings)), copied.of_all(runs)
+    return replay_files.of_all((found.run, *found.siblings)), replay_files.of_all(runs)
 
 
 def _printed(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Parts | None, Parts | None]:

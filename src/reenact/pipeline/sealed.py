@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from reenact.disk import private, user_key
 from reenact.errors import CannotJudge, UsageError
-from reenact.pipeline.scratch import Scratch
+from reenact.keep.scratch import Scratch
 from reenact.redact import in_force
 from reenact.seal import launch, room
 from reenact.stores.directory import DirectoryStore
-from reenact.values import private, user_key
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from reenact.boundary.reading import shape_of
+from reenact.find.sources import Found
 from reenact.pipeline.hook import HOOK
-from reenact.pipeline.sources import Found
-from reenact.redact.known import names_a_secret
+from reenact.redact.known_secrets import names_a_secret
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.redacted import TOKEN
+from reenact.values.redaction_marks import TOKEN
 from reenact.values.run import READ_VARIABLES, Run
 from reenact.values.settings import digests, is_locale, is_seed, is_zone_name, is_zone_rule, steers
 

@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Final
 
 from reenact.assess.language import spell
+from reenact.disk import user_key
 from reenact.errors import CannotJudge, InputError
-from reenact.pipeline.catalog import NO_FORK, fork_of, replay_of
+from reenact.find.sources import runs_in
+from reenact.keep.catalog import NO_FORK, fork_of, replay_of
+from reenact.keep.leftovers import leftovers
 from reenact.pipeline.interrupting import stops_as_interrupted
 from reenact.pipeline.judging import Order
-from reenact.pipeline.leftovers import leftovers
-from reenact.pipeline.sources import runs_in
 from reenact.stores.directory import DirectoryStore
-from reenact.values import unit, user_key
+from reenact.values import unit
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_object
 

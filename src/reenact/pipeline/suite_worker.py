@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import IO, Final
 
 from reenact.assess.language import parse
+from reenact.disk import user_key
 from reenact.errors import ReenactError
+from reenact.find.sources import find
+from reenact.keep.assertion_sources import asserted
 from reenact.pipeline import commands
-from reenact.pipeline.asserted import asserted
 from reenact.pipeline.judging import Judged, Order, replay_and_judge
 from reenact.pipeline.parentage import hung_up
-from reenact.pipeline.sources import find
 from reenact.replay.policy import Policy
 from reenact.stores.directory import DirectoryStore
-from reenact.values import user_key
 from reenact.values.assertion import Placed
 from reenact.values.json import Json, compact
 from reenact.values.json import parse as parse_json

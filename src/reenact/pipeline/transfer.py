@@ -10,22 +10,22 @@ from pathlib import Path
 
 from reenact.contracts.format import Format
 from reenact.discover import members
+from reenact.disk.blob import cut
+from reenact.disk.whole_file import write_whole
 from reenact.errors import InputError, UsageError
 from reenact.export.backends import backends_from_environment
 from reenact.export.fanout import FanOut
 from reenact.graph.logs import joined
-from reenact.pipeline.bundles import bundle, whole
-from reenact.pipeline.catalog import index, summary
-from reenact.pipeline.flattening import flattened
-from reenact.pipeline.leftovers import say
+from reenact.keep.bundles import bundle, whole
+from reenact.keep.catalog import index, summary
+from reenact.keep.flattening import flattened
+from reenact.keep.leftovers import say
 from reenact.read.open import open_spans
 from reenact.stores.directory import DirectoryStore
-from reenact.values.blob import cut
 from reenact.values.json import Json
 from reenact.values.run import Run, spans_of
 from reenact.values.span import SpanRecord
 from reenact.values.terminal import escaped
-from reenact.values.whole_file import write_whole
 
 _AT_ONCE = 100
 """Traces that are noted in one transaction."""

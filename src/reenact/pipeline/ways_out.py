@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from reenact.pipeline.sources import Found
+from reenact.find.sources import Found
 from reenact.replay.policy import MODELS, After, Policy, Source
 from reenact.values import way
 from reenact.values.call import CallKind, HttpRequest

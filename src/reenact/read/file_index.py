@@ -1,6 +1,6 @@
 """An index of a big file of OTLP/JSON lines: which lines hold which trace, and what a listing says of it.
 
-Theory of operation. One pass parses every line, takes a glance at each span (`read.glance`), and writes rows to an
+Theory of operation. One pass parses every line, takes a glance at each span (`read.span_facts`), and writes rows to an
 SQLite file, some ten thousand traces at a time, so that memory does not grow with the file. The index lies in the
 user's cache folder (`$XDG_CACHE_HOME/reenact/files`, else `~/.cache/reenact/files`), never beside the file; its name is
 a digest of the file's path, and it counts only while size, modification time and the digest of the file's first and
@@ -24,13 +24,13 @@ from typing import Any, BinaryIO, Final, Self, cast
 import orjson
 
 from reenact.errors import InputError
-from reenact.read import glance
-from reenact.read.glance import KINDS, Glimpse, Row
+from reenact.foreign import ids, otlp
+from reenact.read import span_facts
 from reenact.read.open import HEAD_BYTES, is_big, surest
-from reenact.values import ids, otlp
+from reenact.read.span_facts import KINDS, Glimpse, Row
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
 from reenact.values.log import LogRecord, Record
-from reenact.values.unread import Unread
+from reenact.values.unread_parts import Unread
 
 _VERSION: Final = 2
 _END: Final = 64 << 10
@@ -118,7 +118,7 @@ class FileIndex:
 
     @property
     def notes(self) -> list[str]:
-        """What of the file is not read, as `values.unread` tells it."""
+        """What of the file is not read, as `values.unread_parts` tells it."""
         (value,) = self._database.execute("SELECT value FROM facts WHERE name = 'notes'").fetchone()
         return cast("list[str]", orjson.loads(value))
 
@@ -171,8 +171,8 @@ def _listed(found: tuple[Any, ...]) -> Listed:
         name=row["name"],
         started_ns=row["started"],
         ended_ns=row["ended"],
-        status=glance.status_word(row["failed"], rooted=bool(row["rooted"])),
-        calls=glance.by_kind([row[name] for name in _COUNTS]),
+        status=span_facts.status_word(row["failed"], rooted=bool(row["rooted"])),
+        calls=span_facts.by_kind([row[name] for name in _COUNTS]),
         session=_first(row["session"]),
         user=_first(row["user"]),
         tenant=_first(row["tenant"]),
@@ -365,7 +365,7 @@ class _Scan:
             for group in told.get("resourceSpans") or ():
                 recording = _recording(group) or recording
                 for scope in group["scopeSpans"]:
-                    glimpses += [(self._names(span), glance.of_told(span)) for span in scope["spans"] if span]
+                    glimpses += [(self._names(span), span_facts.of_told(span)) for span in scope["spans"] if span]
             for group in told.get("resourceLogs") or ():
                 for scope in group["scopeLogs"]:
                     logs += [self._log_id(log) for log in scope["logRecords"] if log]
@@ -411,7 +411,7 @@ class _Scan:
                 if isinstance(record, LogRecord):
                     logs.append(record.trace_id)
                 else:
-                    glimpses.append((record.trace_id, glance.of_record(record)))
+                    glimpses.append((record.trace_id, span_facts.of_record(record)))
                     recording = str(record.resource.attributes.get(_RECORDING) or recording)
         return self._all(glimpses, logs, recording)
 
@@ -419,7 +419,7 @@ class _Scan:
         found: dict[str, None] = {}
         for trace_id, glimpse in glimpses:
             row = self._row(trace_id)
-            glance.add(row, glimpse)
+            span_facts.add(row, glimpse)
             row.recording = row.recording or recording
             found[trace_id] = None
         return found

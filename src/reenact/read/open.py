@@ -20,11 +20,11 @@ from typing import BinaryIO
 from reenact.contracts.format import Format, HeadMarks
 from reenact.discover import Candidate, candidates
 from reenact.discover import surest as surest_of
+from reenact.disk.private import is_descriptor
 from reenact.errors import InputError, UnknownShapeError
 from reenact.read.unpack import ZIP, looked_at, unpacked, zip_members
 from reenact.values.log import Record
-from reenact.values.private import is_descriptor
-from reenact.values.unread import Unread
+from reenact.values.unread_parts import Unread
 
 HEAD_BYTES = 64 << 10
 """So much of a file is looked at to tell its format."""
@@ -35,7 +35,7 @@ _LEAST_AMONG_OTHERS = 0.3
 """A file in a folder or zip file that no format is so sure of is no trace file: notes, licences, settings."""
 _WITH_LOGS = re.compile(r"(.+)(\.jsonl?|\.pb)((?:\.gz|\.zst)?)")
 _BLOB = re.compile(r"(?:.*/)?blobs/([0-9a-f]{2})/\1[0-9a-f]{30,}")
-"""A value that a recording keeps beside its spans (`values.blob`): no trace file, whatever it holds."""
+"""A value that a recording keeps beside its spans (`disk.blob`): no trace file, whatever it holds."""
 _MOST_NAMED = 5
 _READ = "docs/formats.md says what is read; plain, gzip, zstd or zip, or a directory of such files"
 _MOST_FILES = 100_000

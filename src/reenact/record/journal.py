@@ -1,4 +1,12 @@
-"""The writing end of the journal (`formats.journal`): a span processor, last in our own pipe, behind redaction."""
+"""The writing end of the journal (`formats.journal`): a span processor, last in our own pipe, behind redaction.
+
+Theory of operation. A call is two frames, its start and its end, and each is one `write` to a file that the process has
+open for appending: what the kernel took is there when the process is killed in the next moment, and no thread of ours
+holds it back. The span that a reader looks for is made of both frames later, in another process (`keep.drain`). A start
+without an end is a call that was under way. The agent gets an answer when its end is written, and ends are numbered
+under the same lock, so that the order of the numbers is the order in which agent code went on. A frame that did not fit
+is taken back, counted, and told with the run.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Whose a text is goes by where the code stands: that of the unit of work that came in, of the run opened with
 `with reenact.run`, or of the process. Texts are kept by lane, since the lines of two threads may come in another order
-next time. What is printed inside an answered call is told there (`record.printed`), and is part of this where the
+next time. What is printed inside an answered call is told there (`record.tool_prints`), and is part of this where the
 answer prints it again; else (the log lines of an HTTP client) it is none of the program's. Texts are redacted before
 they are written down, and a digest is that of the redacted text.
 """
@@ -20,9 +20,9 @@ from typing import Any, Final, cast
 
 from reenact.boundary import lanes, place, thread_ids
 from reenact.boundary.inbound import Inbound
-from reenact.record import console, printed
+from reenact.record import console, tool_prints
 from reenact.record.console import Source
-from reenact.record.written import Owner, Redacted
+from reenact.record.file_writes import Owner, Redacted
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
@@ -113,7 +113,7 @@ class Outputs:
     def note(self, stream: str, text: str, source: Source | None) -> None:
         """Note a text that is about to be printed."""
         here = place.current()
-        if not text or (here is not None and here.whole and not printed.is_of_tool(here.span_id)):
+        if not text or (here is not None and here.whole and not tool_prints.is_of_tool(here.span_id)):
             return
         part = self._part(self._owner())
         if source is not None and not source.own:

@@ -25,7 +25,7 @@ from reenact.contracts.redactor import Redactor
 from reenact.record.pipe import UrandomIds
 from reenact.record.shield import shielded
 from reenact.values.call import Call, FunctionCall, HttpRequest, Outcome
-from reenact.values.found import FOUND
+from reenact.values.discovered_tools import FOUND
 
 _time_ns: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
 _NONE_NAMED = OTEL_PYTHON_TRACER_PROVIDER not in os.environ

@@ -20,13 +20,13 @@ from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
 from reenact.contracts.redactor import Redactor
-from reenact.record import draws, loop_turns, printed, touches, unwritten
+from reenact.record import draws, loop_turns, stream_backlog, tool_prints, touches
 from reenact.record.journal import JournalProcessor
 from reenact.record.projection import Projected, Projection
 from reenact.record.runs import Runs, from_context
 from reenact.record.shield import shielded, swallow
 from reenact.record.span import CallSpan, CallSpans
-from reenact.record.unwritten import Unwritten
+from reenact.record.stream_backlog import Unwritten
 from reenact.values import alarms, typed
 from reenact.values.call import (
     Body,
@@ -41,7 +41,7 @@ from reenact.values.call import (
     Streamed,
     StreamEnd,
 )
-from reenact.values.found import FOUND, PRINTED, TOUCHED
+from reenact.values.discovered_tools import FOUND, PRINTED, TOUCHED
 from reenact.values.json import Json, compact
 from reenact.values.run import TOGETHER
 
@@ -146,7 +146,7 @@ class SpanPassage:
         self._chunks.append(chunk)
         if self._waiting is None:
             self._waiting = Unwritten()
-        printed.piece(self.place.span_id)
+        tool_prints.piece(self.place.span_id)
         self._recorder.write_chunk(self.place.span_id, chunk, self._waiting)
 
     aftermath = None
@@ -215,7 +215,7 @@ class SpanPassage:
             attributes[TOGETHER] = True
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
-        said = printed.end(span.span_id) if printed.is_open() else None
+        said = tool_prints.end(span.span_id) if tool_prints.is_open() else None
         if said is not None and said.span == span.span_id and said.texts:
             attributes[PRINTED] = compact("mixed" if said.is_cut else [*said.texts])
             if said.mixed:
@@ -339,9 +339,9 @@ class Recorder:
         if FOUND in call.attributes:
             touches.begin(span.span_id)
         if call.is_whole and not http and not call.is_query:
-            printed.begin(span.span_id, parent.span_id)
-        elif printed.is_open():
-            printed.inherit(span.span_id, parent.span_id)
+            tool_prints.begin(span.span_id, parent.span_id)
+        elif tool_prints.is_open():
+            tool_prints.inherit(span.span_id, parent.span_id)
         if FOUND not in call.attributes and touches.open_calls and call.is_structure:
             touches.inherit(span.span_id, parent.span_id)
         if (projection := self._projection()) is not None:
@@ -356,11 +356,11 @@ class Recorder:
     def scrubbed(self, chunks: Sequence[Chunk], call: Call) -> tuple[Chunk, ...]:
         """Scrub a whole stream, whose pieces may each hold a part of a secret."""
         if not self._placed:
-            return unwritten.scrubbed(chunks, self._redactor)
+            return stream_backlog.scrubbed(chunks, self._redactor)
         tool = call.name if call.kind is CallKind.TOOL else ""
         boundary = "http" if isinstance(call.request, HttpRequest) else "function"
         place = Where(attribute="reenact.stream.chunks", kind=call.kind.value, tool=tool, boundary=boundary)
-        return unwritten.scrubbed(chunks, self._redactor, place)
+        return stream_backlog.scrubbed(chunks, self._redactor, place)
 
     def write_head(self, span_id: int, status: int, headers: tuple[tuple[str, str], ...], order: int) -> None:
         """Write to the journal that a stream opened, for the case that it is never seen to end."""
@@ -375,4 +375,4 @@ class Recorder:
         if self._journal is None:
             return
         for each in waiting.settle(chunk, self._redactor, whole=self._takes_whole):
-            self._journal.chunk(span_id, [each.offset_us, each.order, unwritten.spelled(each)])
+            self._journal.chunk(span_id, [each.offset_us, each.order, stream_backlog.spelled(each)])

@@ -21,17 +21,17 @@ from opentelemetry.sdk.trace import Span, TracerProvider
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.status import Status, StatusCode
 
-from reenact.boundary import door, flows, inbound, lanes, place, variables, visitors
+from reenact.boundary import door, flows, inbound, inbound_clients, lanes, place, variables
 from reenact.boundary.children import Descent
 from reenact.boundary.inbound import Answered, Inbound
 from reenact.boundary.place import Place
 from reenact.record import draws
+from reenact.record.file_writes import Owner, Writes
 from reenact.record.outputs import Outputs
 from reenact.record.shield import shielded
 from reenact.record.standard_input import StandardInput
 from reenact.record.surroundings import entry_point
 from reenact.record.undeclared import Undeclared
-from reenact.record.written import Owner, Writes
 from reenact.values import locks, typed
 from reenact.values.call import ExceptionRecord
 from reenact.values.json import Json, compact
@@ -183,7 +183,7 @@ class Runs:
         unit = inbound.current()
         if unit is not None and (root := unit.place(self, self._begin_inbound)) is not None:
             return root
-        visitors.called()
+        inbound_clients.called()
         process = self._process
         if process is None:
             units = [run for run in tuple(self._open.values()) if not run.came_in]
@@ -203,7 +203,7 @@ class Runs:
         if unit.order:
             asked[CAME_IN] = unit.order
         self._units += 1
-        if visitors.are_known():
+        if inbound_clients.are_known():
             asked[FROM_OUTSIDE] = True
         with lanes.on(unit.lane):
             run = self._begin(name, "AGENT", {**self._identity, **known, **identity, **from_context()}, facts=asked)
@@ -253,7 +253,7 @@ class Runs:
 
     def forked(self) -> None:
         """Forget, in a copy of a process, the runs that are the original's to close."""
-        visitors.forget()
+        inbound_clients.forget()
         self._units = 0
         self.undeclared.forked()
         if self.writes is not None:
@@ -539,7 +539,7 @@ class Runs:
     @shielded
     def _end_process(self, error: ExceptionRecord | None, facts: Mapping[str, Any] | None = None) -> None:
         """End the run of the process. What it gave out outside of it hangs below the last run, if any was."""
-        writes, served = self.writes, self._units if visitors.are_known() else None
+        writes, served = self.writes, self._units if inbound_clients.are_known() else None
         if (
             any(each is not None and each.pending for each in (writes, self.outputs, self.stdin))
             and self._process is None

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from reenact.disk import private
+from reenact.disk.durable import force_entry
 from reenact.formats import journal
 from reenact.record.bounds import MAX, Bounds
-from reenact.values import private
-from reenact.values.durable import force_entry
 
 _HIGH: Final = 960
 """Descriptors from here on: a program that closes and opens files of its own by number hardly comes there."""

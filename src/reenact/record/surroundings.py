@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from reenact.disk.private import read_regular
 from reenact.values.json import Json
-from reenact.values.private import read_regular
 from reenact.values.settings import digests, keeps
 
 _LIBRARIES = ("reenact", "openai", "anthropic", "httpx", "httpx2", "pydantic", "opentelemetry-sdk")

@@ -1,6 +1,6 @@
 """What the agent does to the outside world past every boundary: not recorded, but noted, since no replay can redo it.
 
-Files are apart (`record.written`): a replay writes them to a copy, and compares. Both are seen by an audit hook
+Files are apart (`record.file_writes`): a replay writes them to a copy, and compares. Both are seen by an audit hook
 (PEP 578), as in a replay, which refuses the rest. It hears of more than it looks at (`id` raises an event too), at some
 0.15 µs each: `REENACT_UNDECLARED=off` leaves it out. An audit hook cannot be taken away again; while no recording is in
 charge it turns everything away.
@@ -17,7 +17,7 @@ from reenact.boundary.files import PathChange, opened_path, path_changes
 from reenact.boundary.inbound import Inbound
 from reenact.boundary.source_line import where
 from reenact.boundary.touches import Touch
-from reenact.record.written import Writes
+from reenact.record.file_writes import Writes
 from reenact.values import alarms
 
 _MOST: Final = 50

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from reenact.values.private import read_regular
+from reenact.disk.private import read_regular
 
 _LARGEST_INDEX: Final = 600_000
 """Bytes; some five thousand files, which take 20 ms to look at."""

@@ -15,12 +15,12 @@ from typing import Any, Final, cast
 
 from reenact.redact import decode
 from reenact.redact.fields import is_sensitive
-from reenact.redact.glance import BETWEEN
-from reenact.redact.known import credentials_in, looks_secret, names_a_secret
-from reenact.redact.leaves import ANYWHERE, IN_CONTEXT, LONG, OPENS, Leaves, Work, remember
-from reenact.redact.pieces import scrubbed
+from reenact.redact.known_secrets import credentials_in, looks_secret, names_a_secret
 from reenact.redact.plan import KNOWN, UNSCANNED, WHOLE, Place
+from reenact.redact.split_secrets import scrubbed
+from reenact.redact.text_redactor import ANYWHERE, IN_CONTEXT, LONG, OPENS, Leaves, Work, remember
 from reenact.redact.tokens import mask
+from reenact.redact.whole_document_scan import BETWEEN
 from reenact.values import alarms
 from reenact.values.evidence import chunk_from_json, chunk_to_json
 from reenact.values.json import compact, parsed_or_none

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from reenact.contracts.redactor import Redactor
-from reenact.redact.standing import copies
+from reenact.redact.process_redactor import copies
 
 
 class RedactingSpanExporter(SpanExporter):

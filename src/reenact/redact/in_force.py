@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reenact.disk import private
 from reenact.errors import InputError
 from reenact.redact import keys, policy
 from reenact.redact.keys import Key
-from reenact.redact.known import credentials_in
+from reenact.redact.known_secrets import credentials_in
 from reenact.redact.plan import DEFAULT, WHOLE, Plan
 from reenact.redact.policy import Policy
 from reenact.redact.tokens import mask
 from reenact.stores.directory import locate
-from reenact.values import private
 from reenact.values.run import Run
 
 if TYPE_CHECKING:  # who asks what is in force does not always redact

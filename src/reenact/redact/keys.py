@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from reenact.disk import private
 from reenact.errors import InputError
-from reenact.values import private
 
 VARIABLE = "REENACT_REDACTION_KEY"
 OF_THIS_RUN = "REENACT_RUN_KEY"

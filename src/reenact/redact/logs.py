@@ -16,9 +16,9 @@ from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk._logs import LogRecordProcessor
 
 from reenact.contracts.redactor import Redactor
-from reenact.redact import siblings
-from reenact.redact.copies import UNREADABLE, Copies, marks
-from reenact.redact.standing import copies
+from reenact.redact import provider_processors
+from reenact.redact.process_redactor import copies
+from reenact.redact.sdk_copies import UNREADABLE, Copies, marks
 from reenact.values import alarms
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class RedactingLogRecordProcessor(LogRecordProcessor):
             self._inner.on_emit(clean)
         except Exception as error:  # noqa: BLE001 - the host is sacred
             alarms.pass_on()
-            self._tell(f"{siblings.named(self._inner)} failed on a log record", error)
+            self._tell(f"{provider_processors.named(self._inner)} failed on a log record", error)
 
     emit = on_emit
     """The name before opentelemetry-sdk 1.35."""

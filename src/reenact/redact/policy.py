@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from reenact.disk import private
 from reenact.errors import InputError
 from reenact.redact.names import CLASSES, finder
 from reenact.redact.plan import (
@@ -30,7 +31,6 @@ from reenact.redact.plan import (
 )
 from reenact.redact.policy_words import Own, own_classes
 from reenact.redact.toml_reader import Reader, Table
-from reenact.values import private
 
 _ACTIONS: Final = ("pseudonymise", "mask", "drop", "keep")
 _PAYLOADS: Final = ("scan", "pseudonymise", "mask", "drop")

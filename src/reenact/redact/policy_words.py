@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal, cast
 
 from reenact.contracts.detector import Detector
+from reenact.disk import private
 from reenact.errors import InputError
 from reenact.redact.patterns import PatternRefused, linear
 from reenact.redact.plan import BUILT_IN, GROUPS, Action
 from reenact.redact.toml_reader import Table
-from reenact.values import private
 
 EVERYWHERE = "text"
 """The gate of what has no anchor: all of a text is looked at, which is slow."""

@@ -19,9 +19,9 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from reenact.contracts.redactor import Redactor
-from reenact.redact import siblings
-from reenact.redact.copies import Copies
-from reenact.redact.standing import copies
+from reenact.redact import provider_processors
+from reenact.redact.process_redactor import copies
+from reenact.redact.sdk_copies import Copies
 from reenact.values import alarms
 
 _log = logging.getLogger("reenact")
@@ -120,7 +120,7 @@ class RedactionSpanProcessor(SpanProcessor):
         own_way = {"on_start", "_on_ending", "on_end"} & vars(inner).keys()  # vendors replace methods of an object
         self._hears = _named(getattr(type(inner), "on_start", None)) not in _DEAF or bool(own_way)
         self._stock = _named(type(inner)) in _STOCK and not own_way
-        self._writes = not siblings.exporters(inner)
+        self._writes = not provider_processors.exporters(inner)
         self._seen: object = None
         self._warned = False
 
@@ -187,7 +187,7 @@ class RedactionSpanProcessor(SpanProcessor):
             alarms.pass_on()
             if not self._warned:
                 self._warned = True
-                name, kind = siblings.named(self._inner), type(error).__name__  # its text may hold anything
+                name, kind = provider_processors.named(self._inner), type(error).__name__  # its text may hold anything
                 _log.warning("reenact: %s failed on a span (%s); the program goes on", name, kind)
 
     def _look_beside(self, span: Span) -> None:
@@ -196,7 +196,7 @@ class RedactionSpanProcessor(SpanProcessor):
         if registered is not self._seen:
             self._seen = registered
             if registered is not None and not self._own:
-                siblings.warn(registered)
+                provider_processors.warn(registered)
 
     def shutdown(self) -> None:
         """Shut the protected processor down."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from reenact.boundary.reading import is_plain, reply_body, shape_of
 from reenact.errors import UsageError
 from reenact.replay import set_exchange, set_function
-from reenact.replay.named import call_named
+from reenact.replay.call_lookup import call_named
 from reenact.values.call import CallKind, FunctionCall, HttpRequest, Outcome
 from reenact.values.change import Change
 from reenact.values.difference import Absent
-from reenact.values.found import TOUCHED, is_found, listed
+from reenact.values.discovered_tools import TOUCHED, is_found, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.json_path import NoSuchPlace, parse_path, spell, value_at, with_value
 from reenact.values.run import Node, Run

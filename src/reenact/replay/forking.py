@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from reenact.boundary.question import Question, shape_named
-from reenact.replay.onward import EVIDENCE
+from reenact.replay.after_divergence import EVIDENCE
 from reenact.replay.policy import MODELS, After, Policy, Source
 from reenact.replay.recorders import Recorder
 from reenact.replay.replayer import Replayer, ReplayPassage

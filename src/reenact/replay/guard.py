@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from reenact.boundary import audit, lanes, leads, place, side_effects, telemetry, touches
+from reenact.boundary import audit, lanes, path_copies, place, side_effects, telemetry, touches
 from reenact.boundary.source_line import where
 from reenact.boundary.touches import Touch
 from reenact.errors import SideEffectRefused
@@ -30,7 +30,7 @@ from reenact.replay.policy import Policy, Writes
 from reenact.values.effects import COPIED_IN, Seal, seals
 
 if TYPE_CHECKING:  # most replays let nothing out
-    from reenact.replay.ways import Ways
+    from reenact.replay.allowed_hosts import Ways
     from reenact.values.way import Way
 
 _DECLARE = "declare the function around it with @reenact.tool, so that its recorded result stands for it"
@@ -105,10 +105,10 @@ def shut(
     if not _state["hooked"]:
         audit.hear(side_effects.EVENTS, _hook, when_finalizing=True)
         _state["hooked"] = True
-    if not sealed or leads.of_this_process() is not None:
-        from reenact.replay import attached  # a world of namespaces needs none
+    if not sealed or path_copies.of_this_process() is not None:
+        from reenact.replay import attached_databases  # a world of namespaces needs none
 
-        attached.judge_attached(_refuses_attached)
+        attached_databases.judge_attached(_refuses_attached)
     refuses = not (policy is Writes.ALLOW or (sealed and policy.copies))
     before = {name: _state[name] for name in ("ledger", "refuses", "allows", "given", "ways")}
     _state.update(ledger=ledger, refuses=refuses, allows=policy is Writes.ALLOW)
@@ -141,7 +141,7 @@ def _tell_link(ledger: Ledger, source: str, target: str) -> None:
 def _read(given: Sequence[str], ways: Sequence[Way] | None) -> tuple[Ways | None, Ways | None]:
     if not given and ways is None:
         return None, None
-    from reenact.replay.ways import Ways
+    from reenact.replay.allowed_hosts import Ways
     from reenact.values import way
 
     return Ways(way.read(given)) if given else None, Ways(ways) if ways is not None else None
@@ -169,7 +169,7 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         elif (
             touch.kind == "socket"
             and touch.path
-            and leads.of_this_process() is not None
+            and path_copies.of_this_process() is not None
             and not _is_in_a_copy(touch.path)
         ):
             refuse(ledger, f"make {touch.what}", event, "let it lie in the working folder")
@@ -217,7 +217,7 @@ def _keep_to_the_copy(ledger: Ledger, touch: Touch, event: str, args: tuple[Any,
 def _refuses_attached(path: str) -> bool:
     """Tell whether a connection to SQLite may not attach a file, and note it; its path is empty where it is unknown."""
     ledger: Ledger | None = _state["ledger"]
-    led = leads.of_this_process()
+    led = path_copies.of_this_process()
     kept_in = led is not None and path and (not path.startswith("/") or led.original(path) != path)
     if ledger is None or _state["allows"] or _allowed.get() or kept_in:
         return False
@@ -245,17 +245,17 @@ def _refuses(path: str) -> bool:
     here = place.current()
     if _state["refuses"] or (here is not None and here.whole and not (_state["allows"] or _writes.get())):
         return True
-    return leads.of_this_process() is not None and not _is_in_a_copy(path)
+    return path_copies.of_this_process() is not None and not _is_in_a_copy(path)
 
 
 def _is_in_a_copy(path: str) -> bool:
     """Tell whether a path lies in a folder that the program works in a copy of: the kernel refuses all others."""
-    led, whole = leads.of_this_process(), os.path.abspath(path)  # noqa: PTH100 - in a hook, and led
+    led, whole = path_copies.of_this_process(), os.path.abspath(path)  # noqa: PTH100 - in a hook, and led
     return led is not None and (led.led(whole) != whole or led.original(whole) != whole)
 
 
 def _option(event: str, args: tuple[Any, ...]) -> str:
-    from reenact.replay.ways import option_for
+    from reenact.replay.allowed_hosts import option_for
 
     return option_for(event, args)
 

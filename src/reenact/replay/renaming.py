@@ -24,7 +24,7 @@ from reenact.replay.stubs import process_of
 from reenact.values.call import Call
 from reenact.values.difference import Absent, FieldDifference
 from reenact.values.json import Json, compact, digest, parse
-from reenact.values.redacted import MARK, TOKEN, spelled, tokens_in
+from reenact.values.redaction_marks import MARK, TOKEN, spelled, tokens_in
 from reenact.values.run import Node, Run
 
 _NOTHING: Final = object()

@@ -3,7 +3,7 @@
 Each live call becomes a question, passes the recording's redaction, and takes the stub that stands for it. What is
 answered is recorded like any call, so that a replay is a run. What is not is a miss: written to the ledger, then
 thrown into the agent as a `BaseException`; after the first one every further call is refused too, since nothing that
-follows is evidence, but for what `replay.onward` lets go on.
+follows is evidence, but for what `replay.after_divergence` lets go on.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from reenact.boundary.question import Question, question
 from reenact.boundary.source_line import where
 from reenact.contracts.redactor import Redactor
 from reenact.errors import Miss
-from reenact.replay.again import Again, unmake
+from reenact.replay.after_divergence import ASSUMING, EVIDENCE, Going, answers, going, takes_as, word_for
 from reenact.replay.guard import allowed, into_the_copy, is_sealed, refuse
-from reenact.replay.kept import as_told, failed_for_good
 from reenact.replay.ledger import Ledger, moved
-from reenact.replay.onward import ASSUMING, EVIDENCE, Going, answers, going, takes_as, word_for
+from reenact.replay.miss_text import about, differing, plain, sentence
+from reenact.replay.partial_match import as_told, failed_for_good
 from reenact.replay.pauses import Pacing
 from reenact.replay.policy import Children, Policy, Source
 from reenact.replay.release import Gate
 from reenact.replay.renaming import Renamed, Renaming
-from reenact.replay.spelled import about, differing, plain, sentence
 from reenact.replay.stubs import Stub, Stubs, as_asked, as_ended, orders, sequence_of
+from reenact.replay.tool_rerun import Again, unmake
 from reenact.values import locks
 from reenact.values.call import (
     Body,
@@ -51,7 +51,7 @@ from reenact.values.call import (
 )
 from reenact.values.child import changed, served
 from reenact.values.difference import ABSENT, FieldDifference
-from reenact.values.found import AFTER, CHANGED, FOUND, OF_FOUND, SOURCE, listed, printed, unrestored
+from reenact.values.discovered_tools import AFTER, CHANGED, FOUND, OF_FOUND, SOURCE, listed, printed, unrestored
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import in_unit
 from reenact.values.lenient import as_object

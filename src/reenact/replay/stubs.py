@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from reenact.boundary.question import Question, question
 from reenact.contracts.redactor import Redactor
-from reenact.replay.kept import Agreed, KeptCalls, failed_for_good
+from reenact.replay.partial_match import Agreed, KeptCalls, failed_for_good
 from reenact.replay.pauses import Pauses
 from reenact.replay.release import Expected
 from reenact.values.call import (
@@ -31,8 +31,8 @@ from reenact.values.call import (
 )
 from reenact.values.child import LEFT
 from reenact.values.difference import ABSENT, FieldDifference, differences
+from reenact.values.discovered_tools import follow, run_again
 from reenact.values.fork_attributes import FORK_ASKED
-from reenact.values.found import follow, run_again
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lane import in_unit, sequence
 from reenact.values.run import CAME_IN, RECEIVED, TOGETHER, Node, Run

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from reenact.report import safe
 from reenact.values.protection import Protection, in_words
-from reenact.values.redacted import spelled
+from reenact.values.redaction_marks import spelled
 from reenact.values.run import SIDE_EFFECT, Given, Grade, KitItem, Reason, Verdict
 
 MEANS = {

@@ -10,9 +10,9 @@ from reenact.boundary.reading import reply_body
 from reenact.report.times import instant, milliseconds
 from reenact.values.call import Body, Chunk, HttpReply, HttpRequest, Raised, Returned, Streamed, Value
 from reenact.values.difference import Divergence, divergence_to_json
+from reenact.values.exception_record import exception_to_json
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.protection import protection
-from reenact.values.raised import exception_to_json
 from reenact.values.run import NOTHING_WRITTEN, OUTPUT, WRITTEN, Node, Run, Verdict
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _printed(run: Run) -> Json:
     """Describe what a run printed; null where nobody noted it."""
     if not any(OUTPUT in node.span.attributes for node in run.nodes):
         return None
-    from reenact.report.printed import of_run
+    from reenact.report.console_text import of_run
 
     return of_run(run)
 
@@ -68,7 +68,7 @@ def _written(run: Run) -> Json:
     told = [node.span.attributes[WRITTEN] for node in run.nodes if WRITTEN in node.span.attributes]
     if all(each == NOTHING_WRITTEN for each in told):
         return [] if told else None
-    from reenact.report.written import of_run
+    from reenact.report.file_writes import of_run
 
     return of_run(run)
 
@@ -235,7 +235,7 @@ def _with_more(divergence: Divergence, comparison: Comparison) -> dict[str, Json
 
 
 def _writes(result: ReplayResult) -> Json:
-    from reenact.report.written import document
+    from reenact.report.file_writes import document
 
     return document(result)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reenact.report import safe
-from reenact.report.checked import findings_document
+from reenact.report.check_report import findings_document
 from reenact.values.json import Json
 from reenact.values.judgement import Basis, FixJudgement, Word
 from reenact.values.lenient import as_object

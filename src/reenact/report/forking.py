@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from reenact.report import safe
-from reenact.report.checked import findings_document
+from reenact.report.check_report import findings_document
 from reenact.report.documents import replay_document
 from reenact.values.assertion import Standing
 from reenact.values.difference import divergence_to_json, one_line, shown
 from reenact.values.effects import sentence
-from reenact.values.forked import Forked, Repeated
+from reenact.values.fork_outcome import Forked, Repeated
 from reenact.values.json import Json
 from reenact.values.judgement import Basis
 from reenact.values.lenient import as_object, as_text

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reenact.report import safe
 from reenact.values.difference import Absent, shown
-from reenact.values.fuzzed import Fuzzed
+from reenact.values.fuzz_outcome import Fuzzed
 from reenact.values.json import Json, compact
 from reenact.values.variation import Basis, Case, Discovery, Group, Honesty, Variation
 

@@ -12,7 +12,7 @@ from reenact.values.effects import sentence
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult, Strictness, WritesTold
 from reenact.values.lenient import as_count, as_list, as_object, as_text
-from reenact.values.redacted import spelled
+from reenact.values.redaction_marks import spelled
 
 _MOST = 20
 
@@ -146,7 +146,7 @@ def _renamed(entry: dict[str, Json]) -> str:
 def _written(result: ReplayResult) -> Iterator[str]:
     """Say what came of the files that the program wrote, where there is anything to say."""
     if result.unwitnessed or result.by_tools or replace(result.writes, compared=False) != WritesTold():
-        from reenact.report.written import lines
+        from reenact.report.file_writes import lines
 
         yield from lines(result)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reenact.report import said
+from reenact.report import call_text
 from reenact.report.documents import outcome_document, request_document
 from reenact.report.safe import fitted, lines, one_line
 from reenact.report.times import duration, instant, milliseconds
@@ -43,9 +43,9 @@ def step(each: Step, many: int, *, width: int | None = None) -> list[str]:
     """Show a step: state before, what went in, what came out, state after. Long texts are cut to one line."""
     node = each.node
     facts = [f"step {each.number} of {many}", one_line(node.label)]
-    facts += [one_line(name) for name in (said.model(node) if node.kind in _MODELS else "",) if name]
+    facts += [one_line(name) for name in (call_text.model(node) if node.kind in _MODELS else "",) if name]
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
-    facts += [tokens for tokens in (said.tokens(node),) if tokens]
+    facts += [tokens for tokens in (call_text.tokens(node),) if tokens]
     shown = [" · ".join(facts)]
     if under := each.under(_MOST_AROUND):
         shown.append(f"  under   {one_line(' / '.join(under))}")
@@ -69,9 +69,9 @@ def _before(each: Step, width: int | None) -> Iterator[str]:
 def _through(each: Step, width: int | None) -> Iterator[str]:
     node = each.node
     if node.kind not in _MODELS or not each.known:
-        yield f"  in      {_short(said.question(node) or '(nothing)', width)}"
+        yield f"  in      {_short(call_text.question(node) or '(nothing)', width)}"
     mark = "error   " if isinstance(node.outcome, Raised) else "out     "
-    yield f"  {mark}{_short(said.outcome(node) or '(nothing)', width)}"
+    yield f"  {mark}{_short(call_text.outcome(node) or '(nothing)', width)}"
 
 
 def _count(many: int) -> str:
@@ -86,7 +86,7 @@ def _short(text: str, width: int | None) -> str:
 
 
 def _spoken(message: Message) -> str:
-    words = said.message(message)
+    words = call_text.message(message)
     thought = "" if words else "".join(part.text for part in message.parts if isinstance(part, Reasoning))
     return f"{message.role}: {words or thought or '(no text)'}"
 
@@ -116,7 +116,7 @@ def listing(found: Sequence[Step], at: int, *, width: int | None = None) -> list
 def says(each: Step, text: str) -> bool:
     """Tell whether a text occurs in a step: in its name, what went in, what came out, or the messages that are new."""
     fresh = last(each.talk, each.new)
-    told = [each.node.label, said.question(each.node), said.outcome(each.node), *map(_spoken, fresh)]
+    told = [each.node.label, call_text.question(each.node), call_text.outcome(each.node), *map(_spoken, fresh)]
     return any(text.lower() in word.lower() for word in told)
 
 
@@ -150,7 +150,7 @@ def _document(each: Step, most: int | None) -> dict[str, Json]:
         "id": node.id,
         "kind": node.call.word,
         "name": node.call.name,
-        "model": (said.model(node) or None) if node.kind in _MODELS else None,
+        "model": (call_text.model(node) or None) if node.kind in _MODELS else None,
         "started": instant(node.span.start_ns) if node.span.start_ns else None,
         "duration_ms": milliseconds(node.span.start_ns, node.span.end_ns),
         "under": [*each.under()],

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import orjson
 
-from reenact.report import safe, said
+from reenact.report import call_text, safe
 from reenact.report.documents import outcome_document, request_document
 from reenact.report.safe import fitted, one_line
 from reenact.report.times import duration, instant, milliseconds
 from reenact.values.call import CallKind, Raised, Streamed, Unfinished
+from reenact.values.discovered_tools import REACHES, TOUCHED, listed
 from reenact.values.ending import in_short, seen_by_parents
 from reenact.values.fork_attributes import FORK_AT, FORK_CHANGED, FORK_CHANGES, FORK_PARAMETERS, FORK_PARENT
-from reenact.values.found import REACHES, TOUCHED, listed
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object
 from reenact.values.run import NOTHING_WRITTEN, OUTPUT, PROCESS_REST, PROCESS_ROOT, STOPPED, WRITTEN, Node, Run, Verdict
@@ -78,7 +78,7 @@ def _written(run: Run) -> Iterator[str]:
     """Say what the run wrote, where that was noted."""
     if all(node.span.attributes.get(WRITTEN, NOTHING_WRITTEN) == NOTHING_WRITTEN for node in run.nodes):
         return
-    from reenact.report.written import in_short
+    from reenact.report.file_writes import in_short
 
     yield from in_short(run)
 
@@ -87,7 +87,7 @@ def _printed(run: Run) -> Iterator[str]:
     """Say what the run printed, where that was noted."""
     if not any(OUTPUT in node.span.attributes for node in run.nodes):
         return
-    from reenact.report.printed import in_short
+    from reenact.report.console_text import in_short
 
     yield from in_short(run)
 
@@ -117,15 +117,15 @@ def _hung(nodes: list[Node], before: str) -> list[tuple[Node, str, str]]:
 def _line(node: Node, before: str, width: int | None, ended: int | None, *, full: bool) -> str:
     facts = [one_line(node.label)]
     if node.kind in {CallKind.LLM, CallKind.EMBEDDING}:
-        facts += [f"({name})" for name in [one_line(said.model(node))] if name]
+        facts += [f"({name})" for name in [one_line(call_text.model(node))] if name]
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
-    facts += [text for text in (one_line(said.tokens(node)),) if text and not node.call.is_structure]
+    facts += [text for text in (one_line(call_text.tokens(node)),) if text and not node.call.is_structure]
     facts += [f"[{one_line(marker)}]" for marker in _markers(node, ended)]
     head = before + "  ".join(facts)
     if full or (node.call.is_structure and not isinstance(node.outcome, Raised)):
         return fitted(head, width)
     room = _SHORT * 2 if width is None else max(24, width - len(head) - 6)
-    question, outcome = one_line(said.question(node)), one_line(said.outcome(node))
+    question, outcome = one_line(call_text.question(node)), one_line(call_text.outcome(node))
     half = max(room // 2, room - len(outcome))
     question = fitted(question, half)
     return fitted(f"{head}  {question} → {fitted(outcome, max(room // 2, room - len(question)))}", width)

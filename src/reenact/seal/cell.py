@@ -11,7 +11,7 @@ Reading stays free, but for what is hidden: the right to read is taken away as w
 lies beside the path to a hidden folder. What is made there later, by others, cannot be read.
 
 Paths stay what they are: no mount leads `/home/me/project` to the copy. The program's working folder is the copy, and
-Python code is led there (`reenact.boundary.leads`); other programs reach it by relative paths.
+Python code is led there (`reenact.boundary.path_copies`); other programs reach it by relative paths.
 """
 
 from __future__ import annotations

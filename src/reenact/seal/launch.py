@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from reenact.seal.room import Room
     from reenact.seal.streams import Streams
-    from reenact.seal.ways import WaysOut
+    from reenact.seal.world_exits import WaysOut
 
     Order = Mapping[str, Any]
 
@@ -182,7 +182,7 @@ def _carry_out_in_a_world(
 def _ways(order: Order) -> WaysOut | None:
     if not order.get("ways"):
         return None
-    from reenact.seal.ways import WaysOut  # a world without any needs no relay
+    from reenact.seal.world_exits import WaysOut  # a world without any needs no relay
 
     ways = WaysOut(order["ways"], order["told"])
     ways.begin()

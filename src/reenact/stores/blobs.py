@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from reenact.contracts.blobs import BlobKeeping, Blobs
+from reenact.disk import private
+from reenact.disk.blob import BlobLostError, is_digest
+from reenact.disk.durable import force, force_entry
 from reenact.errors import InputError
-from reenact.values import private
-from reenact.values.blob import BlobLostError, is_digest
-from reenact.values.durable import force, force_entry
 
 THRESHOLD = 1 << 20
 _NEVER = 1 << 62

@@ -29,24 +29,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reenact.discover import entries
+from reenact.disk import private
+from reenact.disk.blob import BlobLostError, cut, is_cut, restored
+from reenact.disk.lines import WholeLines, append_lines
+from reenact.disk.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.errors import InputError
 from reenact.formats import otlp_json
-from reenact.values import private
-from reenact.values.blob import BlobLostError, cut, is_cut, restored
 from reenact.values.finding import Filters
-from reenact.values.lines import WholeLines, append_lines
 from reenact.values.log import Record
 from reenact.values.origin import ORIGIN, without_proof
-from reenact.values.run_index import COLUMNS, SCHEMA, VERSION, Entry, Search, newest_of_process, note, storable
 from reenact.values.span import SpanRecord
 
 if TYPE_CHECKING:
     import sqlite3
 
     from reenact.contracts.blobs import Blobs
-    from reenact.contracts.further import Further, FurtherKeeping
+    from reenact.contracts.extra_store import Further, FurtherKeeping
     from reenact.contracts.parcel import Parcel
-    from reenact.values.durable import Unforced
+    from reenact.disk.durable import Unforced
 
 FOLDER = ".reenact"
 _SETTINGS = ("policy.toml", "redaction.key")
@@ -138,7 +138,7 @@ class DirectoryStore:
 
     def read_aside(self) -> bool:
         """From here on write to a temporary folder, and read from both. False where there is no room for one."""
-        from reenact.values.room import temporary_folder
+        from reenact.disk.writable_folder import temporary_folder
 
         folder = self._aside or temporary_folder()
         if folder is None:
@@ -160,7 +160,7 @@ class DirectoryStore:
 
         Raises `InputError` where there is no room anywhere.
         """
-        from reenact.values.room import has_room, is_refusal, temporary_folder
+        from reenact.disk.writable_folder import has_room, is_refusal, temporary_folder
 
         failed: InputError | None = None
         try:
@@ -192,7 +192,7 @@ class DirectoryStore:
     def note_unforced(self) -> None:
         """From here on note what is written, so that `force` can have it on the disk; blobs are there at once."""
         if self._unforced is None:
-            from reenact.values.durable import Unforced
+            from reenact.disk.durable import Unforced
 
             self._unforced = Unforced(self.folder)
 
@@ -264,7 +264,7 @@ class DirectoryStore:
         return self._blobs
 
     def spans(self, trace_id: str) -> Iterator[SpanRecord]:
-        """Read the spans of one trace, whole: the values of blobs are put back, and lost ones named (`values.blob`).
+        """Read the spans of one trace, whole: the values of blobs are put back, and lost ones named (`disk.blob`).
 
         A last line that a crash cut short, or that is being written at this moment, is left out. Raises `InputError`
         where there is no such trace or its file is damaged.
@@ -306,7 +306,7 @@ class DirectoryStore:
 
     def _keepings(self) -> Iterator[FurtherKeeping]:
         """Give the other ways to keep traces of which there is something in this folder."""
-        from reenact.contracts.further import FurtherKeeping
+        from reenact.contracts.extra_store import FurtherKeeping
 
         every = entries("stores", FurtherKeeping)
         return (each.load() for each in every if (self.folder / each.outline["folder"]).is_dir())

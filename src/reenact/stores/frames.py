@@ -25,17 +25,18 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from reenact.contracts.further import FurtherKeeping, GrewError
+from reenact.contracts.extra_store import FurtherKeeping, GrewError
 from reenact.contracts.parcel import Parcel, ParcelGoneError
+from reenact.disk import frame_index, frames, private
+from reenact.disk.appender import Appender, append_whole, packing
+from reenact.disk.frame_index import Ending, InPack, Place, Placed
+from reenact.disk.frames import Frame
+from reenact.disk.gathering import Gathering
+from reenact.disk.writable_folder import is_refusal, temporary_folder
 from reenact.errors import InputError
 from reenact.formats import otlp_proto
-from reenact.values import frame_index, frames, locks, private
-from reenact.values.appender import Appender, append_whole, packing
-from reenact.values.frame_index import Ending, InPack, Place, Placed
-from reenact.values.frames import Frame
-from reenact.values.gathering import Gathering
+from reenact.values import locks
 from reenact.values.log import Record
-from reenact.values.room import is_refusal, temporary_folder
 from reenact.values.span import SpanRecord
 
 FOLDER = "frames"

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reenact.contracts.parcel import Parcel
+from reenact.disk import private
+from reenact.disk.durable import force, force_entry
 from reenact.errors import InputError
-from reenact.values import private
-from reenact.values.durable import force, force_entry
 
 _VERSION = 1
 _LOCKED_S = 30.0

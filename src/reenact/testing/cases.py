@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reenact.errors import ReenactError
+from reenact.find.sources import Found
 from reenact.graph.build import build
 from reenact.pipeline.appending import appended
-from reenact.pipeline.sources import Found
 from reenact.stores.directory import DirectoryStore
 from reenact.testing import fixtures
 from reenact.testing.hosts import Hosts

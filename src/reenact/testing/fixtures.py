@@ -11,9 +11,9 @@ from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 from reenact.errors import InputError
+from reenact.find.sources import Found, find, runs_in
 from reenact.formats.otlp_json import encode
-from reenact.pipeline.catalog import replay_of
-from reenact.pipeline.sources import Found, find, runs_in
+from reenact.keep.catalog import replay_of
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.portable import located
 from reenact.testing.project import root_of

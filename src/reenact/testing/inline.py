@@ -13,12 +13,12 @@ from pathlib import Path
 from reenact.compare.judge import judge_replay
 from reenact.compare.scopes import scopes_missed
 from reenact.errors import ReplayStopped
+from reenact.find.sources import Found
 from reenact.graph.build import build
+from reenact.keep.journal_reader import Tail, journals
 from reenact.pipeline import recording
 from reenact.pipeline.joining import InProcess
 from reenact.pipeline.recording import Recording, Setup
-from reenact.pipeline.sources import Found
-from reenact.pipeline.tails import Tail, journals
 from reenact.replay import guard
 from reenact.replay.ledger import Ledger
 from reenact.replay.ledger import read as read_ledger

@@ -10,12 +10,12 @@ from typing import Any
 from reenact.assess.check import check
 from reenact.assess.fix import judge_fix
 from reenact.assess.language import parse
+from reenact.disk.private import read_regular
 from reenact.testing.verdicts import About, divergence_lines, finding_lines, told
 from reenact.values.assertion import Assertion, Placed, Standing
 from reenact.values.difference import one_line
 from reenact.values.judgement import FixJudgement, ReplayResult, Word
 from reenact.values.lenient import as_text
-from reenact.values.private import read_regular
 from reenact.values.run import Run
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from reenact.pipeline.sources import Found, among
+from reenact.find.sources import Found, among
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
 from reenact.values.json import Json, compact, parsed_or_none

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Self
 
 from reenact.boundary.reading import shape_of
+from reenact.disk import private
 from reenact.errors import InputError, NotYours
+from reenact.find.sources import Found
+from reenact.keep.drain import Drain
 from reenact.pipeline.commands import command
-from reenact.pipeline.drain import Drain
 from reenact.pipeline.hook import injected
 from reenact.pipeline.replaying import Start, check_judgeable, replay
-from reenact.pipeline.sources import Found
 from reenact.replay.policy import Policy, Source
 from reenact.stores.directory import DirectoryStore
-from reenact.testing.starting import new_process, spawned
+from reenact.testing.program_start import new_process, spawned
 from reenact.testing.warm import forked
-from reenact.values import private
 from reenact.values.judgement import ReplayResult
 from reenact.values.run import Run
 from reenact.values.terminal import tell

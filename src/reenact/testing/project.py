@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from reenact.disk.private import read_regular
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.private import read_regular
 
 _MARKS = ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", ".git")
 _TESTS = ("tests", "test")

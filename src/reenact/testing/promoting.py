@@ -11,10 +11,10 @@ from pathlib import Path
 
 from reenact.assess.check import check
 from reenact.assess.language import spell
+from reenact.deliver.applications import Making
 from reenact.errors import InputError, UsageError
-from reenact.pipeline.applications import Making
+from reenact.find.sources import Found
 from reenact.pipeline.commands import is_unit, refused
-from reenact.pipeline.sources import Found
 from reenact.replay.policy import Children, Policy, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing import authored, fixtures, judging

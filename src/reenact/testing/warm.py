@@ -21,7 +21,7 @@ from typing import IO, Any
 from reenact.errors import CannotJudge
 from reenact.pipeline.replaying import Start
 from reenact.seal import launch
-from reenact.testing.starting import new_process
+from reenact.testing.program_start import new_process
 
 _MOST = 3
 """So many are kept at a time: each settles what an interpreter settles when it starts."""
@@ -89,7 +89,7 @@ def _nursery(environ: Mapping[str, str]) -> _Nursery | None:
         atexit.register(close)
     ours, theirs = socket.socketpair()
     told = {name: value for name, value in environ.items() if not name.startswith("REENACT_")}
-    command = [sys.executable, "-m", "reenact.testing.nursery", str(theirs.fileno())]
+    command = [sys.executable, "-m", "reenact.testing.warm_interpreter", str(theirs.fileno())]
     with theirs:
         process = subprocess.Popen(command, env=told, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
     _nurseries[settled] = _Nursery(process, ours)

@@ -27,9 +27,9 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
+from reenact.values.exception_record import exception_from_json, exception_to_json
 from reenact.values.json import Json, canonical, compact, parse, parsed_or_none
 from reenact.values.lenient import as_count, as_list, as_text
-from reenact.values.raised import exception_from_json, exception_to_json
 from reenact.values.span import Attribute
 
 SCHEMA_VERSION: Final = "1"

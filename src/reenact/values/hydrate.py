@@ -16,8 +16,8 @@ from uuid import UUID
 from reenact.values import alarms
 from reenact.values.call import ExceptionRecord
 from reenact.values.classes import BUILTIN_BASES, RECORD, TAGS, UNSTABLE, Resolve, Unhydratable, json_text, loaded
+from reenact.values.exception_record import exception_from_json
 from reenact.values.json import Json
-from reenact.values.raised import exception_from_json
 
 """Gives the class that `module:qualname` names, or None."""
 

@@ -11,7 +11,7 @@ from reenact.values.json import Json
 
 if TYPE_CHECKING:  # every replay has a result, few have assertions, which are 27 classes
     from reenact.values.assertion import Finding
-    from reenact.values.written import WrittenFile
+    from reenact.values.file_writes import WrittenFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

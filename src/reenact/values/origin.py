@@ -1,7 +1,7 @@
 """The proof that a root span was written by this user's recorder, into this store, and says what it said then.
 
 A keyed digest (HMAC-SHA256, RFC 2104) over the run's identity, the store's folder and everything that starts a program.
-The key lies outside every store (`values.user_key`). Recorded processes get none but that of their own recording, which
+The key lies outside every store (`disk.user_key`). Recorded processes get none but that of their own recording, which
 is derived from it. The proof is an attribute of the root: `{"version":1,"mac":"<64 hexadecimal digits>"}`. A later
 version may sign the whole recording beside it. A proof that this version does not know proves nothing.
 """
@@ -18,7 +18,7 @@ from reenact.values.json import compact, parsed_or_none
 
 ORIGIN: Final = "reenact.origin"
 VARIABLE: Final = "REENACT_ORIGIN"
-"""Names the file that holds the key of the recording to which a process belongs (`pipeline.proving`)."""
+"""Names the file that holds the key of the recording to which a process belongs (`keep.run_proof`)."""
 _VERSION: Final = 1
 _COVERED: Final = (
     "reenact.run.root",

@@ -28,8 +28,8 @@ from reenact.values.classes import (
     unstable,
     unstable_places,
 )
+from reenact.values.exception_record import exception_to_json
 from reenact.values.json import Json, canonical
-from reenact.values.raised import exception_to_json
 
 DEEPEST: Final = 500
 """Levels of JSON that a value may nest; what lies deeper is unstable."""

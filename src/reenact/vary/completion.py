@@ -10,7 +10,7 @@ from random import Random
 
 from reenact.contracts.perturbation import Perturbation
 from reenact.values.call import FunctionCall, Streamed, Unfinished
-from reenact.values.found import run_again
+from reenact.values.discovered_tools import run_again
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import sequence
 from reenact.values.lenient import as_count, as_list, as_object

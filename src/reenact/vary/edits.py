@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from reenact.values.call import Outcome
+from reenact.values.discovered_tools import FOUND, TOUCHED
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
-from reenact.values.found import FOUND, TOUCHED
 from reenact.values.run import Node, Run
 from reenact.values.span import STATUS_UNSET, Attribute, SpanRecord
 from reenact.values.variation import Edit, Variation

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from reenact.boundary.reading import answered, asked, is_plain, reply_body, reply_data
-from reenact.report import said
+from reenact.report import call_text
 from reenact.report.incident.conversation import Conversations
 from reenact.report.incident.documents import documents
 from reenact.report.incident.inert import flat
@@ -24,8 +24,8 @@ from reenact.values.call import (
     Unfinished,
     Value,
 )
+from reenact.values.discovered_tools import CHANGED, HELD, REACHES, TOUCHED, listed
 from reenact.values.ending import in_short
-from reenact.values.found import CHANGED, HELD, REACHES, TOUCHED, listed
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.message import Answered, Asked, Usage
 from reenact.values.run import PROCESS_ROOT, STOPPED, Node, Run
@@ -88,12 +88,12 @@ class Calls:
         if isinstance(request, FunctionCall):
             if not (node.call.is_structure and not request.arguments):
                 body["given"] = self._pool.value(request.arguments)
-            question, answer = said.question(node), said.outcome(node)
+            question, answer = call_text.question(node), call_text.outcome(node)
             self._function(node, body)
         elif ask is not None:
             question, answer = self._model(node, ask, place, body)
         else:
-            question, answer = said.question(node), said.outcome(node)
+            question, answer = call_text.question(node), call_text.outcome(node)
             self._plain(node, request, body)
         if isinstance(node.outcome, Unfinished) and node.call.is_structure:
             answer = ""
@@ -264,15 +264,15 @@ def _question(ask: Asked) -> str:
     if first is not None:
         more = f" and {len(ask.inputs) - 1} more" if len(ask.inputs) > 1 else ""
         return first[: 4 * _SUMMARY] + more
-    return said.message(ask.messages[-1]) if ask.messages else ""
+    return call_text.message(ask.messages[-1]) if ask.messages else ""
 
 
 def _answer(node: Node, reply: Answered | None) -> str:
     if reply is not None and reply.vectors:
         return f"{len(reply.vectors)} vectors of {len(reply.vectors[0])}"
     if reply is not None and any(message.parts for message in reply.messages):
-        return " ".join(filter(None, map(said.message, reply.messages)))
-    return said.outcome(node)
+        return " ".join(filter(None, map(call_text.message, reply.messages)))
+    return call_text.outcome(node)
 
 
 def _short(text: str) -> str:

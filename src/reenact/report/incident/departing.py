@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from reenact.report import said
+from reenact.report import call_text
 from reenact.report.incident.incident import Incident, Second
 from reenact.report.incident.inert import flat
 from reenact.report.incident.markup import Child, Html, el, joined
@@ -148,9 +148,9 @@ def _call(node: Node | None, gist: Json) -> Iterator[Child]:
             (el("dt", name), el("dd", _inline(value)[:_SHOWN], dir="auto")) for name, value in request.arguments.items()
         ]
         yield el("dl", *(child for pair in items for child in pair), class_="fields")
-    elif question := said.question(node):
+    elif question := call_text.question(node):
         yield el("pre", question[:_SHOWN], dir="auto")
-    if outcome := said.outcome(node):
+    if outcome := call_text.outcome(node):
         yield el("p", el("span", "came to", class_="dim"), " ", el("bdi", flat(outcome[: 4 * _SHOWN])[:_SHOWN]))
 
 

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from reenact.values.call import CallKind, Returned, Value
-from reenact.values.flattened import retrieved
+from reenact.values.flat_attributes import retrieved
 from reenact.values.json import Json
 from reenact.values.run import Node
 

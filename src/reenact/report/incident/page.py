@@ -8,13 +8,13 @@ from functools import cache
 from importlib.resources import files
 
 from reenact.report.incident import evidence, sections, story
-from reenact.report.incident.again import again, file_name
 from reenact.report.incident.departing import departing
 from reenact.report.incident.document import Document, document
 from reenact.report.incident.incident import Incident
 from reenact.report.incident.inert import as_script_json
 from reenact.report.incident.markup import Child, Html, el, joined
 from reenact.report.incident.plain import plain
+from reenact.report.incident.replay_commands import again, file_name
 from reenact.report.incident.timeline import timeline
 from reenact.values.json import Json
 from reenact.values.lenient import as_text

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from reenact.boundary.reading import answered, asked
-from reenact.report import said
+from reenact.report import call_text
 from reenact.report.incident.incident import Incident
 from reenact.report.incident.inert import flat
 from reenact.values.assertion import Finding, Standing
@@ -245,7 +245,7 @@ def _did(node: Node) -> str:
         words = in_words(node)
         return f"called {flat(node.call.name)}{f' with {words}' if words else ''}"
     if node.kind is CallKind.LLM:
-        words = _cut(flat(said.outcome(node)), 120).rstrip(".")
+        words = _cut(flat(call_text.outcome(node)), 120).rstrip(".")
         return f"asked the model (call #{node.number}){f', which said: “{words}”' if words else ''}"
     return f"made {_KINDS.get(node.call.word, 'the call')} {flat(node.call.name)} #{node.number}"
 

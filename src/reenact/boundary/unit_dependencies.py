@@ -1,0 +1,244 @@
+"""On which earlier units of its process a unit stands: those that changed state which the agent's code reads back.
+
+State (`boundary.lasting_state`) is looked at before the first unit, where a unit begins beside no other, and at the end
+of each. What differs from the look before was changed by a unit that was under way; between units, by nobody who can be
+delivered again. Whoever ends later stands on it where the code that its entry can reach (`boundary.entries`) reads it.
+
+What a variable of a context or a thread holds depends on who looks: it was left by an earlier unit where one begins and
+finds in it something else than the first one did.
+
+No change counts that no code reads back (`boundary.reads`), nor one that a unit alone would make again: a client of a
+library's that is made at first need, the cache of a function without parameters.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from reenact.boundary.entries import Entries
+from reenact.boundary.lasting_state import (
+    MEMORY,
+    has_changed,
+    is_made_at_need,
+    is_of_whoever_looks,
+    names,
+    prints,
+    roots,
+)
+from reenact.boundary.own_code import own_modules
+from reenact.boundary.reads import is_read_back
+from reenact.boundary.roots import CACHE, Root
+from reenact.values import locks
+
+KEPT: Final = 50
+"""Units that are named; of the earlier ones it is only told how many they are."""
+_MOST_MODULES: Final = 200
+"""Modules of an agent's own that are looked at; of a larger agent nobody knows on what its units stand."""
+
+
+class Stood:
+    """A unit that changed something: its number, and the id of its run where it is one."""
+
+    __slots__ = ("found", "goes_on", "number", "replied", "run", "uses")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.run = ""
+        self.replied = self.goes_on = False
+        """It handed its answer over; and something changed after that, before its end."""
+        self.uses: frozenset[str] | None = None
+        """The names that its code uses; None where that is not known, or not yet."""
+        self.found: dict[str, Any] = {}
+        """By name: what variables of its context and its thread held when it began."""
+
+
+class Standing:
+    """What the units of this process changed. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = locks.lock()
+        self._count = 0
+        self._modules = -1
+        self._unseen = 0
+        """How many modules the agent has, where these are more than can be looked at beside a request."""
+        self._named: frozenset[str] = frozenset()
+        self._entries = Entries()
+        self._roots: list[Root] = []
+        self._prints: list[Any] = []
+        self._apart: list[Root] = []
+        """Variables of contexts and threads."""
+        self._first: dict[str, Any] = {}
+        """By name: what these held for the first unit."""
+        self._open: dict[int, Stood] = {}
+        self._changed: dict[str, list[Stood]] = {}
+        """By name of state that is read back: who changed it, the last ones."""
+        self._left: dict[str, list[Stood]] = {}
+        """Likewise of variables of contexts and threads: who may have left something in them."""
+        self._between: dict[str, None] = {}
+        """Names of state that changed while no unit was under way."""
+        self._made: dict[str, list[Stood]] = {}
+        """Who made what a unit alone would have made as well: it counts as changed once it changes further."""
+        self._more = 0
+        self._read: dict[str, bool] = {}
+
+    def begin(self) -> int:
+        """Begin a unit; gives its number."""
+        with self._lock:
+            self._count += 1
+            own = Stood(self._count)
+            if self._count == 1:
+                self._look(first=True)
+            elif not self._open:
+                self._look()
+            own.found = self._of_whoever_looks()
+            for name, held in own.found.items():
+                self._first.setdefault(name, held)
+            self._open[self._count] = own
+            return self._count
+
+    def known(self, number: int, run: str) -> None:
+        """Hear which run a unit is."""
+        if (own := self._open.get(number)) is not None:
+            own.run = run
+
+    def reply(self, number: int) -> None:
+        """Hear that a unit hands its answer over."""
+        with self._lock:
+            self._look()
+            if (own := self._open.get(number)) is not None:
+                own.replied = True
+
+    def end(
+        self, number: int, entry: object = None, others: Callable[[], Iterable[object]] | None = None
+    ) -> dict[str, Any]:
+        """End a unit, which the function `entry` did, if that is known; tell what it stands on, or nothing.
+
+        With `others`, any code of the agent's may have run but those functions.
+        """
+        with self._lock:
+            own = self._open.get(number)
+            self._look()
+            stands = {**self._changed, **self._leaked(own)}
+            self._open.pop(number, None)
+            reached = self._entries.reached(entry, others)
+            if own is not None and reached is not None:
+                own.uses = reached.uses
+            read = [name for name in (*stands, *self._between) if reached is None or _last(name) in reached.reads]
+            held = {name: stands.get(name, ()) for name in read}
+            changed = {name: [one for one in each if _may_change(one, name, number)] for name, each in held.items()}
+            between = [name for name in self._between if name in changed]
+            units = {each.number: each for held in changed.values() for each in held}
+            names = [name for name, held in changed.items() if held]
+            left = self._told_of(own) if own is not None and not self._unseen else {}
+            unseen = self._unseen if number > 1 else 0
+        if unseen:
+            left["unseen"] = f"state of an agent of {unseen} modules, which is more than is looked at"
+        if not units and not between:
+            return left
+        listed = [units[each] for each in sorted(units)]
+        return {
+            "state": sorted({*names, *between}),
+            "units": [each.run for each in listed if each.run],
+            "without_run": sum(not each.run for each in listed),
+            "more": self._more,
+            **({"between": sorted(between)} if between else {}),
+            **left,
+        }
+
+    def _told_of(self, own: Stood) -> dict[str, Any]:
+        return {"leaves": sorted(self._left_by(own)), "goes_on": own.goes_on}
+
+    def _left_by(self, own: Stood) -> set[str]:
+        """Name the state that a unit may have changed."""
+        every = (*self._changed.items(), *self._left.items(), *self._made.items())
+        return {name for name, held in every if own in held and (own.uses is None or _last(name) in own.uses)}
+
+    def _leaked(self, own: Stood | None) -> dict[str, list[Stood]]:
+        """Give the variables of its context and thread in which a unit found what an earlier one left; note its own."""
+        if own is None:
+            return {}
+        now = self._of_whoever_looks()
+        leaked = [name for name, held in own.found.items() if held != self._first.get(name)]
+        found = {name: [*self._left.get(name, ())] for name in leaked if self._left.get(name)}
+        for name, held in now.items():
+            if held != own.found.get(name) and self._is_read_back(name):
+                self._add(self._left.setdefault(name, []), [own])
+        return found
+
+    def _of_whoever_looks(self) -> dict[str, Any]:
+        return {root.name: prints(root.get(), self._named) for root in self._apart}
+
+    def _look(self, *, first: bool = False) -> None:
+        """Look at all state, and note who may have changed what is not as it was."""
+        if self._modules != (loaded := len(sys.modules)):
+            self._modules = loaded
+            many = len(own_modules())
+            self._unseen = many if many > _MOST_MODULES else 0
+            if not self._unseen:
+                self._find()
+        if self._unseen:  # a request would wait for the look
+            return
+        for at, root in enumerate(self._roots):
+            value = root.get()
+            now = prints(value, self._named)
+            was = self._prints[at]
+            if not has_changed(was, now, value):
+                continue
+            self._prints[at] = now
+            if not first and self._is_read(root):
+                self._note(root, at_need=is_made_at_need(was, now, value))
+
+    def _note(self, root: Root, *, at_need: bool) -> None:
+        """Note a change by whoever is under way."""
+        units, name = [*self._open.values()], root.name
+        if at_need:
+            self._made[name] = units
+            return
+        if all(each.replied for each in units):  # else it is the doing of one that is at work
+            for each in units:
+                each.goes_on = True
+        if not units:
+            self._between[name] = None
+            return
+        self._add(self._changed.setdefault(name, []), [*self._made.pop(name, ()), *units])
+
+    def _add(self, held: list[Stood], units: list[Stood]) -> None:
+        held += [each for each in units if each not in held]
+        if len(held) > KEPT:
+            self._more += len(held) - KEPT
+            del held[:-KEPT]
+
+    def _is_read(self, root: Root) -> bool:
+        return root.name == MEMORY or type(root.get()) is CACHE or self._is_read_back(root.name)
+
+    def _is_read_back(self, name: str) -> bool:
+        if name not in self._read:
+            self._read[name] = is_read_back(_last(name))
+        return self._read[name]
+
+    def _find(self) -> None:
+        """Find the pieces of state; what was known is kept as it was."""
+        named = names()
+        self._named = named.either
+        self._entries.know(named)
+        known = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
+        found = [*roots(named)]
+        self._apart = [root for root in found if is_of_whoever_looks(root.get())]
+        found = [root for root in found if not is_of_whoever_looks(root.get())]
+        shown: list[Any] = []
+        for root in found:
+            at = known.get((id(root.holder), root.key))
+            shown.append(prints(root.get(), self._named) if at is None else self._prints[at])
+        self._roots, self._prints = found, shown
+
+
+def _may_change(unit: Stood, name: str, number: int) -> bool:
+    """Tell whether another unit than the one of this number may have changed state of this name."""
+    return unit.number != number and (unit.uses is None or _last(name) in unit.uses)
+
+
+def _last(name: str) -> str:
+    """Give the last part of a name, by which code calls it."""
+    return name.rpartition(".")[2].rpartition(":")[2]

@@ -1,0 +1,326 @@
+"""Trying variations: each is a replay of the program in a process of its own, its output kept and its time limited.
+
+Most of a short program's time goes into starting Python and importing libraries. So where it can be, a case runs in a
+copy of a Python that has done both (`pipeline.warm_python`); whether that comes to the same is tried first, and what is
+to be shown to anybody runs in a process that was started from nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+from reenact.assess.check import check
+from reenact.assess.evidence import evidence
+from reenact.errors import CannotJudge
+from reenact.find.sources import Found
+from reenact.keep.scratch import Scratch
+from reenact.pipeline import settings
+from reenact.pipeline.parentage import bound_to_us
+from reenact.pipeline.replaying import replay
+from reenact.pipeline.warm_python import Order, ReadyPython, fits, modules_told, telling
+from reenact.replay.policy import Policy
+from reenact.seal import launch
+from reenact.stores.directory import DirectoryStore
+from reenact.values.assertion import Finding, Placed
+from reenact.values.variation import Variation
+from reenact.vary.edits import applied
+from reenact.vary.harm_evidence import Met
+
+_FIRST_LIMIT_S = 120.0
+_MOST_OUTPUT = 2_000_000
+"""Bytes of each stream of a case that are looked at."""
+
+
+class _Ended:
+    """Ends whatever runs, and lets nothing begin any more, once somebody says so."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._over = False
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    @property
+    def over(self) -> bool:
+        """It was said."""
+        return self._over
+
+    def take(self, process: subprocess.Popen[bytes]) -> None:
+        """Hear of a program that began."""
+        with self._lock:
+            self._running.add(process)
+        if self._over:
+            _kill(process)
+
+    def leave(self, process: subprocess.Popen[bytes]) -> None:
+        """Hear that it has ended."""
+        with self._lock:
+            self._running.discard(process)
+
+    def end(self) -> None:
+        """Say so."""
+        self._over = True
+        with self._lock:
+            for process in self._running:
+                _kill(process)
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where one case at a time runs: a store that is thrown away, and perhaps a Python that is ready."""
+
+    store: DirectoryStore
+    ready: ReadyPython | None = None
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Runs one program, keeps what it prints, and ends it when its time is over."""
+
+    folder: Path
+    limit_s: float
+    place: _Place | None = None
+    told: Path | None = None
+    """Where a copy of a ready Python leaves the names of what it imported."""
+    ended: _Ended = field(default_factory=_Ended)
+    out_of_time: bool = False
+    seconds: float = 0.0
+    printed: dict[str, str] = field(default_factory=dict[str, str])
+
+    def start(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
+        """Run it; gives its exit code. Raises `CannotJudge` where it cannot be started."""
+        streams = (self.folder / "stdout", self.folder / "stderr")
+        for path in streams:
+            path.touch()
+        began = time.monotonic()
+        code = self._run(argv, cwd, environ, streams)
+        self.seconds = time.monotonic() - began
+        for path in streams:
+            with path.open("rb") as stream:
+                self.printed[path.name] = stream.read(_MOST_OUTPUT).decode("utf-8", "replace")
+        return code
+
+    def _run(self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], streams: tuple[Path, Path]) -> int:
+        if self.ended.over:
+            raise CannotJudge("it was stopped")
+        place, world = self.place, launch.ordered_by(argv)
+        words = argv if world is None else world["argv"]
+        if place is not None and place.ready is not None and fits(words):
+            further = telling(self.told) if self.told is not None else {}
+            order = Order(words, cwd, {**environ, **further}, streams, world)
+            try:
+                code, self.out_of_time = place.ready.run(order, self.limit_s)
+            except (OSError, ValueError):
+                place.ready.close()
+                place.ready = None
+                if self.ended.over:
+                    raise CannotJudge("it was stopped") from None
+                for path in streams:
+                    path.write_bytes(b"")
+            else:
+                return code
+        return self._from_nothing(argv, cwd, environ, streams)
+
+    def _from_nothing(
+        self, argv: Sequence[str], cwd: Path, environ: Mapping[str, str], streams: tuple[Path, Path]
+    ) -> int:
+        with streams[0].open("wb") as out, streams[1].open("wb") as err:
+            try:
+                process = subprocess.Popen(
+                    [*argv],
+                    cwd=cwd,
+                    env=dict(environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                    preexec_fn=bound_to_us(),  # noqa: PLW1509 - it does two system calls
+                )
+            except OSError as error:
+                hint = "give the program after `--`"
+                raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint=hint) from error
+            self.ended.take(process)
+            try:
+                return process.wait(self.limit_s)
+            except subprocess.TimeoutExpired:
+                self.out_of_time = True
+                return _killed(process)
+            except BaseException:
+                _killed(process)
+                raise
+            finally:
+                self.ended.leave(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program and whatever it started: it leads a session of its own."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _killed(process: subprocess.Popen[bytes]) -> int:
+    _kill(process)
+    return process.wait()
+
+
+class Bench:
+    """Runs one program against variations of one recording, several at a time."""
+
+    def __init__(
+        self,
+        found: Found,
+        argv: Sequence[str],
+        cwd: Path,
+        assertions: Sequence[Placed],
+        policy: Policy,
+        jobs: int,
+    ) -> None:
+        """Make the places where cases run; use it as a context manager, which takes them away again."""
+        self.found, self.jobs = found, jobs
+        self._argv, self._cwd, self._assertions, self._policy = tuple(argv), cwd, tuple(assertions), policy
+        self.limit_s = _FIRST_LIMIT_S
+        self._ran: list[None] = []
+        self.ready = False
+        """Cases run in copies of a Python that is ready."""
+        self._scratch = Scratch("reenact-fuzz-")
+        self._folder = self._scratch.path
+        self._places = [_Place(DirectoryStore(self._folder / f"store-{number}")) for number in range(jobs)]
+        self._free: queue.SimpleQueue[_Place] = queue.SimpleQueue()
+        for place in self._places:
+            self._free.put(place)
+        self.pool = ThreadPoolExecutor(jobs)
+        self._ended = _Ended()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pool.shutdown(cancel_futures=True)
+        for place in self._places:
+            if place.ready is not None:
+                place.ready.close()
+        self._scratch.close()
+
+    def stop(self) -> None:
+        """End every case that is under way; none begins any more."""
+        self._ended.end()
+        for place in self._places:
+            if place.ready is not None:
+                place.ready.end()
+
+    @property
+    def runs(self) -> int:
+        """How often the program ran."""
+        return len(self._ran)
+
+    def get_ready(self, before: Met) -> None:
+        """Start Pythons that are ready, unless the program comes to something else in them than `before`."""
+        environ = {**os.environ, **settings.set_always(self.found)}
+        if not fits(self._argv):
+            return
+        told = self._folder / "modules"
+        first = self._places[0]
+        try:
+            first.ready = ReadyPython(self._argv[0], environ, ())
+            self._run((), first.store, first, told)
+            modules = modules_told(told)
+            first.ready.learn(modules)
+            for place in self._places[1:]:
+                place.ready = ReadyPython(self._argv[0], environ, modules)
+        except OSError:
+            self._forget()
+            return
+        self.ready = True
+        if not all(_same(self._run((), place.store, place), before) for place in self._places[:1]):
+            self._forget()
+
+    def _forget(self) -> None:
+        self.ready = False
+        for place in self._places:
+            if place.ready is not None:
+                place.ready.close()
+            place.ready = None
+
+    def run(self, variations: Sequence[Variation]) -> Met:
+        """Run the program against the recording with these variations, as fast as it goes."""
+        place = self._free.get()
+        try:
+            return self._run(variations, place.store, place)
+        finally:
+            self._free.put(place)
+
+    def show(self, variations: Sequence[Variation], keep: Callable[[DirectoryStore, Met], None] | None = None) -> Met:
+        """Run it in a process that is started from nothing; `keep` may take from the scratch store what it left."""
+        place = self._free.get()
+        try:
+            met = self._run(variations, place.store)
+            if keep is not None:
+                keep(place.store, met)
+            return met
+        finally:
+            self._free.put(place)
+
+    def _run(
+        self,
+        variations: Sequence[Variation],
+        store: DirectoryStore,
+        place: _Place | None = None,
+        told: Path | None = None,
+    ) -> Met:
+        self._ran.append(None)  # several threads do
+        changed = applied(self.found.run, variations)
+        argv = next((each.argv for each in variations if each.argv is not None), None)
+        words = self._argv if argv is None else (self._argv[0], *argv[1:])
+        with _folder(self._folder) as folder:
+            watch = _Watch(folder, self.limit_s, place, told, self._ended)
+            found = replace(self.found, run=changed)
+            done = replay(found, words, self._cwd, self._policy, store, start=watch.start, varied=True)
+        evident: tuple[Finding, ...] = ()
+        findings: tuple[Finding, ...] = ()
+        if done.run is not None and self._assertions:
+            proven = evidence(changed, done.run, done.result)
+            evident = check(proven.run, self._assertions, complete=proven.complete)
+            findings = check(done.run, self._assertions, complete=not watch.out_of_time)
+        return Met(
+            result=done.result,
+            run=done.run,
+            exit_code=done.exit_code,
+            out_of_time=watch.out_of_time,
+            seconds=watch.seconds,
+            stdout=watch.printed.get("stdout", ""),
+            stderr=watch.printed.get("stderr", ""),
+            evident=evident,
+            findings=findings,
+        )
+
+
+@contextmanager
+def _folder(within: Path) -> Generator[Path]:
+    made = Path(tempfile.mkdtemp(dir=within))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _same(one: Met, other: Met) -> bool:
+    """Tell whether two runs of the program came to the same."""
+    return (one.result.result, one.exit_code, one.stdout, one.stderr, one.result.divergences) == (
+        other.result.result,
+        other.exit_code,
+        other.stdout,
+        other.stderr,
+        other.result.divergences,
+    )

@@ -1,0 +1,257 @@
+"""Lists of messages as runs: what a chat log, a fine-tuning file or an agent's trajectory lets one say of its calls.
+
+Such a file holds what was said and hardly ever how it was asked. Each turn of the model is the answer of a call, all
+that stands before it is what the call asked; the provider's request and reply are built again of them
+(`foreign.rebuilding`) and marked so, and what the file does not say (parameters, tool schemas, the model) is named as
+lost. A tool's answer that no later call repeats becomes a call of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from reenact.boundary.question import shape_named
+from reenact.foreign.exchanges import CARRIER, hex_of, lacking, root_span
+from reenact.foreign.foreign_call import LOST, REBUILT, Loss
+from reenact.foreign.rebuilding import rebuilt
+from reenact.values.call import CallKind, FunctionCall, HttpRequest, Returned, Value
+from reenact.values.evidence import outcome_to_attributes, request_to_attributes
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.message import Answered, Asked, Message, Text, ToolCall, Usage
+from reenact.values.span import KIND_CLIENT, KIND_INTERNAL, Attribute, Scope, SpanRecord
+
+_KIND: Final = "openinference.span.kind"
+_MODELS: Final = "assistant"
+_MOST_CHARACTERS: Final = 64 << 20
+"""So much text of requests a run may hold: each call repeats all that was said before it."""
+_KEPT_MESSAGES: Final = 20
+_RECORD: Final = "record the program: `reenact run -- …`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message of a conversation, with what a file says beside it."""
+
+    message: Message
+    at_ns: int = 0
+    """Nanoseconds since the epoch; 0 where the file does not say."""
+    id: str = ""
+    """Of the reply, by the file's own word; pieces of one reply share it."""
+    reply: str = ""
+    """What tells pieces of one reply from those of the next, where the file has no id."""
+    model: str = ""
+    usage: Usage | None = None
+    finish: str = ""
+    given: bool = False
+    """No model said it, though it stands in the conversation as if one had: a greeting of the program's own."""
+
+    @property
+    def replies(self) -> bool:
+        """A model said it."""
+        return self.message.role == _MODELS and not self.given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """One run, as a list of messages tells of it."""
+
+    seed: str
+    """The text whose digest is the trace id."""
+    name: str
+    turns: Sequence[Turn]
+    model: str = ""
+    system: str = "openai"
+    """The provider, in any emitter's word."""
+    api: str = ""
+    tools: tuple[Json, ...] = ()
+    parameters: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    """Facts of the whole, for the root."""
+    lost: tuple[Loss, ...] = ()
+    asks_more: bool = False
+    """The last messages are a question that the file holds no answer to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A call that a file holds by itself, with all that it asked."""
+
+    asked: Asked
+    answered: Answered | None
+    turn: Turn
+    """The reply, with its time; of a call without one the last message."""
+
+
+def run_of(told: Conversation, carrier: str, questions: Sequence[Question] | None = None) -> Iterator[SpanRecord]:
+    """Make the spans of a conversation: one for each call, and the root at the end.
+
+    With `questions` these are the calls, and none is told from the turns.
+    """
+    trace_id, root_id = hex_of(told.seed, 16), hex_of(f"{told.seed}:root", 8)
+    number = 0
+    made = 0
+    calls = _calls(told) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
+    for asked, answered, turns in calls:
+        number += 1
+        lost = [*told.lost, *_lost(told, asked)]
+        made += sum(_size(message) for message in asked.messages)
+        if made > _MOST_CHARACTERS:
+            asked = replace(asked, messages=asked.messages[-_KEPT_MESSAGES:])  # noqa: PLW2901 - the end of it
+            lost.append(lacking("request", f"all but the last {_KEPT_MESSAGES} messages, the run being very long"))
+        yield _model_span(told, asked, answered, turns, (trace_id, root_id, number, carrier), lost)
+    for call, answer, turn in _unrepeated(told.turns):
+        number += 1
+        yield _tool_span(call, answer, turn, (trace_id, root_id, number, carrier))
+    if number:
+        times = [turn.at_ns for turn in told.turns if turn.at_ns]
+        yield root_span(
+            trace_id=trace_id,
+            span_id=root_id,
+            name=told.name,
+            carrier=carrier,
+            times=(min(times, default=0), max(times, default=0)),
+            attributes=told.attributes,
+        )
+
+
+def _calls(told: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
+    """Cut a conversation into calls: turns of the model in a row are one reply, unless the file says otherwise."""
+    before: list[Message] = []
+    reply: list[Turn] = []
+    for turn in [*told.turns, None]:
+        if turn is not None and turn.replies and (not reply or _is_one(reply[-1], turn)):
+            reply.append(turn)
+            continue
+        if reply:
+            answered = _answered(told, reply)
+            yield _asked(told, before, reply[0].model), answered, reply
+            before += answered.messages  # its pieces are one message when they are sent back
+            reply = []
+        if turn is None:
+            break
+        if turn.replies:
+            reply = [turn]
+        else:
+            before.append(turn.message)
+    if told.asks_more and before and before[-1].role != _MODELS:
+        yield _asked(told, before, ""), None, []
+
+
+def _is_one(last: Turn, turn: Turn) -> bool:
+    return (last.id, last.reply) == (turn.id, turn.reply)
+
+
+def _asked(told: Conversation, messages: Sequence[Message], model: str) -> Asked:
+    named = model or told.model
+    parameters = {**({"model": named} if named else {}), **told.parameters}
+    return Asked(model=named or None, messages=tuple(messages), tools=told.tools, parameters=parameters)
+
+
+def _answered(told: Conversation, reply: Sequence[Turn]) -> Answered:
+    parts = tuple(part for turn in reply for part in turn.message.parts)
+    usage = next((turn.usage for turn in reversed(reply) if turn.usage is not None), Usage())
+    finish = next((turn.finish for turn in reversed(reply) if turn.finish), "")
+    return Answered(
+        model=reply[0].model or told.model or None,
+        id=reply[0].id or None,
+        messages=(Message(role=_MODELS, parts=parts, name=reply[0].message.name),),
+        finish_reasons=(finish,) if finish else (),
+        usage=usage,
+    )
+
+
+def _lost(told: Conversation, asked: Asked) -> Iterator[Loss]:
+    if not asked.model:
+        yield lacking("model", "the name of the model", _RECORD)
+    if not told.tools and any(isinstance(part, ToolCall) for turn in told.turns for part in turn.message.parts):
+        yield lacking("tools", "the tool schemas: tools are called, and none is described", _RECORD)
+    if not told.parameters:
+        yield lacking("parameters", "every parameter of the request (temperature, tool_choice, …)", _RECORD)
+
+
+def _size(message: Message) -> int:
+    return sum(len(part.text) for part in message.parts if isinstance(part, Text)) + 100
+
+
+def _model_span(
+    told: Conversation,
+    asked: Asked,
+    answered: Answered | None,
+    turns: Sequence[Turn],
+    place: tuple[str, str, int, str],
+    lost: Sequence[Loss],
+) -> SpanRecord:
+    request, outcome, marks = rebuilt(asked, answered, system=told.system, api=told.api)
+    trace_id, root_id, number, carrier = place
+    shape = shape_named(request.shape) if isinstance(request, HttpRequest) else None
+    attributes: dict[str, Attribute] = {**request_to_attributes(request), **outcome_to_attributes(request, outcome)}
+    attributes.pop("reenact.schema_version", None)
+    attributes |= {
+        _KIND: CallKind.LLM.value,
+        CARRIER: carrier,
+        REBUILT: [*marks],
+        "reenact.order.start": number << 20,
+        "gen_ai.provider.name": told.system,
+    }
+    if lost:
+        attributes[LOST] = compact([each.json for each in lost])
+    at = turns[-1].at_ns if turns else 0
+    return SpanRecord(
+        trace_id=trace_id,
+        span_id=hex_of(f"{trace_id}:{number}", 8),
+        parent_id=root_id,
+        name=shape.span_name if shape is not None else "chat",
+        start_ns=turns[0].at_ns if turns else 0,
+        end_ns=at if at and turns[0].at_ns != at else 0,
+        kind=KIND_CLIENT,
+        attributes=attributes,
+        scope=Scope(name=carrier),
+    )
+
+
+# ------------------------------------------------------------------------------------- tools whose answer ends a run
+
+
+def _unrepeated(turns: Sequence[Turn]) -> Iterator[tuple[ToolCall, Message, Turn]]:
+    """Find the answers of tools after the model's last turn, with the calls that they answer."""
+    last = max((at for at, turn in enumerate(turns) if turn.message.role == _MODELS), default=None)
+    if last is None:
+        return
+    asked = [part for turn in turns[: last + 1] for part in turn.message.parts if isinstance(part, ToolCall)]
+    calls = {part.id: part for part in asked if part.id}
+    for turn in turns[last + 1 :]:
+        call = calls.get(turn.message.tool_call_id or "")
+        if turn.message.role == "tool" and call is not None:
+            yield call, turn.message, turn
+
+
+def _tool_span(call: ToolCall, answer: Message, turn: Turn, place: tuple[str, str, int, str]) -> SpanRecord:
+    trace_id, root_id, number, carrier = place
+    arguments = parsed_or_none(call.arguments)
+    request = FunctionCall(function="", arguments=call.arguments if arguments is None else arguments)
+    text = "".join(part.text for part in answer.parts if isinstance(part, Text))
+    attributes: dict[str, Attribute] = {
+        **request_to_attributes(request),
+        **outcome_to_attributes(request, Returned(payload=Value(json=text))),
+    }
+    attributes.pop("reenact.schema_version", None)
+    attributes |= {
+        _KIND: CallKind.TOOL.value,
+        CARRIER: carrier,
+        "tool.name": call.name,
+        "gen_ai.tool.call.id": call.id,
+        "reenact.order.start": number << 20,
+    }
+    return SpanRecord(
+        trace_id=trace_id,
+        span_id=hex_of(f"{trace_id}:{number}", 8),
+        parent_id=root_id,
+        name=call.name,
+        start_ns=turn.at_ns,
+        end_ns=0,
+        kind=KIND_INTERNAL,
+        attributes=attributes,
+        scope=Scope(name=carrier),
+    )

@@ -1,0 +1,228 @@
+"""What a tool was asked and what it said, told by the model calls around it where no span of the tool does.
+
+A model's reply holds the call that it asked for, and a later request of the conversation what came back. Where another
+emitter left the tool's own span out, both become a call of their own, marked `reenact.recovered`; where its span is
+there without arguments or result, it gets them. Nothing is made of a call whose result no request holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from reenact.boundary.partial_question import TOLD
+from reenact.boundary.reading import answered
+from reenact.values import typed
+from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinished, Value
+from reenact.values.evidence import outcome_to_attributes, request_to_attributes
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.message import Message, Text, ToolCall
+from reenact.values.run import Node
+from reenact.values.span import Attribute, SpanRecord
+
+if TYPE_CHECKING:
+    from reenact.graph.tool_answers import Told
+
+RECOVERED: Final = "reenact.recovered"
+"""On a call: JSON that says what of it (`call`, `arguments`, `result`) was told by which model calls, by span id."""
+_ANSWERS: Final = ("response", "result", "output", "content")
+"""Where emitters keep what a tool answered."""
+_APART_NS: Final = 1_000
+"""Carriers that keep microseconds keep the order of calls that are so far apart."""
+_DEEPEST: Final = 12
+_OURS: Final = "reenact.schema_version"
+_CARRIED: Final = "reenact.carrier"
+
+
+def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
+    """Complete the tool calls of other emitters. Nodes come tied (`graph.join`) and in causal order, and go so.
+
+    Gives them numbered anew, and how many calls are new.
+    """
+    models = [node for node in nodes if node.kind is CallKind.LLM]
+    if not any(_is_foreign(node) for node in models):
+        return [*nodes], 0
+    from reenact.graph.tool_answers import hear
+
+    told = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
+    if not told:
+        return [*nodes], 0
+    from reenact.graph.dropped_tool_calls import put_back
+
+    whole = put_back(models)
+    nodes = [whole.get(node.id, node) for node in nodes]
+    hear(told, [whole.get(node.id, node) for node in models])
+    tied = {node.id: each for node in nodes if (each := _of(node, told)) is not None}
+    loose = _loose(nodes, tied, told)
+    tied |= {node.id: each for node, each in loose}
+    left = [each for each in told if each not in tied.values() and each.result is not None]
+    kept = [_completed(node, tied[node.id]) if node.id in tied else node for node in nodes]
+    new: dict[str, list[Node]] = defaultdict(list)
+    for each in left:
+        beside = new[each.node.id]
+        beside.append(_made(each, len(beside)))
+    placed = [other for node in kept for other in (node, *new.get(node.id, ()))]
+    return [replace(node, number=number) for number, node in enumerate(placed, 1)], len(left)
+
+
+def _is_foreign(node: Node) -> bool:
+    return _OURS not in node.span.attributes or _CARRIED in node.span.attributes
+
+
+def _asked_for(node: Node) -> Iterator[Told]:
+    from reenact.graph.tool_answers import Told
+
+    reply = answered(node)
+    for message in reply.messages if reply is not None else ():
+        yield from (Told(node, part) for part in message.parts if isinstance(part, ToolCall))
+
+
+def _of(node: Node, told: Iterable[Told]) -> Told | None:
+    """Find what a tied tool call was asked by."""
+    if node.kind is not CallKind.TOOL or node.caused_by is None:
+        return None
+    asked_by = [each for each in told if each.node.id == node.caused_by]
+    if node.tool_call_id:
+        return next((each for each in asked_by if each.call.id == node.tool_call_id), None)
+    return next((each for each in asked_by if each.call.name == node.call.name), None)
+
+
+def _loose(nodes: Sequence[Node], tied: dict[str, Told], told: Sequence[Told]) -> list[tuple[Node, Told]]:
+    """Pair what is left by the tool's name: a span without arguments is still the span of a call."""
+    free = [each for each in told if each not in tied.values()]
+    pairs: list[tuple[Node, Told]] = []
+    for node in nodes:
+        if node.kind is not CallKind.TOOL or node.id in tied:
+            continue
+        found = next((e for e in free if e.call.name == node.call.name and e.node.number < node.number), None)
+        if found is not None:
+            free.remove(found)
+            pairs.append((node, found))
+    return pairs
+
+
+def _completed(node: Node, each: Told) -> Node:
+    """Give a tool's call the arguments and the result that its own span does not hold."""
+    request, filled, marks = node.call.request, node, list[Json]()
+    if _OURS in node.span.attributes or not isinstance(request, FunctionCall):
+        return node
+    if request.arguments in (None, {}, "", []) and each.call.arguments.strip() not in ("", "{}", "null"):
+        call = replace(node.call, request=replace(request, arguments=_arguments(each.call)))
+        filled, marks = replace(filled, call=call), [*marks, "arguments"]
+    if isinstance(node.outcome, Unfinished) and each.result is not None:
+        filled, marks = replace(filled, outcome=Returned(payload=Value(json=_result(each)))), [*marks, "result"]
+    if each.result is not None and (text := _told(filled, each.result)):
+        filled = replace(filled, call=replace(filled.call, attributes={**filled.call.attributes, TOLD: text}))
+    if not marks:
+        return replace(filled, caused_by=each.node.id, tool_call_id=node.tool_call_id or each.call.id or None)
+    said: dict[str, Json] = {**filled.call.attributes, RECOVERED: {"parts": marks, **_sources(each)}}
+    return replace(
+        filled,
+        call=replace(filled.call, attributes=said),
+        caused_by=each.node.id,
+        tool_call_id=node.tool_call_id or each.call.id or None,
+    )
+
+
+def _told(node: Node, message: Message) -> str:
+    """Give the text that a model was told of a result, where that is JSON of what the tool's own span says."""
+    match node.outcome:
+        case Returned(payload=Value(json=dict() | list() as json)):
+            text = _text(message)
+            return text if parsed_or_none(text) == json else ""
+        case _:
+            return ""
+
+
+def _sources(each: Told) -> dict[str, Json]:
+    return {"asked_by": each.node.id, "told_by": each.by.id if each.by is not None else None}
+
+
+def _made(each: Told, place: int) -> Node:
+    """Make a call of what the conversation tells. Its span says so and is read back like any other.
+
+    Those of one reply begin a microsecond after each other, so that they stand in the reply's order wherever they go.
+    """
+    span_id = _id(each, place)
+    call_id = each.call.id or (each.result.tool_call_id if each.result is not None else None) or ""
+    request = FunctionCall(function="", arguments=_arguments(each.call))
+    outcome = Returned(payload=Value(json=_result(each)))
+    asking = each.node.span
+    mark: dict[str, Json] = {"parts": ["call", "arguments", "result"], **_sources(each)}
+    told: dict[str, Attribute] = {
+        "openinference.span.kind": CallKind.TOOL.value,
+        "tool.name": each.call.name,
+        **({"gen_ai.tool.call.id": call_id} if call_id else {}),
+        **request_to_attributes(request),
+        **outcome_to_attributes(request, outcome),
+        RECOVERED: compact(mark),
+    }
+    told.pop(_OURS)
+    if _CARRIED in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
+        told["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
+    begins = max(asking.end_ns, asking.start_ns) + (place + 1) * _APART_NS
+    span = SpanRecord(
+        trace_id=asking.trace_id,
+        span_id=span_id,
+        parent_id=asking.parent_id if each.node.parent is not None else None,
+        name=each.call.name,
+        start_ns=begins,
+        end_ns=max(begins, each.by.span.start_ns if each.by is not None else 0),
+        attributes=told,
+        resource=asking.resource,
+    )
+    call = Call(kind=CallKind.TOOL, name=each.call.name, request=request, attributes={RECOVERED: mark})
+    return Node(
+        id=span_id,
+        trace_id=asking.trace_id,
+        parent=each.node.parent,
+        number=0,
+        call=call,
+        outcome=outcome,
+        span=span,
+        lane=each.node.lane,
+        caused_by=each.node.id,
+        tool_call_id=call_id or None,
+    )
+
+
+def _id(each: Told, place: int) -> str:
+    said = f"{each.node.trace_id}/{each.node.id}/{place}/{each.call.id}"
+    return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+def _arguments(call: ToolCall) -> Json:
+    read = parsed_or_none(call.arguments or "{}")
+    return typed.encode(call.arguments if read is None else read)
+
+
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def _result(each: Told) -> Json:
+    """Give the text of a tool's message as it stands; JSON where the emitter wrote it down as JSON and not as text."""
+    text = _text(each.result) if each.result is not None else ""
+    read = parsed_or_none(text) if text[:1] in ("{", "[") else None
+    if read is None or each.by is None or _CARRIED in each.by.span.attributes:
+        return typed.encode(text)
+    spelled = [value for value in each.by.span.attributes.values() if isinstance(value, str)]
+    spelled += [value for event in each.by.span.events for value in event.attributes.values() if isinstance(value, str)]
+    found = [kept for value in spelled if (kept := _kept_as(parsed_or_none(value), text, 0)) is not None]
+    return typed.encode(read if found and all(kept is dict for kept in found) else text)
+
+
+def _kept_as(held: Json, text: str, depth: int) -> type | None:
+    """Tell whether an emitter wrote a tool's answer down as text or as JSON; None where it stands nowhere in `held`."""
+    inner = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
+    if isinstance(held, dict):
+        for name in _ANSWERS:
+            if (told := held.get(name)) == text:
+                return str
+            if isinstance(told, dict | list) and compact(told) == text:
+                return dict
+    found = (_kept_as(each, text, depth + 1) for each in inner) if depth < _DEEPEST else ()
+    return next((each for each in found if each is not None), None)

@@ -1,0 +1,362 @@
+"""The files of a replay: how they were when the recorded run began, what of the copy was changed, what is taken out.
+
+What a program wrote lies in the upper layers of the world's overlays (`seal.world`). Nobody lives there any more when
+they are looked through; whatever they hold was made by the program, so no link in them is followed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import shutil
+import stat
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reenact.find.sources import Found
+from reenact.seal import inventory
+from reenact.values import unit
+from reenact.values.call import FunctionCall, Returned, Value
+from reenact.values.file_writes import Absences, State, Written, together, written
+from reenact.values.json import Json
+from reenact.values.lenient import as_count, as_list, as_text
+from reenact.values.run import Node, Run
+
+_MOST: Final = 20_000
+"""Entries of the copy that are looked at."""
+_DEEPEST: Final = 100
+"""Folders in folders that are looked into."""
+_COMPARED: Final = 64 << 20
+"""Bytes of files that are compared with what they were."""
+_COARSE_NS: Final = 20_000_000
+"""So far the clock of a disk may be behind."""
+_OURS: Final = ("reenact-",)
+_LEFT_OUT: Final = (*_OURS, ".reenact", "__pycache__")
+_BESIDE: Final = ("-wal", "-journal", "-shm")
+
+
+if TYPE_CHECKING:
+    from reenact.seal.inventory import Mark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begin:
+    """How a world begins."""
+
+    entries: tuple[dict[str, Json], ...] = ()
+    unlike: tuple[str, ...] = ()
+    """What is not as it was and cannot be made so, each with the reason."""
+
+    def made(self, change: Changed) -> bool:
+        """Tell whether a change of the copy is the beginning: what was put back there, or taken away for it."""
+        kinds = (as_text(each.get("kind")) for each in self.entries if each.get("path") == change.path)
+        return any(kind != "absent" or change.at is None for kind in kinds)
+
+
+def begin(found: Found, cwd: Path) -> Begin:
+    """Say what stood where the recorded run wrote, for a replay in `cwd`. Only the user's own runs say so."""
+    runs = _whole(found)
+    told = of_all(runs)
+    if told is None or not found.run.own:
+        return Begin()
+    absences = Absences(told, (made for run in runs for node in run.nodes for made in _made(node)))
+    absent = (*absences.of_programs(), *_made_past_notes(told, runs))
+    paths = (moved(path, told, cwd) for path in absent)
+    entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in paths if _is_path(path)]
+    unlike: list[str] = []
+    for file in (*told.files.values(), *told.caches.values()):
+        path = moved(file.path, told, cwd)
+        if not _is_path(path):
+            continue
+        entry = _entry(path, None if absences.holds(file) else file.before)
+        if entry is not None:
+            entries.append(entry)
+        elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
+            why = as_text(file.before.get("lost")) or "it was not kept"
+            unlike.append(f"{told.named(file.path)} is not what it was when the run began, and was not kept: {why}")
+    return Begin(entries=tuple(entries), unlike=tuple(unlike))
+
+
+def _made_past_notes(told: Written, runs: Iterable[Run]) -> list[str]:
+    """List what came into being past every note, less what a call made that is answered: nobody makes that again."""
+    calls = [
+        (node.span.start_ns - _COARSE_NS, node.span.end_ns)
+        for run in runs
+        for node in run.nodes
+        if isinstance(node.call.request, FunctionCall)
+        and not (node.call.is_structure or node.call.is_query or node.call.is_child)
+    ]
+    return [path for path, ns in told.made.items() if not any(began <= ns <= ended for began, ended in calls)]
+
+
+def _made(node: Node) -> Iterator[tuple[str, int]]:
+    """Give what a program made that the recorded run started, with when it was started."""
+    if not node.call.is_child or not isinstance(node.outcome, Returned):
+        return
+    from reenact.values import child  # most runs start none
+
+    payload = node.outcome.payload
+    for path, how in child.changed(payload.json) if isinstance(payload, Value) else ():
+        if how == "made" and path.startswith("/"):
+            yield path, node.span.start_ns
+
+
+def _is_path(path: str) -> bool:
+    return path.startswith("/") and "REDACTED_" not in path
+
+
+def _whole(found: Found) -> list[Run]:
+    """List the runs of the whole program: a unit that came in is replayed with the earlier ones on which it stands."""
+    runs = (found.run, *(found.history.units if unit.inbound(found.run) is not None else found.siblings))
+    return [run for run in runs if run.own]
+
+
+def of_all(runs: Iterable[Run]) -> Written | None:
+    """Join what several runs of one program wrote; None where none of them says it."""
+    parts = [part for run in runs if (part := written(run)) is not None]
+    return together((part.ended_ns, part) for part in parts)
+
+
+def moved(path: str, told: Written, cwd: Path) -> str:
+    """Give the path that stands for a recorded one where the program runs in another folder."""
+    name = told.named(path)
+    return str(cwd / name) if name != path and told.cwd != str(cwd) else path
+
+
+def _entry(path: str, before: State | None) -> dict[str, Json] | None:
+    if before is None:
+        return {"path": path, "kind": "absent"}
+    kind = as_text(before.get("kind"))
+    if kind == "folder":
+        return {"path": path, "kind": kind}
+    if kind == "link":
+        return {"path": path, "kind": kind, "to": as_text(before.get("to"))}
+    size = as_count(before.get("size"))
+    if kind or size is None:
+        return None
+    time = {"mtime": mtime} if (mtime := as_text(before.get("mtime"))).isdecimal() else {}
+    if before.get("cut") is True:
+        return {"path": path, "kind": "cut", "size": size, **time} if _size(path) >= size else None
+    content = _content(before)
+    if content is None:
+        return None
+    mode = (as_count(before.get("mode")) or 0o644) & 0o777
+    return {"path": path, "kind": "file", "content": base64.b64encode(content).decode(), "mode": mode, **time}
+
+
+def _content(before: State) -> bytes | None:
+    """Give what a file held before; None where that was not kept, or is no more what was kept."""
+    text, packed = before.get("text"), before.get("zlib")
+    try:
+        if isinstance(text, str):
+            content = text.encode()
+        elif isinstance(packed, str):
+            content = zlib.decompressobj().decompress(base64.b64decode(packed), 1 << 20)
+        else:
+            return None
+    except (ValueError, zlib.error):
+        return None
+    return content if hashlib.blake2b(content, digest_size=16).hexdigest() == before.get("digest") else None
+
+
+def _size(path: str) -> int:
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return -1
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else -1
+
+
+def _differs(path: str, before: State) -> bool:
+    """Tell that a file is not what it was, as far as its size and the time of its last change tell."""
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return True
+    return seen.st_size != before.get("size") or str(seen.st_mtime_ns) != before.get("mtime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """One path that the program changed in the copy."""
+
+    path: str
+    at: Path | None
+    """The file in the upper layer; None where the path is gone."""
+    same: bool = False
+    """It holds what the real one holds."""
+
+
+def changed(upper: Path, copied: Sequence[str], left_out: Iterable[str]) -> list[Changed]:
+    """List what lies in the copy, folders that were only entered aside, to a bound."""
+    look = _Look((*left_out, _cache()))
+    for number, folder in enumerate(copied):
+        look.through(upper / str(number) / "upper", folder, _laid(upper / str(number)))
+    return look.changed
+
+
+def changed_in(copy: Path, folder: str, upper: Path, left_out: Iterable[str]) -> list[Changed]:
+    """List what is in a copy of one whole folder, most of it as it was, and what is no more, to a bound."""
+    look = _Look((*left_out, _cache(), f"{folder}/.git/objects"))
+    look.through(copy, folder, _laid(upper))
+    return look.changed
+
+
+def _laid(beside: Path) -> Mapping[str, Mark]:
+    """Read what was laid into a copy before the program began: nothing where it is a layer alone (`seal.inventory`)."""
+    try:
+        return inventory.decode((beside / inventory.NAME).read_bytes())
+    except FileNotFoundError:
+        return {}
+
+
+def _cache() -> str:
+    return os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - a user may have no home
+
+
+class _Look:
+    """One look through copies, to a bound."""
+
+    def __init__(self, spared: Sequence[str]) -> None:
+        self.changed: list[Changed] = []
+        self._spared = spared
+        self._entries_left, self._bytes_left = _MOST, _COMPARED
+
+    def through(self, copy: Path, folder: str, laid: Mapping[str, Mark]) -> None:
+        """Look through the copy of a folder, in which those files were laid."""
+        there = set[str]()
+        self._walk(copy, folder.rstrip("/"), len(str(copy)) + 1, laid, there)
+        if self._entries_left < 0:
+            return
+        for name in sorted(laid.keys() - there):
+            path = f"{folder.rstrip('/')}/{name}"
+            if not self._is_spared(path) and not any(part.startswith(_LEFT_OUT) for part in name.split("/")):
+                self.changed.append(Changed(path=path, at=None))
+
+    def _walk(
+        self, layer: Path, folder: str, cut: int, laid: Mapping[str, Mark], there: set[str], depth: int = 0
+    ) -> None:
+        try:
+            with os.scandir(layer) as entries:
+                listed = sorted(entries, key=lambda each: each.name)
+        except OSError:  # the program made it unreadable for its own user
+            return
+        for entry in listed:
+            path = f"{folder}/{entry.name}"
+            self._entries_left -= 1
+            if self._entries_left < 0:
+                return
+            there.add(entry.path[cut:])
+            if entry.name.startswith(_OURS) or entry.name == "__pycache__" or entry.name.endswith(".pyc"):
+                continue
+            if self._is_spared(path):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if depth < _DEEPEST:
+                    self._walk(Path(entry.path), path, cut, laid, there, depth + 1)
+            elif laid.get(entry.path[cut:]) != inventory.mark(seen := entry.stat(follow_symlinks=False)):
+                self.changed.append(self._change(entry, seen, path))
+
+    def _is_spared(self, path: str) -> bool:
+        return any(path == each or path.startswith(f"{each}/") for each in self._spared)
+
+    def _change(self, entry: os.DirEntry[str], seen: os.stat_result, path: str) -> Changed:
+        """Say what a file of the copy is to the one at its path."""
+        if stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
+            return Changed(path=path, at=None)
+        same = stat.S_ISREG(seen.st_mode) and self._is_same(Path(entry.path), path, seen.st_size)
+        return Changed(path=path, at=Path(entry.path), same=same)
+
+    def _is_same(self, layer: Path, path: str, size: int) -> bool:
+        """Tell that a file was copied and not changed."""
+        try:
+            seen = os.lstat(path)
+            if not stat.S_ISREG(seen.st_mode) or seen.st_size != size:
+                return False
+            self._bytes_left -= size
+            if self._bytes_left < 0:  # too much to read: a copy keeps the time of the last change
+                return os.lstat(layer).st_mtime_ns == seen.st_mtime_ns
+            with layer.open("rb") as one, Path(path).open("rb") as other:
+                while piece := one.read(1 << 18):
+                    if piece != other.read(len(piece)):
+                        return False
+        except OSError:
+            return False
+        return True
+
+
+def unwitnessed(
+    found: Iterable[Changed], notes: Iterable[Written], entries: Iterable[Mapping[str, Any]], began: Begin
+) -> list[str]:
+    """Name the changed paths that no note names: native code wrote them, or a child that is not Python."""
+    noted = _Noted(entries)
+    named = noted.paths | {path for note in notes for path in note.files}
+    named |= {path for paths in by_tools(entries).values() for path in paths}
+    differ = [each.path for each in found if not each.same and not began.made(each)]
+    return [each for each in differ if not noted.is_of(each, named) and not noted.is_temporary(each)]
+
+
+def by_tools(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Say by name which paths the tools wrote that ran since they were named (`--tool-live`)."""
+    found: dict[str, dict[str, None]] = {}
+    for entry in entries:
+        if entry.get("t") == "tool_wrote":
+            paths = map(as_text, as_list(entry.get("paths")))
+            found.setdefault(as_text(entry.get("tool")), {}).update(dict.fromkeys(paths))
+    return {tool: [*paths] for tool, paths in found.items()}
+
+
+def written_by(found: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:
+    """Name the changed paths that the program wrote itself, temporary files aside."""
+    noted = _Noted(entries)
+    written = [each for each in found if not each.same or each.path in noted.paths]
+    own = [each.path for each in written if each.path in noted.paths or not began.made(each)]
+    return [each for each in own if not noted.is_temporary(each)]
+
+
+class _Noted:
+    """What the replay's processes say that they wrote."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        told = [entry for entry in entries if entry.get("t") == "wrote"]
+        self.paths = {as_text(path) for entry in told for path in as_list(entry.get("paths"))}
+        self._temporary = {as_text(path) for entry in told for path in as_list(entry.get("temporary"))}
+
+    @staticmethod
+    def is_of(path: str, named: set[str]) -> bool:
+        """Tell whether a path is among those, or lies beside a database that is."""
+        beside = (path.removesuffix(each) for each in _BESIDE if path.endswith(each))
+        return path in named or any(each in named for each in beside)
+
+    def is_temporary(self, path: str) -> bool:
+        """Tell whether `tempfile` made a path, or a folder above it."""
+        return any(path == made or path.startswith(f"{made}/") for made in self._temporary)
+
+
+def keep(found: Iterable[Changed], folder: Path, cwd: Path, named: Iterable[str]) -> list[str]:
+    """Take what was written out into a folder; give the paths there. Raises `OSError` where that cannot be written.
+
+    Files below the program's folder keep their place, others lie below `outside`.
+    """
+    wanted, taken = set(named), list[str]()
+    for each in found:
+        if each.at is None or each.path not in wanted:
+            continue
+        inside = f"{str(cwd).rstrip('/')}/"
+        name = each.path[len(inside) :] if each.path.startswith(inside) else f"outside{each.path}"
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not stat.S_ISREG(os.lstat(each.at).st_mode):
+            continue
+        with suppress(FileNotFoundError):
+            target.unlink()
+        handle = os.open(each.at, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as source, target.open("xb") as stream:
+            shutil.copyfileobj(source, stream)
+        taken.append(str(target))
+    return taken

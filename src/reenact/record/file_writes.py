@@ -1,0 +1,506 @@
+"""What a program writes past every boundary: which files, what they were before, what they are at its end.
+
+Theory of operation. An audit event comes before the act that it tells of. So the first event about a path finds what
+stood there; it is read then, to a bound, since afterwards it is gone. What stands there at the end of the run is read
+then. A file that is only appended to stays as it was up to its size: nothing of it is read before, and at the end only
+what was added. Texts are redacted before they are written down, and a digest is that of the redacted text.
+
+Whose a file is goes by where the code stands: that of the unit of work that came in, of the run opened with
+`with reenact.run`, or of the process. What a declared tool does inside is the tool's, and is not told here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import stat
+import sys
+import threading
+import time
+import weakref
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+from reenact.boundary import lanes, thread_ids, touches
+from reenact.boundary.files import PathChange
+from reenact.boundary.inbound import Inbound
+from reenact.record.listing import Listing
+from reenact.values import alarms
+from reenact.values.json import Json, compact, parsed_or_none
+from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.run import NOTHING_WRITTEN, WRITTEN
+
+_MOST: Final = 1000
+"""Paths of one run that are noted."""
+_KEPT: Final = 64 << 10
+"""Characters of one text that are written down."""
+_KEPT_OF_RUN: Final = 256 << 10
+_READ: Final = 1 << 20
+"""Bytes of one file that are read before it is changed."""
+_READ_OF_RUN: Final = 4 << 20
+_DIGESTED: Final = 32 << 20
+"""Bytes of a file that are read at the end; of a larger one its size is told."""
+_MOST_READ: Final = 4096
+"""Paths that were opened to read and are remembered."""
+_MOST_NAMES: Final = 200
+_MOST_TOUCHED: Final = 10_000
+_MOST_LOGGED: Final = 4 << 20
+"""Characters of what libraries log to files that are remembered."""
+_SLACK_NS: Final = 1_000_000_000
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_now: Callable[[], int] = time.time_ns  # the real one, before the clock integration stands in front of it
+
+Redacted = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Scrubs attributes."""
+Owner: TypeAlias = Inbound | int | None
+"""Whose code runs: that of a unit of work, that of a run, by the id of its root span, or the process's."""
+
+
+class _File:
+    """One path of one run."""
+
+    __slots__ = (
+        *("at", "before", "content", "handler", "is_cache", "is_log"),
+        *("part_of", "path", "reads", "touch", "touched_ns"),
+    )
+
+    def __init__(self, path: str, at: str, part_of: str) -> None:
+        self.path, self.at, self.part_of = path, at, part_of
+        self.before: dict[str, Json] | None = None
+        self.content: bytes | None = None
+        """What it held before, where that may be kept."""
+        self.reads = False
+        """What it held before was read, or may have been."""
+        self.is_cache = False
+        """It lies in a cache: what it was before matters, and not what it became."""
+        self.is_log = False
+        self.handler: Callable[[], Any] | None = None
+        """Gives the handler of `logging` that writes it, while it lives."""
+        self.touch = 0
+        self.touched_ns = _now()
+
+
+class _Part:
+    """What one unit, one run, or the process wrote."""
+
+    __slots__ = ("began_ns", "begun", "files", "more", "number", "read", "threads", "told")
+
+    def __init__(self, began_ns: int, number: int) -> None:
+        self.began_ns, self.number = began_ns, number
+        self.begun = lanes.threads_begun()
+        self.files: dict[str, _File] = {}
+        self.read = 0
+        self.more = 0
+        self.threads = False
+        self.told = 0
+        """The number of the last touch that was written down."""
+
+
+class Writes:
+    """Notes what one process writes while it is recorded or replayed."""
+
+    def __init__(
+        self, redacted: Redacted, owner: Callable[[], Owner], names: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        """`redacted` scrubs attributes, `owner` says whose code runs now, `names` gives what `tempfile` made."""
+        self._redacted, self._owner, self._names = redacted, owner, names
+        self._began = _now()
+        self._parts: dict[int | None, _Part] = {}
+        self._reads: dict[str, None] = {}
+        self._touched: dict[str, int] = {}
+        """The number of the part that touched a path last."""
+        self._logged: dict[str, Counter[str]] = {}
+        """What libraries logged, by the file that it went to."""
+        self._logged_left = _MOST_LOGGED
+        self._count = self._made = 0
+        self._copy = False
+        self._listing: Listing | None = Listing()
+
+    def forked(self) -> None:
+        """Leave to the parent what it wrote: this process is a copy of it."""
+        self._parts, self._touched, self._copy, self._began = {}, {}, True, _now()
+        self._listing = None
+
+    def _part(self, owner: Owner) -> _Part:
+        if isinstance(owner, Inbound):
+            if owner.written is None:
+                owner.written = self._new(_now())
+            return cast("_Part", owner.written)
+        part = self._parts.get(owner)
+        return part or self._parts.setdefault(owner, self._new(self._began if owner is None else _now()))
+
+    def _new(self, began_ns: int) -> _Part:
+        self._made += 1
+        return _Part(began_ns, self._made)
+
+    def _known(self, owner: Owner) -> _Part | None:
+        return cast("_Part | None", owner.written) if isinstance(owner, Inbound) else self._parts.get(owner)
+
+    def logged(self, path: str, text: str) -> None:
+        """Remember a text that an installed library logged to a file: it is none of the program's."""
+        self._logged_left -= len(text)
+        if self._logged_left > 0:
+            self._logged.setdefault(path, Counter())[text] += 1
+
+    def reads(self, path: str) -> None:
+        """Remember that a file was opened to read."""
+        if len(self._reads) < _MOST_READ:
+            self._reads[path] = None
+
+    def note(
+        self, change: PathChange, at: str, *, handler: object = None, is_log: bool = False, is_cache: bool = False
+    ) -> None:
+        """Note that a path is about to be changed."""
+        part = self._part(self._owner())
+        file = part.files.get(change.path)
+        if file is None:
+            if len(part.files) >= _MOST:
+                part.more += 1
+                return
+            file = _File(change.path, at, change.part_of)
+            _look(file, part, change, read=change.reads or change.path in self._reads or self._reads_are_unknown)
+            file.is_cache = is_cache
+            part.files.setdefault(change.path, file)
+        elif file.before is not None and "cut" in file.before and not change.keeps:
+            _look_behind(file, part, change)
+        if is_log:
+            file.is_log = True
+            file.handler = weakref.ref(handler) if handler is not None else file.handler
+        self._count += 1
+        file.touch = self._count
+        self._touched.pop(change.path, None)
+        self._touched[change.path] = part.number
+        if len(self._touched) > _MOST_TOUCHED:
+            self._touched.pop(next(iter(self._touched)), None)
+        part.threads = part.threads or threading.active_count() > 1
+
+    @property
+    def _reads_are_unknown(self) -> bool:
+        return len(self._reads) >= _MOST_READ
+
+    def paths(self) -> list[str]:
+        """List every path that this process touched."""
+        return [*self._touched]
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether the process wrote anything outside of every run that was not told yet."""
+        part = self._parts.get(None)
+        return part is not None and any(file.touch > part.told for file in part.files.values())
+
+    def told(self, owners: Iterable[Owner], *, alone: bool) -> str:
+        """Tell what was written by the owners of one run, as JSON. `alone` is said of a whole process.
+
+        What is told of a run that is no process is forgotten. Never raises an `Exception`.
+        """
+        parts = [(owner, part) for owner in owners if (part := self._known(owner)) is not None]
+        made = self._unnoted() if alone else []
+        if not parts and not made:
+            return NOTHING_WRITTEN
+        files, caches = self._files_of(parts, alone=alone)
+        began = min((part.began_ns for _, part in parts), default=self._began)
+        said: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
+        said["offset"] = time.localtime().tm_gmtoff
+        if caches:
+            said["caches"] = caches
+        if made:
+            said["made"] = made
+        if more := sum(part.more for _, part in parts):
+            said["more"] = more
+        begun = lanes.threads_begun()
+        if any(part.threads or part.begun < begun for _, part in parts) or threading.active_count() > 1:
+            said["threads"] = True
+        if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
+            said["temporary"] = [*names]
+        spelled = compact(said)
+        ids = thread_ids.among(spelled)
+        return compact({**said, "thread_ids": [*ids]}) if ids else spelled
+
+    def _files_of(self, parts: Iterable[tuple[Owner, _Part]], *, alone: bool) -> tuple[list[Json], list[Json]]:
+        """Tell of each file of these parts, those in caches apart."""
+        kept = [0]
+        files: list[Json] = []
+        caches: list[Json] = []
+        for owner, part in parts:
+            for file in tuple(part.files.values()):
+                if file.is_cache:
+                    caches.append(self._said_of_cache(file, kept))
+                    continue
+                try:
+                    files.append(self._said(file, part, kept, alone=alone))
+                except Exception:  # its path is told all the same
+                    alarms.pass_on()
+                    files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
+            part.told = self._count
+            if isinstance(owner, int):
+                del self._parts[owner]
+        return files, caches
+
+    def _unnoted(self) -> list[Json]:
+        """List what came into being in the program's folder and was not noted, each with its time of change."""
+        made = self._listing.made(frozenset(self._touched)) if self._listing is not None else []
+        return [[self._safe(touches.told(path)), changed_ns] for path, changed_ns in made]
+
+    def _said_of_cache(self, file: _File, kept: list[int]) -> Json:
+        """Tell of a file in a cache what stood there, which a replay begins with."""
+        try:
+            before = self._before(file, kept)
+        except Exception:
+            alarms.pass_on()
+            before = file.before
+        return {"path": self._safe(file.path), "touched": file.touched_ns, "before": before}
+
+    def _said(self, file: _File, part: _Part, kept: list[int], *, alone: bool) -> dict[str, Json]:
+        said: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at), "touched": file.touched_ns}
+        if file.is_log:
+            said |= _of_log(file)
+            if "log_of" in said:
+                said["log_of"] = self._safe(str(said["log_of"]))
+        if file.part_of:
+            said["part_of"] = self._safe(file.part_of)
+        others = self._touched.get(file.path, part.number) != part.number
+        if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
+            said["shared"] = True
+        said["before"] = self._before(file, kept)
+        logged = self._logged.get(str(said.get("log_of", file.path)), Counter[str]())
+        said["after"] = {"kind": "other"} if file.part_of else self._after(file, kept, logged)
+        return said
+
+    @property
+    def _has_siblings(self) -> bool:
+        """Whether this is a server's worker, beside others that may write to the same files."""
+        process = sys.modules.get("multiprocessing.process")
+        return self._copy or (process is not None and process.parent_process() is not None)
+
+    def _before(self, file: _File, kept: list[int]) -> Json:
+        before, content = file.before, file.content
+        if before is None or content is None:
+            if before is not None and "lost" in before and file.reads:
+                return {**before, "read": True}
+            return before
+        told: dict[str, Json] = {"size": len(content), "mode": before["mode"], "mtime": before["mtime"]}
+        packed = zlib.compress(content, 1)
+        spelled, text = _plain(content)
+        if kept[0] + min(len(packed), len(content)) > _KEPT_OF_RUN or min(len(packed), len(content)) > _KEPT:
+            told |= {"digest": _hash(content), "lost": "it is too large"}
+        elif not self._is_clean(spelled, text=text):
+            told["lost"] = "redaction changes it"
+        elif text and len(spelled) <= _KEPT:
+            kept[0] += len(spelled)
+            told |= {"digest": _hash(content), "text": spelled}
+        else:
+            kept[0] += len(packed)
+            told |= {"digest": _hash(content), "zlib": base64.b64encode(packed).decode()}
+        if "lost" in told and file.reads:
+            told["read"] = True
+        return told
+
+    def _after(self, file: _File, kept: list[int], logged: Counter[str]) -> Json:
+        from reenact.record.file_text import LARGEST, holding
+
+        found = _stated(file.path)
+        if found is None or "kind" in found:
+            return found
+        said: dict[str, Json] = {"size": found["size"]}
+        size, begin = int(str(found["size"])), 0
+        if file.before is not None and "cut" in file.before and size >= int(str(file.before["size"])):
+            begin = int(str(file.before["size"]))
+            said["from"] = begin
+            if size == begin:
+                return {**said, "same": True}
+        if size - begin > LARGEST:
+            return {**said, **_digest(file.path, begin), "of": "bytes"}
+        data = _bytes(file.path, size - begin, begin)
+        if file.content is not None and data == file.content:
+            said["same"] = True
+        held = holding(data, file.path, text=begin > 0)
+        said["of"] = held.of
+        text, others = _own(held.text, logged) if held.of == "text" and held.text is not None else (held.text, 0)
+        if others:
+            said["of_libraries"] = others
+        if text is None or len(text) > _KEPT:
+            return {**said, "digest": _hash(data if text is None else text.encode())}
+        clean, count = self._scrubbed(text)
+        said["digest"] = _hash(clean.encode())
+        if count:
+            said["redacted"] = count
+        if kept[0] + len(clean) <= _KEPT_OF_RUN:
+            kept[0] += len(clean)
+            said["text"] = clean
+        return said
+
+    def _scrubbed(self, text: str) -> tuple[str, int]:
+        """Redact a text as it will be where it is written down; give how many values were replaced."""
+        clean = self._told_as("text", text)
+        return clean, clean.count("REDACTED_") if clean != text else 0
+
+    def _safe(self, path: str) -> str:
+        return self._told_as("path", path)
+
+    def _told_as(self, name: str, text: str) -> str:
+        """Give a text as it will be told under a name; nothing where a policy drops it."""
+        around = {"openinference.span.kind": "CHAIN", WRITTEN: compact({"files": [{name: text}]})}
+        told = as_object(parsed_or_none(str(self._redacted(around).get(WRITTEN, ""))))
+        files = [as_object(each) for each in as_list(told.get("files"))]
+        return as_text(files[0].get(name)) if files else ""
+
+    def _is_clean(self, spelled: str, *, text: bool) -> bool:
+        clean, _ = self._scrubbed(spelled)
+        return clean == spelled or (not text and not spelled)
+
+    def flush(self) -> None:
+        """Have the files that were written and are still open written out: the program is at its end."""
+        open_now = _open_paths()
+        if not any(path in open_now for path in self._touched):
+            return
+        import gc
+        import io
+
+        for each in gc.get_objects():
+            if issubclass(type(each), io.TextIOWrapper | io.BufferedWriter | io.BufferedRandom):
+                self._flush(each)
+
+    def _flush(self, file: Any) -> None:
+        try:
+            if not file.closed and file.writable() and _open_path(file.fileno()) in self._touched:
+                file.flush()
+        except Exception:  # the program closes it itself
+            alarms.pass_on()
+
+
+def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
+    """See what stands at a path that is about to be changed."""
+    file.before = found = _stated(file.path)
+    if found is None or "kind" in found:
+        return
+    file.reads = read
+    if change.keeps:
+        found["cut"] = True
+    else:
+        _keep(file, found, part)
+
+
+def _look_behind(file: _File, part: _Part, change: PathChange) -> None:
+    """Read what was there before anything was appended: that much of the file is still there."""
+    before = file.before or {}
+    del before["cut"]
+    file.reads = file.reads or change.reads
+    _keep(file, before, part)
+
+
+def _keep(file: _File, before: dict[str, Json], part: _Part) -> None:
+    size = int(str(before["size"]))
+    try:
+        if size > _READ or part.read + size > _READ_OF_RUN:
+            before |= _digest(file.path)
+            before["lost"] = "it is too large"
+            return
+        file.content = _bytes(file.path, size)
+        part.read += len(file.content)
+    except OSError as error:
+        before["lost"] = f"it cannot be read: {error.strerror}"
+
+
+def _own(text: str, logged: Counter[str]) -> tuple[str, int]:
+    """Leave out of a log what libraries logged; say how many texts that was."""
+    if not logged:
+        return text, 0
+    left, begins = Counter(logged), dict[str, list[str]]()
+    for each in logged:
+        begins.setdefault(each.partition("\n")[0], []).append(each)
+    kept: list[str] = []
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        found = next((each for each in begins.get(text[at:end], ()) if left[each] and text.startswith(each, at)), None)
+        if found is None:
+            kept.append(text[at : end + 1])
+            at = end + 1
+        else:
+            left[found] -= 1
+            at += len(found)
+    return "".join(kept), logged.total() - left.total()
+
+
+def _open_paths() -> set[str]:
+    try:
+        return {_open_path(name) for name in os.listdir("/proc/self/fd")}  # noqa: PTH208 - names, no objects
+    except OSError:
+        return set()
+
+
+def _open_path(handle: int | str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - many
+    except OSError:
+        return ""
+
+
+def _of_log(file: _File) -> dict[str, Json]:
+    """Say of a log in what form its lines are, which file its handler writes to, and how many old ones it keeps."""
+    handler = file.handler() if file.handler is not None else None
+    said: dict[str, Json] = {"log": _format(handler)}
+    base, backups = getattr(handler, "baseFilename", ""), getattr(handler, "backupCount", 0)
+    if isinstance(base, str) and base and isinstance(backups, int) and hasattr(handler, "doRollover"):
+        said["log_of"], said["backups"] = os.path.realpath(base), backups
+    return said
+
+
+def _format(handler: object) -> str:
+    formatter = getattr(handler, "formatter", None)
+    if formatter is None and handler is not None and "logging" in sys.modules:
+        return "%(message)s"
+    spelled = getattr(formatter, "_fmt", "")
+    return spelled if isinstance(spelled, str) else ""
+
+
+def _stated(path: str) -> dict[str, Json] | None:
+    """Say what stands at a path; None for nothing."""
+    try:
+        seen = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISREG(seen.st_mode):
+        return {"size": seen.st_size, "mode": stat.S_IMODE(seen.st_mode), "mtime": str(seen.st_mtime_ns)}
+    if stat.S_ISLNK(seen.st_mode):
+        return {"kind": "link", "to": os.readlink(path)}  # noqa: PTH115 - in a hook
+    return {"kind": "folder" if stat.S_ISDIR(seen.st_mode) else "other"}
+
+
+def _bytes(path: str, size: int, begin: int = 0) -> bytes:
+    handle = os.open(path, _FLAGS)
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        stream.seek(begin)
+        pieces = bytearray()
+        while len(pieces) < size and (piece := stream.read(size - len(pieces))):
+            pieces += piece
+    return bytes(pieces)
+
+
+def _digest(path: str, begin: int = 0) -> dict[str, Json]:
+    """Name the content of a large file; nothing where it is too large for that."""
+    if os.lstat(path).st_size - begin > _DIGESTED:
+        return {}
+    handle = os.open(path, _FLAGS)
+    mark = hashlib.blake2b(digest_size=16)
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        stream.seek(begin)
+        while piece := stream.read(1 << 18):
+            mark.update(piece)
+    return {"digest": mark.hexdigest()}
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _plain(content: bytes) -> tuple[str, bool]:
+    """Give bytes as text, and whether they are one."""
+    try:
+        return content.decode(), True
+    except UnicodeDecodeError:
+        return content.decode("latin-1"), False

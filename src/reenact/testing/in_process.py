@@ -1,0 +1,143 @@
+"""An agent that the test's body calls itself: the fixture `reenact_here`, which a marked test has without asking."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from reenact.boundary.reading import shape_of
+from reenact.errors import ReenactError, ReplayStopped
+from reenact.find.sources import Found
+from reenact.testing import judging
+from reenact.testing.cases import Case, TestFailed
+from reenact.testing.inline import Answered, Recorded, Told, hold
+from reenact.testing.modes import Mode
+from reenact.testing.program import policy_of
+from reenact.values.judgement import ReplayResult
+from reenact.values.lenient import as_text
+from reenact.values.run import Run
+
+
+class Here:
+    """A test's own block. What is asserted of it is judged when the test's body has ended."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._assertions: list[Any] = []
+        self._found: Found | None = None
+        self._told: Told | None = None
+        self._keys: dict[str, str] = {}
+        self._open: Answered | Recorded | None = None
+
+    @property
+    def mode(self) -> str:
+        """The record mode in force: `none`, `once`, `new_episodes`, `all` or `live`."""
+        return self._case.options.mode.value
+
+    @property
+    def replays(self) -> bool:
+        """Calls are answered from the fixture."""
+        return isinstance(self._open, Answered)
+
+    @property
+    def recorded(self) -> Run | None:
+        """The recorded run; None where calls are made for real."""
+        return self._found.run if self._found is not None else None
+
+    @property
+    def run(self) -> Run | None:
+        """What the test called, once its body has ended."""
+        return self._told.run if self._told is not None else None
+
+    @property
+    def result(self) -> ReplayResult | None:
+        """The replay's whole result, once the test's body has ended; None where calls are made for real."""
+        return self._told.result if self._told is not None else None
+
+    def holds(self, *assertions: Any) -> None:
+        """Expect assertions to hold of what the test calls; they are judged when its body has ended."""
+        self._assertions += judging.placed(assertions)
+
+    def begin(self) -> None:
+        """Take charge of the process. Raises `TestFailed` where there is no fixture."""
+        case = self._case
+        hold()
+        if not case.replays:
+            self._open = Recorded(case.store)
+            return
+        self._found = case.read()
+        self._inert_keys(self._found.run)
+        options = case.options
+        policy = policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes, children=options.children)
+        try:
+            self._open = Answered(self._found, policy, case.store, case.options.hosts)
+        except ReenactError as error:
+            raise TestFailed(str(error)) from error
+
+    def _inert_keys(self, run: Run) -> None:
+        """Give the SDKs of the recorded calls the key that they insist on, where there is none."""
+        shapes = [shape for node in run.nodes if (shape := shape_of(node)) is not None]
+        for name in {name for shape in shapes for name in shape.credentials}:
+            if name not in os.environ:
+                self._keys[name] = os.environ[name] = "reenact-inert"
+
+    def end(self, error: BaseException | None) -> None:
+        """Give the process back. Safe to call twice."""
+        made, self._open = self._open, None
+        if made is None:
+            return
+        for name in self._keys:
+            os.environ.pop(name, None)
+        self._told = made.end(error)
+
+    def told(self) -> dict[str, str]:
+        """Give what the report is told."""
+        return self._case.told()
+
+    def finish(self, error: BaseException | None) -> None:
+        """Judge the test, whose body has ended with `error`. Raises `TestFailed` where it has to fail."""
+        self.end(error)
+        told = self._told
+        if told is None:
+            return
+        if told.result is not None and self._found is not None:
+            self._judge(self._found, told.result, told, error)
+        else:
+            self._made(told, error)
+
+    def _judge(self, found: Found, result: ReplayResult, told: Told, error: BaseException | None) -> None:
+        case = self._case
+        about = case.about(found.run, inline=True)
+        if case.options.mode is Mode.NEW_EPISODES and error is None:
+            case.add(found, told.runs)
+        if self._assertions and error is None:
+            judged = judging.holds(found.run, told.run, result, self._assertions, about)
+        elif result.result == "unjudged" and error is None:
+            judged = judging.Judged(word="same", passes=True)  # nothing was owed and nothing asked
+        else:
+            judged = judging.same(result, about)
+        if self._is_only_unused(result):
+            judged = judging.Judged(word="same", passes=True)
+        if error is not None and not isinstance(error, ReplayStopped):
+            if not judged.passes:
+                judged = judging.after(judged, error)
+            elif judged.passes:
+                case.facts["word"] = "error"
+                return
+        case.tell(judged, found.run, result)
+
+    def _is_only_unused(self, result: ReplayResult) -> bool:
+        """Tell whether the replay is the recording but for calls at hand that were not asked for, where that may be."""
+        left = {as_text(entry.get("id")) for entry in result.unconsumed}
+        differ = [each for each in result.divergences if as_text(each.get("node_a")) not in left]
+        return not self._case.options.strict and bool(left) and not differ and not result.misses
+
+    def _made(self, told: Told, error: BaseException | None) -> None:
+        case = self._case
+        case.facts["word"] = self.mode
+        if error is not None:
+            return
+        if case.records:
+            case.keep(told.run, told.runs[1:], inline=True)
+        if self._assertions:
+            case.tell(judging.live(told.run, self._assertions, case.about(None, inline=True)), told.run, None)
