@@ -16,6 +16,13 @@ import pytest
 EXAMPLES = {"few": 15, "many": 300}
 """How many examples a property is tried with: by default, and in `make slow`."""
 
+STORIES = {
+    *("change", "collect", "deliver", "faults", "find", "foreign", "integrations", "journeys", "keep", "pipeline"),
+    *("stores", "testing", "trust"),
+}
+"""Folders whose tests start programs and servers: each is a story of its own, and takes seconds."""
+SIZES = ((30, 4), (8, 3), (3, 2))
+"""Of a family with more members than that, of how many one is tried by default."""
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = str(Path(__file__).resolve().parent)
 
@@ -101,22 +108,40 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_samples(items: list[pytest.Item]) -> None:
-    """Take the members of a family that are not among its sample into the slow tests.
+    """Take into the slow tests what the default suite leaves out of each file, so that it ends within ten minutes.
 
-    Where a module has several families of two, as sync and async, one takes the first of them, the next the other. Of
-    each family one member at least is tried.
+    Of a family one member in so many is tried, as its mark `sample` says or else by its size, and one at least; where a
+    module has several families of two, as sync and async, one takes the first of them, the next the other. Where a test
+    is a whole story (`STORIES`) every other one of a file is tried, and those marked `always`.
     """
-    families: dict[Path, dict[str, list[pytest.Item]]] = {}
+    files: dict[Path, dict[str, list[pytest.Item]]] = {}
     for item in items:
-        name = getattr(item, "originalname", None)
-        if item.get_closest_marker("sample") is not None and isinstance(name, str) and name != item.name:
-            families.setdefault(item.path, {}).setdefault(name, []).append(item)
-    for of_a_file in families.values():
-        for first, members in enumerate(of_a_file.values()):
-            every = min(members[0].get_closest_marker("sample").args[0], len(members))  # type: ignore[union-attr]  # it has one
+        if item.get_closest_marker("slow") is None:
+            files.setdefault(item.path, {}).setdefault(getattr(item, "originalname", item.name), []).append(item)
+    for path, functions in files.items():
+        stories = path.relative_to(ROOT / "tests").parts[0] in STORIES
+        turn = 0
+        for first, members in enumerate(functions.values()):
+            if stories and members[0].get_closest_marker("always") is None:
+                turn += 1
+                if turn % 2 == 0:
+                    _to_slow(members)
+                    continue
             for at, item in enumerate(members):
-                if (first + at) % every:
-                    item.add_marker("slow")
+                if (first + at) % _every(members):
+                    _to_slow([item])
+
+
+def _every(members: list[pytest.Item]) -> int:
+    """Say of how many members of a family one is tried by default."""
+    mark = members[0].get_closest_marker("sample")
+    asked = mark.args[0] if mark is not None else next((every for size, every in SIZES if len(members) > size), 1)
+    return min(int(asked), len(members))
+
+
+def _to_slow(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

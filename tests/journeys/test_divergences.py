@@ -69,6 +69,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.always
 def test_a_change_is_named_in_the_first_line(recorded: Desk) -> None:
     for change, words in CHANGES.items():
         recorded.environ["CHANGE"] = change

@@ -136,6 +136,7 @@ def answered_again(done: subprocess.CompletedProcess[str]) -> str:
     return body
 
 
+@pytest.mark.always
 @pytest.mark.parametrize(
     ("argv", "users"),
     [

@@ -81,6 +81,7 @@ def recorded(desk: Desk, program: str, *words: str, grade: str = "exact") -> str
     return done.stdout
 
 
+@pytest.mark.always
 def test_a_script_that_writes_everything_replays_with_no_option(desk: Desk) -> None:
     program = desk.write("agent.py", REPORTS)
     recorded(desk, program)

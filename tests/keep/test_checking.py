@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from pipeline.test_retention import body, filled, left
 
+from keep.test_retention import body, filled, left
 from reenact.cli.main import reenact
 from reenact.errors import InputError
 from reenact.keep.checking import looked_through

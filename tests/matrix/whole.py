@@ -49,9 +49,11 @@ class Share:
     way: Way
     exchanges: tuple[Exchange, ...]
     slow: bool
+    others: bool = False
+    """It has what this way does not go by default."""
 
     def __str__(self) -> str:
-        return f"{self.way}{', the others' if self.slow and self.way in (WAYS[0], WAYS[3]) else ''}"
+        return f"{self.way}{', the others' if self.others and self.way in (WAYS[0], WAYS[3]) else ''}"
 
     @property
     def marks(self) -> tuple[pytest.MarkDecorator, ...]:
@@ -62,14 +64,19 @@ class Share:
 def shares(exchanges: Sequence[Exchange], one_in: int = 1) -> list[Share]:
     """Divide a list, so that every exchange goes one way, and of each kind of exchange every other goes the other way.
 
-    In the two ways each choice of a way is made once. What else exchange and way can be put together to is slow; and so
-    are all but one in `one_in` exchanges of a kind.
+    In the two ways each choice of a way is made once. The first of them is tried by default; all else that exchange and
+    way can be put together to is slow, and so are all but one in `one_in` exchanges of a kind.
     """
     kinds = sorted(exchanges, key=lambda each: (each.api, each.streamed, each.status >= 400))
     some = kinds[::one_in]
     quick = {WAYS[0]: tuple(some[::2]), WAYS[3]: tuple(some[1::2])}
     others = {way: tuple(each for each in kinds if each not in quick.get(way, ())) for way in WAYS}
-    return [Share(*each, slow=False) for each in quick.items()] + [Share(*each, slow=True) for each in others.items()]
+    first, *more = [*quick.items()]
+    rest = [
+        *(Share(*each, slow=True) for each in more),
+        *(Share(*each, slow=True, others=True) for each in others.items()),
+    ]
+    return [Share(*first, slow=False), *rest]
 
 
 def each_share(divided: Sequence[Share]) -> pytest.MarkDecorator:

@@ -94,6 +94,7 @@ class TestClass:
 """
 
 
+@pytest.mark.always
 def test_recorded_once_then_answered_from_the_fixture(inner: pytest.Pytester, provider: StandIn) -> None:
     inner.makepyfile(test_in=IN_PROCESS)
     missing = run(inner, "-k", "plain")

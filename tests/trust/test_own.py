@@ -70,6 +70,7 @@ def quietly(done: subprocess.CompletedProcess[str]) -> None:
     assert "not known as your own" not in done.stderr
 
 
+@pytest.mark.always
 def test_an_own_run_asks_nothing(
     desk: Desk, environ: dict[str, str], record_property: Callable[[str, object], None]
 ) -> None:
