@@ -14,7 +14,7 @@ from golden_cases import GOLDEN
 
 MOST_OF_THE_PACKAGE = 20
 MOST_OF_A_READER = 96
-MOST_OF_A_STRANGER_S = 111
+MOST_OF_A_STRANGER_S = 114
 SENDING_AND_REPLAYING = ("reenact.replay", "reenact.export", "reenact.record", "reenact.redact", "grpc")
 NEEDED = {"click", "orjson"}
 """What a command that prints to a pipe needs of others."""

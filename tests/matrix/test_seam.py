@@ -200,6 +200,54 @@ def test_an_agents_own_httpx_client_is_cut_as_well(tmp_path: Path, *, asynchrono
 
 
 @both
+@pytest.mark.parametrize(("coding", "seed"), [("gzip", None), ("", 3)], ids=["gzip", "chunked"])
+def test_all_headers_come_again_but_those_that_may_hold_a_secret(
+    tmp_path: Path, coding: str, seed: int | None, *, asynchronous: bool
+) -> None:
+    sent = (("x-own", "1"), ("via", "1.1 gate"), ("set-cookie", "session=s3cr3t-of-a-cookie"), ("x-auth-token", "t0p"))
+    with Provider() as provider:
+        url = provider.answer("chat", Reply(body=completion("in hall 7"), headers=sent, coding=coding, seed=seed))
+
+        async def program() -> Seen:
+            made = client(url, asynchronous=asynchronous).chat.completions
+            answer = await settled(made.with_raw_response.create(**ASKED))
+            response = answer.http_response
+            return {"headers": response.headers.multi_items(), "said": response.content, "text": response.text}
+
+        run: Program = lambda: ran(program(), asynchronous=asynchronous)  # noqa: E731
+        found = there_and_back(run, provider, tmp_path)
+    assert found.is_whole(), found.ledger
+    live, again = dict(found.live["headers"]), dict(found.again["headers"])
+    assert {"server", "date", "content-encoding" if coding else "transfer-encoding", "x-own", "via"} <= {*again}
+    assert again == {name: value for name, value in live.items() if name not in {"set-cookie", "x-auth-token"}}
+    assert (found.again["said"], found.again["text"]) == (found.live["said"], found.live["text"])
+    assert b"s3cr3t-of-a-cookie" not in b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@both
+def test_a_stream_with_a_coding_is_read_again(tmp_path: Path, *, asynchronous: bool) -> None:
+    events = b"".join(
+        b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":'
+        b'{"content":"%d "}}]}\n\n' % number
+        for number in range(40)
+    )
+    with Provider() as provider:
+        body = events + b"data: [DONE]\n\n"
+        url = provider.answer("chat", Reply(body=body, content_type="text/event-stream", coding="gzip", seed=3))
+
+        async def program() -> Seen:
+            seen: list[Any] = []
+            stream = await settled(client(url, asynchronous=asynchronous).chat.completions.create(**ASKED, stream=True))
+            return {
+                "error": await outcome(lambda: take(stream, seen)),
+                "coding": stream.response.headers["content-encoding"],
+            }
+
+        found = passed(provider, tmp_path, program, asynchronous=asynchronous)
+    assert found.again["coding"] == "gzip"
+
+
+@both
 def test_a_secret_in_a_reply_is_replayed_as_its_token(tmp_path: Path, *, asynchronous: bool) -> None:
     secret = "sk-" + "golden0" * 5
     with Provider() as provider:

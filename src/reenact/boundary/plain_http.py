@@ -163,7 +163,12 @@ def headers(
 
 
 def _is_kept(name: str, *, encoded: bool) -> bool:
-    return not ((encoded and name in _ENCODING) or _SECRET.search(name))
+    return not (encoded and name in _ENCODING) and holds_no_secret(name)
+
+
+def holds_no_secret(name: str) -> bool:
+    """Tell by its name, in lower case, whether a header may be written down."""
+    return _SECRET.search(name) is None
 
 
 def phrase(status: int) -> str:

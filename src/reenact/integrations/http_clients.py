@@ -41,22 +41,8 @@ from reenact.values.call import (
 from reenact.values.json import Json, parsed_or_none
 
 _log = logging.getLogger("reenact")
-_KEPT_HEADERS = frozenset(
-    [
-        "content-type",
-        "date",
-        "retry-after",
-        "retry-after-ms",
-        "x-should-retry",
-        "x-request-id",
-        "request-id",
-        "apim-request-id",
-        "x-ms-region",
-        "x-ms-request-id",
-        "cf-ray",
-        "server-timing",
-    ]
-)
+_CODING = "content-encoding"
+_OF_THE_WIRE = frozenset([_CODING, "transfer-encoding"])
 _MICROSECOND = timedelta(microseconds=1)
 _ELAPSED = Site(key="httpx:Client.send elapsed", source=Source(name="elapsed", measures=True), of_library=True)
 """The library measures inside the call, of which a replay makes nothing."""
@@ -64,7 +50,6 @@ _RETRY = b"x-stainless-retry-count"
 _NO_MORE: dict[str, Json] = {}
 """One for all calls: nobody adds to it."""
 _OF_THE_BODY = frozenset([b"content-length", b"transfer-encoding"])
-_KEPT_PREFIXES = ("openai-", "anthropic-", "x-ratelimit-", "x-groq-", "x-goog-")
 
 
 @lru_cache(maxsize=256)
@@ -144,7 +129,7 @@ def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
 @lru_cache(maxsize=1024)
 def _kept_name(lowered: bytes) -> str | None:
     name = lowered.decode("latin-1")
-    return name if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES) else None
+    return name if plain_http.holds_no_secret(name) else None
 
 
 def _enter(client: Any, request: Any) -> Passage | None:
@@ -308,11 +293,12 @@ def _rebuild(
         case Returned(payload=HttpReply(status=status, headers=headers, body=body)):
             if stream and status < 300 and _asks_for_stream(request):  # we record a stream; others fold it
                 headers, body = _unfolded(request, passage, headers, body)
-            response = build(status, headers=list(headers), content=body.data, request=request, extensions=extensions)
+            read = _decoded(headers)
+            response = build(status, headers=read, content=body.data, request=request, extensions=extensions)
             passage.closed(passage.answer)
         case Streamed(status=status, headers=headers) as answer:
             stream = stream_class(answer, passage, request, _ends(request))
-            response = build(status, headers=list(headers), stream=stream, request=request, extensions=extensions)
+            response = build(status, headers=_decoded(headers), stream=stream, request=request, extensions=extensions)
             passage.head(status, headers)
         case Raised(exception=exception):
             error = with_request(typed.decode_exception(_own(library, exception)), request)
@@ -320,9 +306,17 @@ def _rebuild(
             raise error
         case other:
             raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
+    if any(name in _OF_THE_WIRE for name, _ in headers):  # the library was not to act on them, and adds others
+        response._get_content_decoder()  # noqa: SLF001 - it is kept: what comes is decoded already
+        response.headers = library.module.Headers(list(headers))
     response.elapsed = timedelta(0) if stream else tape.draw(_ELAPSED, int) * _MICROSECOND
     response.default_encoding = getattr(client, "_default_encoding", response.default_encoding)
     return response
+
+
+def _decoded(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    """Give the headers of a reply whose coding was undone when it was recorded."""
+    return [(name, value) for name, value in headers if name != _CODING]
 
 
 def _own(library: ByteStreams, exception: ExceptionRecord) -> ExceptionRecord:
