@@ -21,7 +21,9 @@ STORIES = {
     *("stores", "testing", "trust"),
 }
 """Folders whose tests start programs and servers: each is a story of its own, and takes seconds."""
-SIZES = ((30, 4), (8, 3), (3, 2))
+ONE_IN = 3
+"""Of how many stories of a file one is tried by default."""
+SIZES = ((30, 6), (8, 4), (3, 2))
 """Of a family with more members than that, of how many one is tried by default."""
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = str(Path(__file__).resolve().parent)
@@ -112,7 +114,7 @@ def _leave_samples(items: list[pytest.Item]) -> None:
 
     Of a family one member in so many is tried, as its mark `sample` says or else by its size, and one at least; where a
     module has several families of two, as sync and async, one takes the first of them, the next the other. Where a test
-    is a whole story (`STORIES`) every other one of a file is tried, and those marked `always`.
+    is a whole story (`STORIES`) one in `ONE_IN` of a file is tried, and those marked `always`.
     """
     files: dict[Path, dict[str, list[pytest.Item]]] = {}
     for item in items:
@@ -124,7 +126,7 @@ def _leave_samples(items: list[pytest.Item]) -> None:
         for first, members in enumerate(functions.values()):
             if stories and members[0].get_closest_marker("always") is None:
                 turn += 1
-                if turn % 2 == 0:
+                if turn % ONE_IN != 1:
                     _to_slow(members)
                     continue
             for at, item in enumerate(members):
