@@ -18,7 +18,7 @@ EXAMPLES = {"few": 15, "many": 300}
 
 STORIES = {
     *("change", "collect", "deliver", "faults", "find", "foreign", "integrations", "journeys", "keep", "pipeline"),
-    *("stores", "testing", "trust"),
+    *("matrix", "stores", "testing", "trust"),
 }
 """Folders whose tests start programs and servers: each is a story of its own, and takes seconds."""
 ONE_IN = 3
