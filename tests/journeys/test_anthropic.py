@@ -201,4 +201,6 @@ def test_a_changed_tool_result_is_told_by_its_field(recorded: tuple[Desk, str]) 
     (desk.folder / "other.py").write_text(AGENT.replace("in hall 7", "in hall 8"))
     done = desk.reenact("replay", run, "--tools", "live", "--", "python", "other.py", "none.jsonl")
     assert done.returncode == 1
-    assert "messages[2].content[0].content" in done.stderr.splitlines()[0]
+    first, *more = done.stderr.splitlines()
+    assert 'tool locate #4: returned: recorded "4711 is in hall 7", replay "4711 is in hall 8"' in first
+    assert any("messages[2].content[0].content" in line for line in more), done.stderr
