@@ -142,6 +142,20 @@ def test_what_was_encoded_is_decoded_in_its_order(member: Format, spans: list[Sp
     assert repr(decoded(member, encoded(member, spans))) == repr(spans)  # repr tells True from 1 and 0.0 from -0.0
 
 
+@every_written_format
+def test_a_number_and_a_flag_that_are_equal_stay_two_resources(member: Format) -> None:
+    common = {"trace_id": "0af7651916cd43dd8448eb211c80319c", "parent_id": None, "name": "", "start_ns": 0, "end_ns": 0}
+    values = (1, True, 0.0, -0.0)
+    spans = carried(
+        member,
+        [
+            SpanRecord(**common, span_id=f"{number:016x}", attributes={}, resource=Resource(attributes={"n": value}))
+            for number, value in enumerate(values, 1)
+        ],
+    )
+    assert repr(decoded(member, encoded(member, spans))) == repr(spans)
+
+
 @pytest.mark.sample(2)
 @every_written_format
 @patient

@@ -460,12 +460,13 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
 def _encode(spans: Iterable[SpanRecord]) -> bytes:
     """Spell finished spans as a journal would hold them, its beginning again where another process or scope follows."""
     pieces = [MAGIC]
-    before: dict[str, Any] = {}
+    before = b""
     for span in spans:
-        opened = header(dict(span.resource.attributes), span.scope.name, span.scope.version)
-        if opened != before:
-            pieces.append(frame(opened))
-            before = opened
+        # As bytes: of a flag and a number, True equals 1.
+        opening = frame(header(dict(span.resource.attributes), span.scope.name, span.scope.version))
+        if opening != before:
+            pieces.append(opening)
+            before = opening
         pieces.append(frame(start_frame(span)))
         pieces.append(frame(end_frame(span)))
     return b"".join(pieces)
