@@ -47,7 +47,7 @@ def surroundings(
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
-        "platform": platform.platform(terse=True),
+        "platform": _system(),
         "libraries": _versions(),
         "commit": commit(Path(working_folder() if folder is None else folder)),
         "build": os.environ.get("REENACT_BUILD"),
@@ -57,6 +57,22 @@ def surroundings(
         "utc_offset_s": time.localtime().tm_gmtoff,
         "zone": _zone(Path("/etc/localtime")),
     }
+
+
+def _system() -> str:
+    """Name the kernel, the machine and the C library.
+
+    `platform.platform` says the same, and starts `uname -p` for it: a child of the agent's process that the agent never
+    started.
+    """
+    system = os.uname()
+    try:
+        library = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (OSError, ValueError):  # no glibc
+        library = ""
+    return "-".join(
+        [system.sysname, system.release, system.machine, *(["with", library.replace(" ", "")] if library else [])]
+    )
 
 
 def _zone(file: Path) -> dict[str, Json]:
