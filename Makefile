@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-providers test-phoenix test-outside test-databases collector test-collector test-clickhouse lint index slow slow-main bench clean
+.PHONY: help demo test test-main test-older test-peers test-providers test-phoenix test-outside test-databases test-mcp collector test-collector test-clickhouse lint index slow slow-main bench clean
 
 # A Python environment of the caller's must not leak into ours. Without byte code on disk, each of the many processes
 # that the tests start would compile the whole package again.
@@ -30,6 +30,7 @@ help:
 	@echo 'make test-phoenix  in a real Phoenix, and back'
 	@echo 'make test-outside  programs that try to get out of a replay, watched from outside'
 	@echo 'make test-databases  clients of databases and caches, against real servers'
+	@echo 'make test-mcp    clients of MCP, on both versions of the SDK'
 	@echo 'make collector     the OpenTelemetry Collector with what recordings need, from Go modules'
 	@echo 'make test-collector  recorder, Collector, file, replay; and OTLP clients of others'
 	@echo 'make test-clickhouse  recorder, Collector, ClickHouse (chdb), replay'
@@ -74,6 +75,10 @@ test-outside: .venv-outside/.test
 test-databases: .venv-databases/.test
 	.venv-databases/bin/python -m pytest -n 2 --dist worksteal -m slow tests/databases
 
+test-mcp: .venv-mcp/.test .venv-mcp-older/.test
+	.venv-mcp/bin/python -m pytest -n 2 -m 'slow or not slow' tests/mcp_programs
+	.venv-mcp-older/bin/python -m pytest -n 2 -m 'slow or not slow' tests/mcp_programs
+
 collector:
 	@sh collector/build.sh
 
@@ -87,7 +92,7 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
 slow:
-	@$(PARTS) 'slow-main test-older test-peers test-providers test-phoenix test-outside test-databases test-collector test-clickhouse'
+	@$(PARTS) 'slow-main test-older test-peers test-providers test-phoenix test-outside test-databases test-mcp test-collector test-clickhouse'
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
@@ -168,6 +173,23 @@ bench: .venv-bench/.test .venv/.test
 	  fastapi uvicorn elasticsearch opensearch-py aiohttp requests qdrant-client chromadb
 	@touch $@
 
+.venv-mcp/.test: .ci/bootstrap.py pyproject.toml constraints.txt
+	@echo 'preparing .venv-mcp' >&2
+	@$(BOOTSTRAP) .venv-mcp
+	@.venv-mcp/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-mcp/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'mcp>=2' 'fastmcp>=4' openai pytest \
+	  pytest-timeout pytest-xdist
+	@touch $@
+
+# The frameworks stand on the SDK's version 1.
+.venv-mcp-older/.test: .ci/bootstrap.py pyproject.toml constraints-older.txt
+	@echo 'preparing .venv-mcp-older' >&2
+	@$(BOOTSTRAP) .venv-mcp-older
+	@.venv-mcp-older/bin/python $(INSTALL) $(BUILDER)
+	@.venv-mcp-older/bin/python $(INSTALL) --no-build-isolation -e . 'mcp<2' 'fastmcp<4' openai openai-agents \
+	  langchain-mcp-adapters langchain-openai langgraph 'pydantic-ai-slim[mcp,openai]' pytest pytest-timeout pytest-xdist
+	@touch $@
+
 .venv-clickhouse/.test: .ci/bootstrap.py
 	@echo 'preparing .venv-clickhouse' >&2
 	@$(BOOTSTRAP) .venv-clickhouse
@@ -181,7 +203,7 @@ bench: .venv-bench/.test .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-older .venv-peers .venv-providers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-providers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-mcp .venv-mcp-older .venv-bench dist build
 	rm -rf collector/_build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,8 +12,9 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from reenact.boundary import lanes
 from reenact.boundary.lanes import Lane
@@ -161,6 +162,10 @@ class apart:  # noqa: N801 - reads as a function does
 
     def __exit__(self, *_: object) -> None:
         _state.apart = self._before
+
+
+serving: Final[ContextVar[bool]] = ContextVar("reenact_starts_server", default=False)
+"""Whether a program that is started here serves the agent, and is no part of the run (`boundary.servers`)."""
 
 
 class starting:  # noqa: N801 - reads as a function does

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from reenact.contracts.shape import Shape
 from reenact.discover import entries
-from reenact.values.call import Body, Call, CallKind, FunctionCall, HttpRequest
+from reenact.values.call import MCP, Body, Call, CallKind, FunctionCall, HttpRequest
 from reenact.values.json import Json, compact, digest, parsed_or_none
 
 if TYPE_CHECKING:
@@ -139,4 +139,7 @@ def _asked_of_function(call: Call, request: FunctionCall, redactor: Redactor | N
     weighed: list[Json] = [call.kind.value, call.name]
     if not call.is_structure:
         weighed.append(arguments)
+    if call.is_mcp:  # two servers may have tools of one name
+        asked["server"] = request.function.removeprefix(MCP)
+        weighed.append(asked["server"])
     return Question(kind=call.kind, name=call.name, key=digest(weighed), asked=asked, noise=noise, word=call.word)

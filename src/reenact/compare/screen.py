@@ -29,7 +29,9 @@ _BAR: Final = re.compile(
 )
 """A bar of progress: so much, and how long it took or takes."""
 _BLANKS: Final = re.compile(r"\s+")
-_TRACEBACK: Final = re.compile(r"^\s*(?:[+|] )*Traceback \(most recent call last\):$|^\s*[╭┌]─+ ?Traceback ")
+_TRACEBACK: Final = re.compile(
+    r"^\s*(?:[+|] )*(?:Exception Group )?Traceback \(most recent call last\):$|^\s*[╭┌]─+ ?Traceback "
+)
 _FRAME: Final = re.compile(r"^\s*(?:\| *)*(?:  File \"|    |  \[Previous line repeated|[│╰╭])")
 _CHAIN: Final = (
     "The above exception was the direct cause of the following exception:",

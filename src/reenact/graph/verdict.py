@@ -17,6 +17,7 @@ from reenact.boundary.reading import answered, asked, frames
 from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.values import typed, unit
 from reenact.values.call import (
+    MCP_ERROR,
     CallKind,
     Outcome,
     Raised,
@@ -158,6 +159,8 @@ def _outcome_reasons(node: Node) -> Iterator[Reason]:
 
 def _unstable_reasons(node: Node, outcome: Outcome) -> Iterator[Reason]:
     """Name each place of an exception or a stream whose value cannot be made anew."""
+    if isinstance(outcome, Raised) and MCP_ERROR in node.span.attributes:
+        return  # a client of MCP makes its exception of the server's error
     if isinstance(outcome, Raised):
         yield from _unstable(node, "exception.args", outcome.exception.args)
         yield from _unstable(node, "exception.state", outcome.exception.state)

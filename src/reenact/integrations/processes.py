@@ -111,6 +111,9 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def __init__(self: Any, args: Any, *rest: Any, **kwargs: Any) -> None:  # noqa: N807 - it is that method
         child, joins = None, True
+        if children.serving.get():
+            _serve(original, self, args, rest, kwargs)
+            return
         try:
             given = rest[_ENV] if len(rest) > _ENV else kwargs.get("env")
             shell = rest[7] if len(rest) > 7 else kwargs.get("shell")
@@ -138,6 +141,18 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             original(self, args, *rest, **kwargs)
 
     return __init__
+
+
+def _serve(original: Callable[..., None], popen: Any, args: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Start a program that serves the agent, which is no part of the run."""
+    from reenact.boundary import servers  # few programs start any
+
+    if len(rest) > _ENV:
+        rest = (*rest[:_ENV], servers.environment(rest[_ENV]), *rest[_ENV + 1 :])
+    else:
+        kwargs["env"] = servers.environment(kwargs.get("env"))
+    with children.starting():
+        original(popen, args, *rest, **kwargs)
 
 
 def _spawn(original: Callable[..., int]) -> Callable[..., int]:

@@ -332,13 +332,14 @@ class Recorder:
         if door.application_context():
             attributes.update(from_context())
         http = isinstance(call.request, HttpRequest)
-        span_kind = SpanKind.CLIENT if http or call.is_query else SpanKind.INTERNAL
+        elsewhere = http or call.is_query or call.is_mcp
+        span_kind = SpanKind.CLIENT if elsewhere else SpanKind.INTERNAL
         span = self._spans.start(call.name, parent, span_kind, attributes, shared)
         draws.crossed(lane, span.span_id)
         passage = SpanPassage(self, call, span, parent, whole=http or parent.whole or call.is_whole)
         if FOUND in call.attributes:
             touches.begin(span.span_id)
-        if call.is_whole and not http and not call.is_query:
+        if call.is_whole and not elsewhere:
             tool_prints.begin(span.span_id, parent.span_id)
         elif tool_prints.is_open():
             tool_prints.inherit(span.span_id, parent.span_id)

@@ -36,11 +36,22 @@ CHILD: Final = "reenact:child"
 DATABASE: Final = "reenact:database"
 """The function of a call that is a question to a database or a cache (`values.query`)."""
 
+MCP: Final = "reenact:mcp:"
+"""How the function of a call begins that is a message to an MCP server; behind it stands how the server is named."""
+
+MCP_ERROR: Final = "reenact.mcp.error"
+"""The attribute that holds the error of an MCP server, as a list of one JSON text."""
+
 _READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside"})
 """The operations of a query that only make a connection ready, or tell of the server (`values.query`)."""
 
 _APART: Final = frozenset({CHILD, DATABASE})
 """Functions of calls that are none of the agent's own functions."""
+
+
+def _is_apart(function: str) -> bool:
+    return function in _APART or function.startswith(MCP)
+
 
 _FRAMES = frozenset({CallKind.LLM, CallKind.EMBEDDING, CallKind.RERANKER})
 """Kinds whose functions may be no more than a frame around a provider's call."""
@@ -115,6 +126,11 @@ class Call:
         return isinstance(self.request, FunctionCall) and self.request.function == DATABASE
 
     @property
+    def is_mcp(self) -> bool:
+        """It is a message to an MCP server, or a connection to one."""
+        return isinstance(self.request, FunctionCall) and self.request.function.startswith(MCP)
+
+    @property
     def is_handshake(self) -> bool:
         """It only makes a connection ready: pools make as many as they like, whenever they like."""
         return self._operation in _READY
@@ -131,25 +147,25 @@ class Call:
 
     @property
     def is_structure(self) -> bool:
-        """It only says where other calls hang, and its code runs again. No plain HTTP call, child or query is that."""
+        """It only says where other calls hang, and its code runs again. No plain HTTP call or other program is that."""
         request = self.request
-        return isinstance(request, FunctionCall) and self.kind in STRUCTURE and request.function not in _APART
+        return isinstance(request, FunctionCall) and self.kind in STRUCTURE and not _is_apart(request.function)
 
     @property
     def is_whole(self) -> bool:
         """Its outcome stands for all the I/O inside it, which is not recorded piece by piece."""
-        if isinstance(self.request, HttpRequest) or self.request.function in _APART:
+        if isinstance(self.request, HttpRequest) or _is_apart(self.request.function):
             return True
         return self.kind not in STRUCTURE | _FRAMES
 
     @property
     def word(self) -> str:
-        """What people are told it is: its kind, or `http` of a request to nothing that we know, `child`, `database`."""
+        """What people are told it is: its kind; else `http`, `child`, `database`, `mcp`."""
         if self.kind != "UNKNOWN":
             return self.kind.lower()
         if isinstance(self.request, HttpRequest):
             return "http"
-        return "child" if self.is_child else "database" if self.is_query else "unknown"
+        return "child" if self.is_child else "database" if self.is_query else "mcp" if self.is_mcp else "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

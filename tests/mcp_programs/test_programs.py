@@ -1,0 +1,77 @@
+"""Programs on the MCP SDK and on fastmcp, recorded, then replayed without their servers: none is started."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mcp_programs.standing import Place
+
+if find_spec("fastmcp") is None:
+    pytest.skip("fastmcp lives in an environment of its own: make test-mcp", allow_module_level=True)
+
+TIMES = 3
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def replayed(place: Place, stdout: str, **environ: str) -> None:
+    """Replay the last run without its server, and look from outside whether anything happened."""
+    place.without_server()
+    for number in range(TIMES):
+        trace = place.folder / f"strace.{number}" if number == 0 and shutil.which("strace") else None
+        again = place.reenact("replay", "last", strace=trace, **environ)
+        assert (again.returncode, again.stdout) == (0, stdout), again.stderr
+        assert "same: " in again.stderr
+        assert place.done() == []
+        if trace is not None and "not permitted" not in again.stderr:
+            started = [line for line in trace.read_text().splitlines() if "server.py" in line or "served.py" in line]
+            assert started == []
+
+
+@pytest.mark.parametrize("over", ["stdio", "http"])
+@pytest.mark.parametrize("program", ["client.py", "asked.py"])
+def test_a_program_replays_without_its_server(place: Place, program: str, over: str) -> None:
+    words = ["server.py"] if program == "client.py" else ["served.py", "serve"]
+    if over == "http":
+        with place.serving(*words) as address:
+            done = place.reenact("run", "--", "python", program, address)
+    else:
+        done = place.reenact("run", "--", "python", program, CRASH="1")
+    assert done.returncode == 0, done.stderr
+    assert "replayable: exact" in done.stderr
+    assert place.done()[0] == "start"
+    replayed(place, done.stdout, **({} if over == "http" else {"CRASH": "1"}))
+
+
+def test_another_argument_and_another_tool_diverge_at_their_call(place: Place) -> None:
+    assert place.reenact("run", "-q", "--", "python", "client.py").returncode == 0
+    place.without_server()
+    for changed, field, a, b in (("CITY", "arguments.city", "Oslo", "Rome"), ("TOOL", "call", None, None)):
+        value = "Rome" if changed == "CITY" else "slow"
+        environ = {changed: value}
+        other = place.reenact("replay", "last", "--json", "--", "python", "client.py", **environ)
+        first = json.loads(other.stdout)["divergences"][0]
+        assert other.returncode == 1
+        assert "get_weather" in first["call"] or "slow" in first["call"], first
+        if a is not None:
+            assert (first["field"], first["a"], first["b"]) == (field, a, b)
+    assert place.done() == []
+
+
+def test_another_answer_to_the_server_diverges(place: Place) -> None:
+    done = place.reenact("run", "--", "python", "asked.py")
+    if "sampling think of" not in done.stdout:
+        pytest.skip("servers of this version of fastmcp do not ask back")
+    place.without_server()
+    other = place.reenact("replay", "last", "--", "python", "asked.py", ANSWER="shallow")
+    assert other.returncode == 1
+    assert "sampling/createMessage answer" in other.stderr
+    assert "shallow" in other.stderr
