@@ -20,7 +20,7 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for each in ("server.py", "client.py", "asked.py"):
+        for each in ("server.py", "client.py", "asked.py", "agent.py"):
             shutil.copy(PROGRAMS / each, folder / each)
         shutil.copy(PROGRAMS / "asked.py", folder / "served.py")
         self.effects = folder / "effects.txt"

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_programs.model import CITIES, standing
 from mcp_programs.standing import Place
 
 if find_spec("fastmcp") is None:
     pytest.skip("fastmcp lives in an environment of its own: make test-mcp", allow_module_level=True)
 
 TIMES = 3
+FRAMEWORKS = {"openai_agents": "agents", "langchain": "langchain_mcp_adapters", "pydantic_ai": "pydantic_ai"}
+"""Frameworks, and what is installed with them."""
 
 
 @pytest.fixture
@@ -49,6 +52,24 @@ def test_a_program_replays_without_its_server(place: Place, program: str, over: 
     assert "replayable: exact" in done.stderr
     assert place.done()[0] == "start"
     replayed(place, done.stdout, **({} if over == "http" else {"CRASH": "1"}))
+
+
+@pytest.mark.parametrize(("framework", "needs"), FRAMEWORKS.items())
+def test_a_framework_over_mcp_replays_without_its_server(place: Place, framework: str, needs: str) -> None:
+    if find_spec(needs) is None:
+        pytest.skip(f"{framework} stands on the SDK's version 1")
+    place.environ["FRAMEWORK"] = framework
+    with standing() as url:
+        place.environ["MODEL_URL"] = url
+        done = place.reenact("run", "--", "python", "agent.py")
+    assert done.returncode == 0, done.stderr
+    assert all(city in done.stdout for city in CITIES)
+    assert "replayable: exact" in done.stderr
+    assert sum(each.startswith("get_weather") for each in place.done()) == 2
+    calls = json.loads(place.reenact("show", "last", "--json").stdout)["calls"]
+    asked = [each["request"] for each in calls if each["kind"] == "tool"]
+    assert len(asked) == 2, asked
+    replayed(place, done.stdout)
 
 
 def test_another_argument_and_another_tool_diverge_at_their_call(place: Place) -> None:

@@ -6,11 +6,13 @@ They behave as those of the SDK do, which are anyio's or, where a message carrie
 from __future__ import annotations
 
 import contextvars
+import sys
 from typing import Any
 
-from reenact.boundary import lanes, mcp_messages, place
+from reenact.boundary import door, lanes, mcp_messages, place
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.mcp_link import Link, asking
+from reenact.boundary.touches import NATIVE
 from reenact.values.call import Returned, Value
 
 _NOTHING = Returned(payload=Value(json=None))
@@ -19,9 +21,9 @@ _NOTHING = Returned(payload=Value(json=None))
 class _Stream:
     """Is like the stream that it stands before."""
 
-    def __init__(self, inner: Any, link: Link) -> None:
+    def __init__(self, inner: Any, link: Link | None) -> None:
         self._inner = inner
-        self.reenact_link = link
+        self.reenact_link: Any = link
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -125,3 +127,14 @@ class Outgoing(_Stream):
             await self._inner.send(item)
         elif asked is not None:
             link.feed(asked, message["id"])
+
+
+class Unheard(_Stream):
+    """What a session writes to that was opened inside a call whose result stands for all that is done there."""
+
+    async def send(self, item: Any) -> None:
+        """Send a message; outside every such call, note that nobody records it."""
+        here = place.current()
+        if door.is_kept() and not (here is not None and here.whole):
+            sys.audit(NATIVE, "mcp (a session that another call opened)", "", False)
+        await self._inner.send(item)

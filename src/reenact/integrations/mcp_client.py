@@ -23,7 +23,7 @@ from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.mcp_link import Link
 from reenact.boundary.mcp_messages import is_second_major
-from reenact.boundary.mcp_streams import Incoming, Outgoing
+from reenact.boundary.mcp_streams import Incoming, Outgoing, Unheard
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.call import Raised, Streamed, StreamEnd
@@ -123,7 +123,11 @@ class _Connection:
         self._link = link = _opened(self._transport, given)
         if link is None:
             self._real = self._original(*self._args, **self._kwargs)
-            return await self._real.__aenter__()
+            streams = await self._real.__aenter__()
+            here = place.current()
+            if here is not None and here.whole:
+                return (streams[0], Unheard(streams[1], None), *streams[2:])
+            return streams
         if link.passage.answer is not None:
             return await self._answered(link)
         return await self._made(link)
