@@ -177,7 +177,7 @@ bench: .venv-bench/.test .venv/.test
 	@echo 'preparing .venv-mcp' >&2
 	@$(BOOTSTRAP) .venv-mcp
 	@.venv-mcp/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
-	@.venv-mcp/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'mcp>=2' 'fastmcp>=4' openai pytest \
+	@.venv-mcp/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'mcp>=2' 'fastmcp>=4' fastapi openai pytest \
 	  pytest-timeout pytest-xdist
 	@touch $@
 
@@ -186,7 +186,7 @@ bench: .venv-bench/.test .venv/.test
 	@echo 'preparing .venv-mcp-older' >&2
 	@$(BOOTSTRAP) .venv-mcp-older
 	@.venv-mcp-older/bin/python $(INSTALL) $(BUILDER)
-	@.venv-mcp-older/bin/python $(INSTALL) --no-build-isolation -e . 'mcp<2' 'fastmcp<4' openai openai-agents \
+	@.venv-mcp-older/bin/python $(INSTALL) --no-build-isolation -e . 'mcp<2' 'fastmcp<4' fastapi openai openai-agents \
 	  langchain-mcp-adapters langchain-openai langgraph 'pydantic-ai-slim[mcp,openai]' pytest pytest-timeout pytest-xdist
 	@touch $@
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_programs.model import CITIES, standing
-from mcp_programs.standing import Place
+from mcp_programs.standing import PROGRAMS, Place
 
 if find_spec("fastmcp") is None:
     pytest.skip("fastmcp lives in an environment of its own: make test-mcp", allow_module_level=True)
@@ -70,6 +70,22 @@ def test_a_framework_over_mcp_replays_without_its_server(place: Place, framework
     asked = [each["request"] for each in calls if each["kind"] == "tool"]
     assert len(asked) == 2, asked
     replayed(place, done.stdout)
+
+
+def test_a_request_to_a_service_replays_over_the_session_of_its_process(place: Place) -> None:
+    if find_spec("fastapi") is None:
+        pytest.skip("fastapi is not installed")
+    shutil.copy(PROGRAMS / "service.py", place.folder / "service.py")
+    done = place.reenact("run", "--", "python", "service.py")
+    assert done.returncode == 0, done.stderr
+    runs = json.loads(place.reenact("ls", "--json").stdout)["runs"]
+    units = [each["id"] for each in runs if each["name"].startswith("GET")]
+    assert len(units) == 3, runs
+    place.without_server()
+    for unit in units:
+        again = place.reenact("replay", unit)
+        assert (again.returncode, "same: " in again.stderr) == (0, True), again.stderr
+    assert place.done() == []
 
 
 def test_another_argument_and_another_tool_diverge_at_their_call(place: Place) -> None:

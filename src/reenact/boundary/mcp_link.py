@@ -17,6 +17,7 @@ import math
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from reenact.boundary import door, lanes, mcp_messages, place
@@ -25,13 +26,14 @@ from reenact.boundary.forgiving import forgive
 from reenact.boundary.touches import NATIVE
 from reenact.contracts.doorman import Passage
 from reenact.values import mcp_message, typed
-from reenact.values.call import MCP_ERROR, Call, Raised, Returned, Streamed, StreamEnd, Value
+from reenact.values.call import MCP_ERROR, MCP_LISTS, MCP_UNHEARD, Call, Raised, Returned, Streamed, StreamEnd, Value
 from reenact.values.json import Json, digest, parsed_or_none
 from reenact.values.lenient import as_object, as_text
 from reenact.values.mcp_message import Server
 
 _NOT_TOLD: Final = frozenset({"notifications/initialized", "notifications/cancelled"})
 """What a client sends by itself."""
+_MOST_LISTS: Final = 20
 _TURNS: Final = 5
 """So many turns of the loop the session has to hear a piece, before another lane is answered."""
 _named: Final[dict[str, list[str]]] = {}
@@ -41,10 +43,11 @@ _named: Final[dict[str, list[str]]] = {}
 class Asked:
     """One request on its way."""
 
-    __slots__ = ("context", "method", "number", "over", "passage", "reply")
+    __slots__ = ("context", "method", "number", "over", "params", "passage", "reel", "reply")
 
-    def __init__(self, method: str, passage: Passage) -> None:
-        self.method, self.passage = method, passage
+    def __init__(self, method: str, params: dict[str, Json], passage: Passage) -> None:
+        self.method, self.params, self.passage = method, params, passage
+        self.reel = lanes.current().reel
         self.number: Json = None
         self.reply: dict[str, Json] | None = None
         self.context: contextvars.Context | None = None
@@ -61,11 +64,14 @@ class Link:
 
     def __init__(self, passage: Passage, server: Server, reached: Json) -> None:
         self.passage, self.server = passage, server
-        self._reached = digest(reached)
+        self._reached, self._reel = digest(reached), lanes.current().reel
         self._sent = 0
         self._requests: dict[Json, Asked] = {}
         self._of_server: dict[Json, str] = {}
         """The methods of the server's own requests, by id."""
+        self._lists: list[tuple[dict[str, Json], Json, lanes.Reel]] = []
+        """While recording, the lists of tools that came, and who asked for them."""
+        self._reminded: lanes.Reel | None = None
         self.transport: Any = None
         """The SDK's object that learns the id of the session."""
         self.is_answered = isinstance(passage.answer, Streamed)
@@ -121,7 +127,7 @@ class Link:
     def request(self, method: str, params: dict[str, Json], number: object) -> Asked | None:
         """Let in a request."""
         passage = self.opened(lambda: mcp_message.request(self.server, method, params, number))
-        return None if passage is None else Asked(method, passage)
+        return None if passage is None else Asked(method, params, passage)
 
     def _count(self) -> None:
         self._sent += 1
@@ -173,6 +179,9 @@ class Link:
         if "method" in message and "id" in message:
             self._of_server[number] = as_text(message["method"])
         within = None if context is None else context.get(asking)
+        for each in self._requests.values():
+            if each.reel is not self._reel:  # another run has the session, and its pieces
+                each.passage.annotate({MCP_UNHEARD: True})
         about: dict[str, Json] = {"message": message}
         self._piece(about | ({"within": within.number} if within is not None else {}))
 
@@ -210,9 +219,26 @@ class Link:
         try:
             came: Any = (asked.reply or {}).get("result")
             asked.passage.closed(Returned(payload=Value(json=typed.encode(came))))
+            self._remind(asked)
         except Exception:
             forgive("mcp_link.ask")
         return result
+
+    def _remind(self, asked: Asked) -> None:
+        """Tell a unit that called a tool of the lists that an earlier one asked for: alone, its session asks again."""
+        if asked.method == MCP_LISTS:
+            came = (asked.reply or {}).get("result")
+            self._lists.append((asked.params, typed.encode(came), asked.reel))
+            del self._lists[:-_MOST_LISTS]
+        if asked.method != "tools/call" or self._reminded is asked.reel or door.is_strict():
+            return
+        self._reminded = asked.reel
+        if any(reel in (asked.reel, self._reel) for _, _, reel in self._lists):
+            return
+        for params, came, _ in self._lists:
+            passage = self.opened(partial(mcp_message.request, self.server, MCP_LISTS, params, None))
+            if passage is not None:
+                passage.closed(Returned(payload=Value(json=came)))
 
     # in a replay
 

@@ -15,11 +15,11 @@ from reenact.graph.history import NONE, NOTHING, Kept, history
 from reenact.keep.catalog import NO_FORK, fork_of, records_of, replay_of
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
+from reenact.values.call import Streamed
 from reenact.values.history import MOST, History
 from reenact.values.lenient import as_list, as_text
 from reenact.values.log import Record
-from reenact.values.run import PAUSES, Run
-from reenact.values.span import SpanRecord
+from reenact.values.run import PAUSES, Node, Run
 
 ALL = "all"
 """`path#all` names every trace of a file as one run."""
@@ -191,15 +191,25 @@ def _around(run: Run, others: Iterable[Run]) -> tuple[Run, ...]:
     found: list[Run] = []
     for other in others:
         if other.id == unit.around(run):
-            before = [node for node in other.nodes if node is other.root or node.span.end_ns <= run.started_ns]
-            nodes = tuple(replace(node, span=_unordered(node.span)) for node in before[:_MOST_AROUND])
+            before = [node for node in other.nodes if node is other.root or _was_before(node, run)]
+            nodes = tuple(_unordered(node, run) for node in before[:_MOST_AROUND])
             found.append(replace(other, nodes=nodes))
     return tuple(found)
 
 
-def _unordered(span: SpanRecord) -> SpanRecord:
-    kept = {name: value for name, value in span.attributes.items() if name not in _ORDERS}
-    return replace(span, attributes=kept)
+def _was_before(node: Node, run: Run) -> bool:
+    """Tell whether a call was over when a unit came in, or is a session with a server that was open then."""
+    is_session = node.call.is_mcp and isinstance(node.outcome, Streamed)
+    return (node.span.start_ns if is_session else node.span.end_ns) <= run.started_ns
+
+
+def _unordered(node: Node, run: Run) -> Node:
+    """Take its places in the order from a call; of a session that goes on, nobody can say what was said by then."""
+    kept = {name: value for name, value in node.span.attributes.items() if name not in _ORDERS}
+    unordered = replace(node, span=replace(node.span, attributes=kept))
+    if not isinstance(node.outcome, Streamed) or node.span.end_ns <= run.started_ns:
+        return unordered
+    return replace(unordered, outcome=replace(node.outcome, chunks=()))
 
 
 _LOOKED_AT = 100

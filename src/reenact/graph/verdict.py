@@ -18,6 +18,7 @@ from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.values import typed, unit
 from reenact.values.call import (
     MCP_ERROR,
+    MCP_UNHEARD,
     CallKind,
     Outcome,
     Raised,
@@ -108,6 +109,10 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
     yield from foreign_reasons(node)
     if node.call.is_query:
         yield from _query_reasons(node)
+    if MCP_UNHEARD in node.span.attributes:
+        lost = "what its server said meanwhile; the session is another run's"
+        fix = "open the session in the unit that asks, if its callbacks matter"
+        yield Reason(call=node.label, field="session", lost=lost, fix=fix)
     if damaged := node.span.attributes.get("reenact.damaged"):
         lost = f"{damaged}: the journal is damaged where it was written down"
         yield Reason(call=node.label, field="request", lost=lost, fix="look after the disk")

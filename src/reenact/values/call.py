@@ -42,6 +42,11 @@ MCP: Final = "reenact:mcp:"
 MCP_ERROR: Final = "reenact.mcp.error"
 """The attribute that holds the error of an MCP server, as a list of one JSON text."""
 
+MCP_LISTS: Final = "tools/list"
+"""The method by which a session asks for the tools of an MCP server."""
+MCP_UNHEARD: Final = "reenact.mcp.unheard"
+"""The attribute that says that a server spoke unasked meanwhile, over a session of another run."""
+
 _READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside"})
 """The operations of a query that only make a connection ready, or tell of the server (`values.query`)."""
 
@@ -132,8 +137,11 @@ class Call:
 
     @property
     def is_handshake(self) -> bool:
-        """It only makes a connection ready: pools make as many as they like, whenever they like."""
-        return self._operation in _READY
+        """It only makes a connection ready: pools make as many as they like, whenever they like.
+
+        So does a list of tools: sessions ask for it by themselves, where no earlier call did.
+        """
+        return self._operation in _READY or (self.is_mcp and self.name == MCP_LISTS)
 
     @property
     def is_aside(self) -> bool:
