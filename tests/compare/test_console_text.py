@@ -132,3 +132,25 @@ def test_what_a_killed_process_may_have_printed_is_no_divergence_and_is_told() -
     assert (found.divergences, found.notes) == ((), ("it was ended",))
     assert compare_printed(printed("1\n") | killed, printed("2\n") | job).divergences != ()
     assert compare_printed(printed("1\n"), printed("1\n") | job).divergences != ()
+
+
+def test_frames_of_a_group_of_errors_are_passed_over_and_the_errors_are_not() -> None:
+    group = """  + Exception Group Traceback (most recent call last):
+  |   File "{0}.py", line {1}, in run
+  |     go()
+  | ExceptionGroup: unhandled (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "{0}.py", line 1, in go
+    | OSError: first
+    |{2}
+    | The above exception was the direct cause of the following exception:
+    |
+    | Traceback (most recent call last):
+    |   File "{0}.py", line {1}, in go
+    | ValueError: {3}
+    +------------------------------------
+"""
+    first = group.format("a", 1, "", "no")
+    assert compared(first, group.format("b", 22, " ", "no")).divergences == ()
+    assert compared(first, group.format("a", 1, "", "yes")).divergences != ()

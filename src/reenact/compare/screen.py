@@ -32,7 +32,8 @@ _BLANKS: Final = re.compile(r"\s+")
 _TRACEBACK: Final = re.compile(
     r"^\s*(?:[+|] )*(?:Exception Group )?Traceback \(most recent call last\):$|^\s*[╭┌]─+ ?Traceback "
 )
-_FRAME: Final = re.compile(r"^\s*(?:\| *)*(?:  File \"|    |  \[Previous line repeated|[│╰╭])")
+_FRAME: Final = re.compile(r"^(?:\s*\| |(?!\s*\|))\s*?(?:  File \"|    |  \[Previous line repeated)|^\s*(?:\| *)*[│╰╭]")
+"""A frame; what stands in a group of errors has a bar before it, and an error there is no frame for being indented."""
 _CHAIN: Final = (
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
@@ -120,7 +121,7 @@ def _end(found: list[Line], at: int) -> int:
 def _chained(found: list[Line], at: int) -> int | None:
     """Give where the next traceback begins, if the error here is what another one came from."""
     for number in range(at, min(len(found), at + 50)):
-        if found[number].text.strip() in _CHAIN:
+        if found[number].text.strip(" |") in _CHAIN:
             return next(
                 (each for each in range(number, min(len(found), number + 3)) if _TRACEBACK.match(found[each].text)),
                 None,
