@@ -16,6 +16,7 @@ import contextvars
 import math
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -327,6 +328,7 @@ class Link:
         if answer.end is StreamEnd.RAISED and answer.exception is not None and not was_cancelled(answer):
             await self.passage.wait_async(self.passage.end_order)
             error = typed.decode_exception(answer.exception)
+            _trace(error.__cause__)
             self.passage.ended(StreamEnd.RAISED, error)
             raise error
 
@@ -361,3 +363,11 @@ def _reply_of(passage: Passage) -> dict[str, Any] | None:
     if told := passage.recorded(MCP_ERROR):
         return {"error": typed.decode(parsed_or_none(str(told[0])))}
     return None
+
+
+def _trace(cause: BaseException | None) -> None:
+    """Give the causes of an error a traceback each, so that they print as the recorded ones did."""
+    while cause is not None:
+        with suppress(BaseException):
+            raise cause
+        cause = cause.__cause__

@@ -182,9 +182,16 @@ class _Connection:
         if hear is None:
             return self._kwargs
 
+        here, lane = place.current(), lanes.current()
+
         def heard(session: str) -> Any:
             sessions.append(session)
-            return hear(session)
+            with lanes.on(lane):
+                before = place.move(here)
+                try:
+                    return hear(session)
+                finally:
+                    place.move(before)
 
         return {**self._kwargs, "on_session_created": heard}
 
