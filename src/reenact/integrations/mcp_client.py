@@ -123,7 +123,8 @@ class _Connection:
         self._link = link = _opened(self._transport, given)
         if link is None:
             self._real = self._original(*self._args, **self._kwargs)
-            streams = await self._real.__aenter__()
+            with servers.starting():
+                streams = await self._real.__aenter__()
             here = place.current()
             if here is not None and here.whole:
                 return (streams[0], Unheard(streams[1], None), *streams[2:])
