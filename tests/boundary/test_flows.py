@@ -69,6 +69,7 @@ TOKEN = base64.urlsafe_b64encode(json.dumps({"iss": "me", "iat": int(NOW)}).enco
         (NOW, f'{{"exp": {int(NOW)}}}'),
         (int(NOW * 1e9), f"at {int(NOW * 1000)}"),
         (NOW, f"assertion=eyJhbGciOiJub25lIn0.{TOKEN}.sig"),
+        (UUID, f"INSERT INTO t VALUES(X'{f'some words around the id {UUID} of it'.encode().hex().upper()}');"),
         (DAY, f"Today is {DAY:%A}, {DAY:%B} {DAY.day}, {DAY:%Y}."),
         (DAY.date(), f"{DAY:%Y%m%d}T000000Z"),
         (time.gmtime(NOW), f"{DAY:%Y-%m-%d}"),

@@ -14,6 +14,7 @@ import pytest
 
 import reenact
 from held import Held
+from reenact.boundary import flows
 from reenact.boundary.files import PathChange
 from reenact.record import console
 from reenact.record.file_writes import Writes
@@ -79,3 +80,17 @@ def test_threads_that_wrote_to_a_file_that_was_opened_before_them_are_known(tmp_
     told = written(Held(tmp_path / "store").record(work).runs[0])
     assert told is not None
     assert told.threads
+
+
+def test_the_text_of_a_long_file_is_there_to_be_looked_through_where_libraries_drew_anything(
+    writes: Writes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, text = tmp_path / "long.txt", "word " * 20_000
+    for held in (False, True):
+        monkeypatch.setattr(flows, "are_held", lambda held=held: held)
+        writes.note(PathChange(str(path)), "agent.py:1")
+        path.write_text(text)
+        (file,) = json.loads(writes.told([None], alone=True))["files"]
+        assert "text" not in file["after"]
+        assert writes.unspelled() == [text] * held
+    assert writes.unspelled() == []

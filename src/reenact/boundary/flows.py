@@ -52,6 +52,9 @@ _GREGORIAN: Final = 0x01B21DD213814000
 _NANOSECONDS: Final = 1e12
 """A time since the epoch that is more than so many is told in nanoseconds."""
 _WORD: Final = re.compile(r"[0-9A-Za-z+/_-]{8,}")
+_DIGITS: Final = re.compile(r"(?:[0-9A-Fa-f]{2})+")
+_SPELLED: Final = 66
+"""Hexadecimal digits as long as this spell a text: no value that is drawn is as long."""
 _LONGEST: Final = 512
 """Characters of one word that are looked at: what is longer is media."""
 _MOST_TEXT: Final = 4 << 20
@@ -281,6 +284,8 @@ def _words(text: str) -> Iterator[str]:
     for word in set(_WORD.findall(text)):
         if word.startswith("eyJ"):
             yield from _WORD.findall(_decoded(word))
+        elif len(word) >= _SPELLED and _DIGITS.fullmatch(word):  # bytes, as of a column of a database
+            yield from (each[:_LONGEST] for each in _WORD.findall(bytes.fromhex(word).decode("latin-1")))
         yield word[:_LONGEST]
 
 

@@ -22,9 +22,9 @@ import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from reenact.boundary import lanes, thread_ids, touches
+from reenact.boundary import flows, lanes, thread_ids, touches
 from reenact.boundary.files import PathChange
 from reenact.boundary.inbound import Inbound
 from reenact.record.listing import Listing
@@ -32,6 +32,9 @@ from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.run import NOTHING_WRITTEN, WRITTEN
+
+if TYPE_CHECKING:
+    from reenact.record.file_text import Holding
 
 _MOST: Final = 1000
 """Paths of one run that are noted."""
@@ -115,6 +118,7 @@ class Writes:
         self._logged: dict[str, Counter[str]] = {}
         """What libraries logged, by the file that it went to."""
         self._logged_left = _MOST_LOGGED
+        self._unspelled: list[str] = []
         self._count = self._made = 0
         self._copy = False
         self._listing: Listing | None = Listing()
@@ -184,6 +188,11 @@ class Writes:
     def paths(self) -> list[str]:
         """List every path that this process touched."""
         return [*self._touched]
+
+    def unspelled(self) -> list[str]:
+        """Take the texts of files that were too long for what was told; libraries' draws are looked for there, too."""
+        taken, self._unspelled = self._unspelled, []
+        return taken
 
     @property
     def pending(self) -> bool:
@@ -317,12 +326,22 @@ class Writes:
         if file.content is not None and data == file.content:
             said["same"] = True
         held = holding(data, file.path, text=begin > 0)
+        return self._told_text(held, data, said, kept, logged)
+
+    def _told_text(
+        self, held: Holding, data: bytes, said: dict[str, Json], kept: list[int], logged: Counter[str]
+    ) -> Json:
+        """Tell the text that a file holds, redacted; a digest where it is none, or too long."""
         said["of"] = held.of
         text, others = _own(held.text, logged) if held.of == "text" and held.text is not None else (held.text, 0)
         if others:
             said["of_libraries"] = others
-        if text is None or len(text) > _KEPT:
-            return {**said, "digest": _hash(data if text is None else text.encode())}
+        if text is None:
+            return {**said, "digest": _hash(data)}
+        if len(text) > _KEPT:
+            if flows.are_held():
+                self._unspelled.append(self._scrubbed(text)[0])
+            return {**said, "digest": _hash(text.encode())}
         clean, count = self._scrubbed(text)
         said["digest"] = _hash(clean.encode())
         if count:

@@ -495,7 +495,8 @@ class Runs:
         if alone and self.stdin is not None and self.stdin.pending:
             facts[STDIN] = self.stdin.told()
         if flows.are_held():
-            said = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values())
+            unspelled = [] if self.writes is None else self.writes.unspelled()
+            said = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
             facts |= draws.given_out("\n".join(each for each in said if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)
         facts |= draws.paused(run.reel, getattr(run.span, "start_time", None) or 0, run.place.root)
