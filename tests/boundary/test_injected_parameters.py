@@ -128,12 +128,3 @@ def test_a_framework_names_its_own(module: str, name: str, spelled: str, future:
     tool = space["tool"]
     assert injected_parameters.marked(inspect.signature(tool), tool) == {"context"}
     assert not injected_parameters.marked(inspect.signature(look_up), look_up)
-
-
-def test_what_a_tool_keeps_in_the_store_of_a_context_is_state() -> None:
-    kept = {"seen": ["Delft"]}
-    context = type("Context", (), {"__module__": "workflows.context.context", "store": property(lambda _: kept)})()
-    assert injected_parameters.state_of({"city": "Delft", "ctx": context}, {"ctx"}) == {
-        "city": "Delft",
-        "ctx.store": kept,
-    }

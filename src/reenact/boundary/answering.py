@@ -12,8 +12,7 @@ from typing import Any
 
 from reenact.boundary.aftermath import Unspelled, put_back
 from reenact.boundary.forgiving import forgive
-from reenact.boundary.reach import reach
-from reenact.boundary.state import reached
+from reenact.boundary.state import reach_of, reached
 from reenact.contracts.doorman import Passage
 from reenact.errors import ReplayStopped
 
@@ -38,7 +37,7 @@ class Aftermath:
         if change is None:
             return
         try:
-            found = reach(self._fn, tuple(self._arguments.values()))
+            found = reach_of(self._fn, self._arguments, self._holding)
             looked = reached(self._fn, self._holding, found, few=True)
             put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
         except Unspelled as why:

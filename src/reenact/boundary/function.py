@@ -170,9 +170,10 @@ class Function:
         names = self._injected(arguments)
         if not names:
             return arguments
-        from reenact.boundary.injected_parameters import state_of
+        from reenact.boundary.injected_state import state_of
 
-        return state_of(arguments, names)
+        code = getattr(inspect.unwrap(self.fn), "__code__", None)
+        return state_of(arguments, names, getattr(code, "co_names", ()))
 
     def state(self, arguments: Mapping[str, Any], holding: Mapping[str, Any]) -> Reached:
         """Look at the state that a call can reach. What its code reaches is found once, and again where that moved."""
@@ -181,19 +182,19 @@ class Function:
         few = self.offered is None
         found = self._reach
         if found is None or not found.holds():
-            found = self._searched(arguments)
+            found = self._searched(arguments, holding)
         looked = reached(self.fn, holding, found, few=few)
         if not all(map(found.knows, looked.snapshot.strange)):
-            found = self._searched(arguments)
+            found = self._searched(arguments, holding)
             looked = reached(self.fn, holding, found, few=few)
             if not found.unknown and not all(map(found.knows, looked.snapshot.strange)):
                 found.unknown.append("what was not looked at")
         return looked
 
-    def _searched(self, arguments: Mapping[str, Any]) -> Reach:
-        from reenact.boundary.reach import reach
+    def _searched(self, arguments: Mapping[str, Any], holding: Mapping[str, Any]) -> Reach:
+        from reenact.boundary.state import reach_of
 
-        self._reach = found = reach(self.fn, tuple(arguments.values()))
+        self._reach = found = reach_of(self.fn, arguments, holding)
         self._searches += 1
         if self._searches > _SEARCHES and not found.unknown:
             found.unknown.append("other code each time")

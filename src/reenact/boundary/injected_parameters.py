@@ -139,44 +139,6 @@ def _is_installed(cls: type) -> bool:
     return not is_own_class(cls)
 
 
-_HOLD: Final = ("deps", "context", "state", "session_state")
-"""Attributes by which the frameworks' contexts hold what the application gave them."""
-_STORES: Final[Mapping[str, str]] = {"workflows": "store", "llama_index": "store"}
-"""By the package: the property of its contexts that gives the application's state."""
-
-
-def state_of(arguments: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Give the arguments in which a call may find or leave state of the application's.
-
-    In place of a framework's own object among those that are injected, by `names`, stands what the application put
-    into it. The rest of it is the framework's bookkeeping, which goes on by itself in a replay.
-    """
-    found: dict[str, Any] = {}
-    for name, value in arguments.items():
-        cls = cast("type[Any]", type(value))
-        if name not in names or isinstance(value, dict) or not _is_installed(cls) or _is_value(cls):
-            found[name] = value
-            continue
-        for attribute in _HOLD:
-            own: Any = getattr(value, "__dict__", None)
-            held: Any = getattr(value, attribute, None) if own is None else own.get(attribute)
-            if held is not None:
-                found[f"{name}.{attribute}"] = held
-        if (store := _store_of(value)) is not None:
-            found[f"{name}.store"] = store
-    return found
-
-
-def _store_of(value: object) -> object:
-    """Give the store of a framework's context; None where it has none now."""
-    attribute = _STORES.get(type(value).__module__.partition(".")[0])
-    try:
-        return None if attribute is None else getattr(value, attribute, None)
-    except Exception:  # it is made where a workflow runs, and this one does not
-        alarms.pass_on()
-        return None
-
-
 def is_plain(value: object) -> bool:
     """Tell whether a value is JSON, or what Python spells as a value, all through."""
     left, seen = [(value, 0)], 0
@@ -186,17 +148,18 @@ def is_plain(value: object) -> bool:
         cls = type(each)
         if depth > _DEEPEST or seen > _MOST:
             return True  # as large as this it is data
-        if isinstance(each, dict) and _is_value(cls):
+        if isinstance(each, dict) and is_value(cls):
             held = cast("dict[object, object]", each)
             left += [(inner, depth + 1) for pair in held.items() for inner in pair]
-        elif isinstance(each, list | tuple | set | frozenset) and _is_value(cls):
+        elif isinstance(each, list | tuple | set | frozenset) and is_value(cls):
             left += [(inner, depth + 1) for inner in cast("Iterable[object]", each)]
-        elif not (isinstance(each, Enum) or _is_value(cls)):
+        elif not (isinstance(each, Enum) or is_value(cls)):
             return False
     return True
 
 
-def _is_value(cls: type) -> bool:
+def is_value(cls: type) -> bool:
+    """Tell whether a class is one by which Python spells values."""
     return cls in _OF_PYTHON or cls.__module__ in _PLAIN
 
 

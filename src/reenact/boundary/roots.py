@@ -15,6 +15,7 @@ from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorT
 from typing import Any, Final, cast
 
 from reenact.boundary.code_facts import code_facts
+from reenact.boundary.injected_state import Kept
 from reenact.boundary.own_code import is_own_class, is_own_globals
 from reenact.boundary.reach import Reach
 from reenact.values import alarms
@@ -47,6 +48,8 @@ class Root:
             return attribute(self.holder, self.key)
         if self.kind == "class":
             return cast("dict[str, Any]", vars(self.holder)).get(self.key, ABSENT)
+        if self.kind == "kept":
+            return self.holder.spelled()
         if self.kind == "cell":
             try:
                 return self.holder.cell_contents
@@ -68,6 +71,8 @@ class Root:
                 type.__delattr__(self.holder, self.key)
             else:
                 type.__setattr__(self.holder, self.key, value)
+        elif self.kind == "kept":
+            self.holder.put(value)
         elif self.kind == "cell" and value is not ABSENT:
             self.holder.cell_contents = value
         else:
@@ -95,7 +100,9 @@ def roots(found: Reach, target: Any, arguments: Mapping[str, Any]) -> Iterator[R
     for name, value in arguments.items():
         if type(value) in _PLAIN:
             continue
-        if is_own_class(kind_of(value)) or issubclass(type(value), type):
+        if type(value) is Kept:
+            yield Root(f"argument {name}", "kept", value)
+        elif is_own_class(kind_of(value)) or issubclass(type(value), type):
             yield from _of_instance(value, names)
         else:
             yield Root(f"argument {name}", "value", value)

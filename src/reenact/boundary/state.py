@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from reenact.boundary.injected_state import Kept
 from reenact.boundary.memory_databases import counts
 from reenact.boundary.reach import Reach, reach
 from reenact.boundary.roots import ABSENT, CODE, Root, roots
 from reenact.boundary.snapshot import Ref, Snapshot, is_connection
 
-__all__ = ["Reached", "is_connection", "reached"]
+__all__ = ["Reached", "is_connection", "reach_of", "reached"]
 
 
 class Reached:
@@ -126,6 +127,12 @@ def _differ(was: Any, now: Any) -> bool:
     if was is now:
         return False
     return type(was) is not type(now) or was != now
+
+
+def reach_of(target: Any, arguments: Mapping[str, Any], holding: Mapping[str, Any]) -> Reach:
+    """Find what a call can reach: by its arguments, and by what the application put into those of a framework's."""
+    put_in = (each for each in holding.values() if type(each) is not Kept)
+    return reach(target, (*arguments.values(), *put_in))
 
 
 def reached(

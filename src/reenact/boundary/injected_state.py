@@ -1,0 +1,173 @@
+"""The state of the application's that a tool may find, or leave, in what its framework hands it.
+
+A framework's context is its own bookkeeping, which goes on by itself in a replay; what the application put into it is
+not: dependencies, a dictionary of the session, a store. Where a framework keeps that inside objects of its own, a
+*keeper* knows how to read it as plain data, and how to write it back, by the framework's own ways.
+
+What else a tool names of a context is looked at as it is. A change there cannot be put back, and lowers the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, cast
+
+from reenact.boundary.injected_parameters import is_plain, is_value
+from reenact.boundary.own_code import is_own_class
+from reenact.values import alarms, typed
+from reenact.values.json import compact, parsed_or_none
+
+_HOLD: Final = ("deps", "context", "state", "session_state", "variables")
+"""Attributes by which the frameworks' contexts hold what the application gave them."""
+_LONGEST: Final = 200_000
+
+
+class Keeper(NamedTuple):
+    """What reads and writes the state of the application's that a framework's object keeps."""
+
+    read: Callable[[Any], Any]
+    """Give it as plain data; anything else where it is none."""
+    write: Callable[[Any, Any], None]
+
+
+class Kept:
+    """State of the application's in a framework's object, as one piece."""
+
+    def __init__(self, keeper: Keeper, holder: Any) -> None:
+        self._keeper, self._holder = keeper, holder
+
+    def spelled(self) -> Any:
+        """Give it as text; the object that holds it where it is no plain data."""
+        try:
+            held = self._keeper.read(self._holder)
+            if is_plain(held) and len(told := compact(typed.encode(held))) <= _LONGEST:
+                return told
+        except Exception:  # another version of the framework
+            alarms.pass_on()
+        return self._holder
+
+    def put(self, told: Any) -> None:
+        """Make it what a text says."""
+        if not isinstance(told, str):
+            raise TypeError(f"{type(self._holder).__name__} cannot be set")
+        self._keeper.write(self._holder, typed.decode(parsed_or_none(told)))
+
+
+def state_of(arguments: Mapping[str, Any], names: Collection[str], named: Collection[str] = ()) -> dict[str, Any]:
+    """Give the arguments in which a call may find or leave state of the application's.
+
+    In place of a framework's own object among those that are injected, by `names`, stands what the application put
+    into it, and what else the tool names (`named`) of it.
+    """
+    found: dict[str, Any] = {}
+    for name, value in arguments.items():
+        cls = cast("type[Any]", type(value))
+        if name not in names or isinstance(value, dict) or is_own_class(cls) or is_value(cls):
+            found[name] = value
+            continue
+        found |= {f"{name}.{path}": held for path, held in _held(value, named).items()}
+    return found
+
+
+def _held(context: Any, named: Collection[str]) -> dict[str, Any]:
+    own: Any = getattr(context, "__dict__", None)
+    found: dict[str, Any] = {}
+    for attribute in _HOLD:
+        held: Any = getattr(context, attribute, None) if own is None else own.get(attribute)
+        if held is not None:
+            found[attribute] = held
+    if type(context).__name__ == "InMemoryStore":
+        found["items"] = Kept(_MEMORIES, context)
+    for path, keeper in _KEEPERS.get(type(context).__module__.partition(".")[0], {}).items():
+        if (holder := _at(context, path)) is not None:
+            found[path] = Kept(keeper, holder)
+    known = {path.partition(".")[0] for path in found}
+    if own is not None:
+        found |= {each: own[each] for each in sorted(own.keys() & set(named) - known) if not is_plain(own[each])}
+    return found
+
+
+def _at(value: Any, path: str) -> Any:
+    """Give what a framework's object holds by a path of attributes; None where it holds nothing there now."""
+    try:
+        for name in path.split("."):
+            value = getattr(value, name, None)
+    except Exception:  # it is made where a workflow runs, and this one does not
+        alarms.pass_on()
+        return None
+    return value
+
+
+# What frameworks keep lies behind names of their own: their public ways are coroutines, or give copies of a part.
+_RECORD: Final = attrgetter("_memory_storage._record")
+_STORAGE: Final = attrgetter("_memory_storage")
+_DATA: Final = attrgetter("_data")
+_STATE: Final = attrgetter("_value", "_delta")
+_OF_ACTIONS: Final = ("transfer_to_agent", "escalate", "skip_summarization", "end_of_agent")
+
+
+def _workflow(store: Any) -> Any:
+    record = _RECORD(store)
+    return {} if record is None else dict(record.data.items())
+
+
+def _set_workflow(store: Any, held: Any) -> None:
+    """Have a store hold what another one of its kind, which is made of this, holds."""
+    made = type(store)(store.state_type(**held))
+    _STORAGE(store).__dict__["_record"] = _RECORD(made)
+
+
+def _set_agent_state(state: Any, held: Any) -> None:
+    for key in [*_DATA(state)]:
+        if key not in held:
+            state.delete(key)
+    for key, value in held.items():
+        state.set(key, value)
+
+
+def _session(state: Any) -> Any:
+    return [dict(each) for each in _STATE(state)]  # which of it is new decides what is kept
+
+
+def _set_session(state: Any, held: Any) -> None:
+    for mine, then in zip(_STATE(state), held, strict=True):
+        mine.clear()
+        mine.update(then)
+
+
+def _actions(actions: Any) -> Any:
+    return {name: getattr(actions, name, None) for name in _OF_ACTIONS}
+
+
+def _set_actions(actions: Any, held: Any) -> None:
+    for name, value in held.items():
+        if getattr(actions, name, None) != value:
+            setattr(actions, name, value)
+
+
+def _memories(store: Any) -> Any:
+    spaces: dict[tuple[str, ...], dict[str, Any]] = _DATA(store)
+    return [[list(space), key, item.value] for space, items in [*spaces.items()] for key, item in [*items.items()]]
+
+
+def _set_memories(store: Any, held: Any) -> None:
+    then = {(tuple(space), key): value for space, key, value in held}
+    now = {(tuple(space), key): value for space, key, value in _memories(store)}
+    for space, key in now.keys() - then.keys():
+        store.delete(space, key)
+    for (space, key), value in then.items():
+        if (space, key) not in now or now[space, key] != value:
+            store.put(space, key, value)
+
+
+_WORKFLOW, _MEMORIES = Keeper(_workflow, _set_workflow), Keeper(_memories, _set_memories)
+_KEEPERS: Final[Mapping[str, Mapping[str, Keeper]]] = {
+    "google": {"_state": Keeper(_session, _set_session), "_event_actions": Keeper(_actions, _set_actions)},
+    "langchain": {"store": _MEMORIES},
+    "langgraph": {"store": _MEMORIES},
+    "llama_index": {"store": _WORKFLOW},
+    "strands": {"agent.state": Keeper(_DATA, _set_agent_state)},
+    "workflows": {"store": _WORKFLOW},
+}
+"""By the package of a context: where it keeps state, and who reads and writes that."""

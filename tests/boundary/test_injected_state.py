@@ -1,0 +1,138 @@
+"""What an application put into its framework's context is state: it is seen, written down and put back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reenact.boundary import offers
+from reenact.boundary.aftermath import Unspelled, put_back, spelled
+from reenact.boundary.function import Function
+from reenact.values.call import CallKind
+
+NOTHING = {"tools": [{"type": "function", "name": "tool", "parameters": {"type": "object"}}]}
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    offers.listen(lambda _: None)
+    offers.hear(json.dumps({"model": "m", "messages": [], **NOTHING}).encode())
+    yield
+    offers.listen(None)
+
+
+class Desk:
+    """What an application hands in: a method of it writes down what was done."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.done.append(text)
+
+
+class Data:
+    """As an agent's state of strands."""
+
+    def __init__(self) -> None:
+        self._data: dict[str, Any] = {}
+
+    def set(self, key: str, value: Any) -> None:
+        self._data[key] = value
+
+    def delete(self, key: str) -> None:
+        del self._data[key]
+
+
+class Items(Data):
+    """As a store of langgraph's in memory."""
+
+    def put(self, space: tuple[str, ...], key: str, value: Any) -> None:
+        self._data.setdefault(space, {})[key] = SimpleNamespace(value=value)
+
+
+def of(package: str, **held: Any) -> Any:
+    """Make a context as a framework's."""
+    made = type("Context", (), {"__module__": f"{package}.contexts"})()
+    vars(made).update(held)
+    return made
+
+
+def tool_of_deps(context: Any) -> None:
+    context.deps.note("Delft")
+
+
+def tool_of_strands(context: Any) -> None:
+    context.agent.state.set("seen", ["Delft"])
+    context.agent.state.delete("old")
+
+
+def tool_of_adk(context: Any) -> None:
+    context._state._value["seen"] = context._state._delta["seen"] = "Delft"
+    context._event_actions.escalate = True
+
+
+def tool_of_a_store(context: Any) -> None:
+    context.store.put(("a", "b"), "seen", {"city": "Delft"})
+
+
+def deps() -> Any:
+    return of("pydantic_ai", deps=Desk())
+
+
+def strands() -> Any:
+    state = Data()
+    state.set("old", 1)
+    return of("strands", agent=SimpleNamespace(state=state))
+
+
+def adk() -> Any:
+    return of("google", _state=SimpleNamespace(_value={}, _delta={}), _event_actions=SimpleNamespace(escalate=None))
+
+
+def store() -> Any:
+    return of("langchain", store=Items())
+
+
+CASES: dict[str, tuple[Callable[[Any], None], Callable[[], Any], Callable[[Any], Any]]] = {
+    "dependencies": (tool_of_deps, deps, lambda it: it.deps.done),
+    "strands": (tool_of_strands, strands, lambda it: it.agent.state._data),
+    "adk": (tool_of_adk, adk, lambda it: (it._state._value, it._state._delta, it._event_actions.escalate)),
+    "store": (tool_of_a_store, store, lambda it: it.store._data[("a", "b")]["seen"].value),
+}
+
+
+def looked(tool: Callable[[Any], None], context: Any) -> Any:
+    known = Function(CallKind.TOOL, tool, "tool", {}, lambda _: True)
+    arguments = known.bound((context,), {})
+    return known.state(arguments, known.holding(arguments))
+
+
+@pytest.mark.parametrize("framework", CASES)
+def test_what_a_tool_left_in_a_context_is_put_back(framework: str) -> None:
+    tool, made, told = CASES[framework]
+    context, other = made(), made()
+    before = looked(tool, context)
+    tool(context)
+    change = json.loads(json.dumps(spelled(before, looked(tool, context))))
+    now = looked(tool, other)
+    put_back(change, {place: now.roots[at] for place, at in now.places().items()})
+    assert told(other) == told(context)
+
+
+def tool_of_a_library(context: Any) -> None:
+    context.basket.update({"seen": object()})
+
+
+def test_what_is_behind_an_object_that_nobody_knows_is_seen_and_cannot_be_put_back() -> None:
+    context = of("strands", basket=Data())
+    before = looked(tool_of_a_library, context)
+    context.basket.set("seen", object())
+    after = looked(tool_of_a_library, context)
+    assert before.changed(after)
+    with pytest.raises(Unspelled):
+        spelled(before, after)
