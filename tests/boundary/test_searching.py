@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import logging
 import sys
 from dataclasses import dataclass
 from types import ModuleType
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import reenact
+from reenact.boundary import searching
 from reenact.boundary.own_code import is_own_class, is_own_function, is_own_module, own_modules
 from reenact.boundary.searching import Candidate, Search
 from reenact.boundary.tool_discovery import declared
@@ -170,6 +173,68 @@ def test_whose_code_is_whose() -> None:
 
 
 def json_dumps() -> Any:
-    import json
 
     return json.dumps
+
+
+def test_a_function_on_which_a_framework_wrote_the_name_is_found() -> None:
+    def written(city: str) -> str:
+        return city
+
+    vars(written)["__kernel_function_name__"] = "get"
+    assert [each.function for each in found({"get"}, module(rows=[[written]]))] == [written]
+    assert [each.name for each in found({"Travel-get"}, module(rows=[[written]]))] == ["Travel-get"]
+    assert found({"Travel-get", "Mail-get"}, module(rows=[[written]])) == [], "which of the two it is nobody knows"
+    assert found({"Travel-written"}, module(rows=[[written]])) == []
+
+
+class Notes(logging.Formatter):
+    """As a tool that derives from a framework's class."""
+
+    name = "note"
+
+    def format(self, record: Any) -> str:
+        return str(record)
+
+
+class _Wrapper:
+    """As an object that a framework made of a function: the function is in an attribute of the class."""
+
+
+_Wrapper.__module__ = "json"
+
+
+def test_a_class_that_is_a_tool_is_cut_where_its_framework_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "_ENTRIES", ("format",))
+    assert [each.function for each in found({"note"}, module(Notes=Notes))] == [Notes.format]
+    assert found({"other"}, module(Notes=Notes)) == []
+
+
+def test_what_a_framework_put_into_a_class_is_found() -> None:
+    def forward(*args: Any) -> Any:
+        return fetch(*args)
+
+    _Wrapper.__call__ = forward  # type: ignore[method-assign,attr-defined]
+    assert [each.function for each in found({"forward"}, module(tool=_Wrapper()))] == [forward]
+
+
+class _Framework:
+    """As a framework's own object, that holds its tools."""
+
+    def __init__(self, tool: Any) -> None:
+        self.tool = tool
+
+
+_Framework.__module__ = "json"
+
+
+def test_in_running_functions_a_frameworks_objects_are_looked_into_where_nothing_else_helps() -> None:
+    def hidden(city: str) -> str:
+        return city
+
+    agent = _Framework(hidden)
+    del hidden
+    frame = inspect.currentframe()
+    assert Search({"hidden"}, declared).frames(frame).candidates() == []
+    (candidate,) = Search({"hidden"}, declared).frames(frame, deep=True).candidates()
+    assert candidate.function is agent.tool

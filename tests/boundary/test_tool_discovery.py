@@ -136,6 +136,36 @@ def test_tools_made_anew_for_each_run_are_found_each_time_and_freed(held: Held) 
     assert [each() for each in seen] == [None] * 3
 
 
+class Framework:
+    """As a framework's own object, that holds the tools of an agent."""
+
+    def __init__(self, *tools: Callable[[], int]) -> None:
+        self.tools = tools
+
+    def go(self) -> int:
+        offer("hidden", "add_item")
+        return sum(tool() for tool in self.tools)
+
+
+Framework.__module__ = "json"
+
+
+def test_tools_of_a_function_that_returned_are_found_where_a_framework_holds_them(held: Held) -> None:
+    def made(n: int) -> Framework:
+        def hidden() -> int:
+            return n
+
+        def add_item() -> int:  # a function of the module is called so, too
+            return 2 * n
+
+        return Framework(hidden, add_item)
+
+    agents = [made(n) for n in range(3)]
+    did = held.record(lambda: [agent.go() for agent in agents])
+    assert did.value == [0, 3, 6]
+    assert names(did.calls) == ["hidden", "add_item"] * 3
+
+
 @pytest.mark.slow
 def test_threads_and_tasks_reach_the_same_cut(held: Held) -> None:
     def work() -> None:

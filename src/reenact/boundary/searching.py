@@ -8,6 +8,7 @@ classes and instances. It runs none of the agent's code.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
@@ -24,6 +25,16 @@ _MOST = 200_000
 _SHORT = 64
 _DEEPEST = 5
 """How many objects of libraries one inside the other are looked into."""
+_MOST_DEEP = 20_000
+"""Objects that a search through the frames of libraries looks at."""
+_ENTRIES = (
+    *("forward", "_run", "execute", "invoke", "call", "run", "__call__"),
+    *("_arun", "run_async", "acall", "arun", "ainvoke"),
+)
+"""Methods by which frameworks call their tools; a tool that is a class has its code in the first that it overrides."""
+_FIRST_ASYNC = 7
+_PREFIXED = re.compile(r".*(?:-|__|[./:])(\w+)")
+"""A name with that of a plugin before it."""
 _LONGEST = 10_000
 """Entries of a collection beyond which it is taken for data."""
 _DATA = frozenset({str, bytes, bytearray, int, float, bool, complex, type(None), range, slice})
@@ -51,6 +62,9 @@ class Search:
 
     def __init__(self, names: Collection[str], declared: Collection[Any]) -> None:
         self._names, self._declared = frozenset(names), declared
+        self._offered = _by_last_part(self._names)
+        """Names with a prefix, by what is behind it: a framework puts a plugin's name before the function's."""
+        self._most = _MOST
         self._seen: dict[int, Any] = {}
         self._left: deque[tuple[Any, int]] = deque()
         self._strange = 0
@@ -67,14 +81,17 @@ class Search:
         self._go()
         return self
 
-    def frames(self, frame: FrameType | None, *, once_more: bool = False) -> Search:
+    def frames(self, frame: FrameType | None, *, once_more: bool = False, deep: bool = False) -> Search:
         """Look through the local variables of the agent's functions that are running on this thread.
 
-        `once_more` passes over long collections, such as a conversation: this is done at each model call.
+        `once_more` passes over long collections, such as a conversation: this is done at each model call. `deep` looks
+        into the objects of libraries, and into their running functions: a framework has at hand what it will call.
         """
         self._longest = _SHORT if once_more else _LONGEST
+        if deep:
+            self._deepest, self._most = _DEEPEST, _MOST_DEEP
         while frame is not None:
-            if is_own_code(frame.f_code, frame.f_globals):
+            if is_own_code(frame.f_code, frame.f_globals) or (deep and not _is_of_ours(frame)):
                 local = frame.f_locals
                 if local is not frame.f_globals:
                     self._table(dict(local), replaceable=False)
@@ -93,7 +110,7 @@ class Search:
         return [each for each in found if each.name not in sure or not _is_borrowed(each)]
 
     def _go(self) -> None:
-        while self._left and len(self._seen) < _MOST:
+        while self._left and len(self._seen) < self._most:
             value, self._strange = self._left.popleft()
             self._look_at(value)
 
@@ -120,10 +137,13 @@ class Search:
             if is_own_class(value):
                 self._class(value)
         elif is_own_class(kind):
-            self._table(_attributes(value))
+            held = _attributes(value)
+            self._table(held)
+            self._entered(kind, held)
         elif self._strange < self._deepest and not issubclass(kind, ModuleType):  # a framework's wrapping of a tool
             self._strange += 1
             self._table(_attributes(value), replaceable=False)
+            self._push([each for name in _ENTRIES if (each := vars(kind).get(name)) is not None], self._strange)
 
     def _function(self, fn: FunctionType) -> None:
         if fn in self._declared:
@@ -135,6 +155,9 @@ class Search:
             return
         if fn.__name__ in self._names:
             self._add(fn.__name__, fn)
+        said = [self._offered[each] for each in vars(fn).values() if type(each) is str and each in self._offered]
+        if len(said) == 1:  # a decorator of a framework's wrote it down
+            self._add(said[0], fn)
         self._push(fn.__defaults__ or ())
         self._push((fn.__kwdefaults__ or {}).values())
         self._push(_cells(fn))
@@ -143,6 +166,19 @@ class Search:
     def _class(self, cls: type) -> None:
         held = [each for name, each in tuple(vars(cls).items()) if name not in {"__dict__", "__weakref__"}]
         self._push(held)
+        self._entered(cls, {})
+
+    def _entered(self, cls: type, held: dict[str, Any]) -> None:
+        """Take the methods by which a framework calls an instance of a class that is a tool of this name."""
+        named = {
+            str(each) for each in (*vars(cls).values(), *held.values()) if type(each) is str and each in self._names
+        }
+        if len(named) != 1:
+            return
+        for entries in (_ENTRIES[:_FIRST_ASYNC], _ENTRIES[_FIRST_ASYNC:]):
+            fn = next((each for name in entries if (each := _overriding(cls, name)) is not None), None)
+            if fn is not None:
+                self._add(named.copy().pop(), fn)
 
     def _table(self, table: dict[Any, Any], *, in_module: bool = False, replaceable: bool = True) -> None:
         if len(table) > self._longest:
@@ -212,6 +248,33 @@ class Search:
 
 _SMALL = 20
 """Entries of a record."""
+
+
+def _by_last_part(names: Collection[str]) -> dict[str, str]:
+    """Give tools' names by what their functions are called: themselves, or less a prefix that tells no two apart."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for name in names:
+        if (match := _PREFIXED.fullmatch(name)) is not None and match[1] not in names:
+            twice |= {match[1]} & found.keys()
+            found[match[1]] = name
+    return {last: name for last, name in found.items() if last not in twice} | {name: name for name in names}
+
+
+def _is_of_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "reenact"
+
+
+def _overriding(cls: type, name: str) -> FunctionType | None:
+    """Give the agent's own method of a class by which it overrides one of an installed library's class."""
+    below: FunctionType | None = None
+    for each in cls.__mro__[:-1]:
+        method = vars(each).get(name)
+        if below is None:
+            below = _function_of(method)
+        elif method is not None and not is_own_class(each):
+            return below
+    return None
 
 
 def _function_of(value: Any) -> FunctionType | None:

@@ -14,7 +14,7 @@ import logging
 import sys
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from operator import attrgetter
 from types import FunctionType
 from typing import Any, cast
@@ -74,6 +74,8 @@ class FoundTools:
         """Tools that were found in modules."""
         self._local: set[str] = set()
         """Tools that were found among the local variables of running functions, which make them anew each time."""
+        self._nowhere: set[str] = set()
+        """Tools that no function is behind, as far as was looked."""
         self._searched: dict[frozenset[str], int] = {}
         """How many modules were loaded when the tools of a request were last looked for."""
         self._offered: OrderedDict[int, set[str]] = OrderedDict()
@@ -110,11 +112,20 @@ class FoundTools:
                 self._known |= self._cut(Search(names - self._known, declared).modules(own_modules()).candidates())
             wanted = names if before is None else names & self._local | names - self._known
             if wanted:
-                search = Search(wanted, declared).frames(inspect.currentframe(), once_more=before is not None)
-                self._local |= self._cut(search.candidates())
+                self._look_in_frames(wanted, once_more=before is not None)
             if len(self._searched) > _RUNS:
                 self._searched.clear()
             self._searched[names] = _FOREVER if names <= self._known - self._local else loaded
+
+    def _look_in_frames(self, wanted: Collection[str], *, once_more: bool) -> None:
+        """Look in the agent's running functions; for what is not there in a framework's, which will call it."""
+        frame = inspect.currentframe()
+        found = Search(wanted, declared).frames(frame, once_more=once_more).candidates()
+        self._local |= self._cut(found)
+        if hidden := set(wanted) - self._nowhere - {each.name for each in found}:
+            found = Search(hidden, declared).frames(frame, once_more=once_more, deep=True).candidates()
+            self._local |= self._cut(found)
+            self._nowhere |= hidden - {each.name for each in found}
 
     def _cut(self, found: list[Candidate]) -> set[str]:
         """Cut what was found; gives the names of what had not been cut before."""
