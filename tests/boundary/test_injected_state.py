@@ -55,6 +55,19 @@ class Items(Data):
         self._data.setdefault(space, {})[key] = SimpleNamespace(value=value)
 
 
+class Workflow:
+    """As a store of a workflow of llama-index, which keeps objects of the workflow's own beside the application's."""
+
+    state_type = dict[str, Any]
+
+    def __init__(self, held: dict[str, Any]) -> None:
+        self._memory_storage = SimpleNamespace(_record=SimpleNamespace(data=held))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return self._memory_storage._record.data
+
+
 def of(package: str, **held: Any) -> Any:
     """Make a context as a framework's."""
     made = type("Context", (), {"__module__": f"{package}.contexts"})()
@@ -80,6 +93,11 @@ def tool_of_a_store(context: Any) -> None:
     context.store.put(("a", "b"), "seen", {"city": "Delft"})
 
 
+def tool_of_a_workflow(context: Any) -> None:
+    context.store.data["seen"] = ["Delft"]
+    del context.store.data["old"]
+
+
 def deps() -> Any:
     return of("pydantic_ai", deps=Desk())
 
@@ -98,10 +116,15 @@ def store() -> Any:
     return of("langchain", store=Items())
 
 
+def workflow() -> Any:
+    return of("workflows", store=Workflow({"old": 1, "memory": pytest.MonkeyPatch()}))
+
+
 CASES: dict[str, tuple[Callable[[Any], None], Callable[[], Any], Callable[[Any], Any]]] = {
     "dependencies": (tool_of_deps, deps, lambda it: it.deps.done),
     "strands": (tool_of_strands, strands, lambda it: it.agent.state._data),
     "adk": (tool_of_adk, adk, lambda it: (it._state._value, it._state._delta, it._event_actions.escalate)),
+    "workflow": (tool_of_a_workflow, workflow, lambda it: {**it.store.data, "memory": None}),
     "store": (tool_of_a_store, store, lambda it: it.store._data[("a", "b")]["seen"].value),
 }
 

@@ -107,14 +107,22 @@ _STATE: Final = attrgetter("_value", "_delta")
 _OF_ACTIONS: Final = ("transfer_to_agent", "escalate", "skip_summarization", "end_of_agent")
 
 
-def _workflow(store: Any) -> Any:
+def _entries(store: Any) -> dict[str, object]:
     record = _RECORD(store)
-    return {} if record is None else dict(record.data.items())
+    if record is None:
+        return {}
+    return dict(record.data.items() if hasattr(record.data, "items") else record.data)
+
+
+def _workflow(store: Any) -> Any:
+    """Give what the application keeps; objects of libraries are the workflow's own, its memory and the like."""
+    return {name: held for name, held in _entries(store).items() if is_plain(held) or is_own_class(type(held))}
 
 
 def _set_workflow(store: Any, held: Any) -> None:
     """Have a store hold what another one of its kind, which is made of this, holds."""
-    made = type(store)(store.state_type(**held))
+    rest = {name: each for name, each in _entries(store).items() if name not in _workflow(store)}
+    made = type(store)(store.state_type(**rest, **held))
     _STORAGE(store).__dict__["_record"] = _RECORD(made)
 
 
