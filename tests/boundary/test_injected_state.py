@@ -13,6 +13,7 @@ from reenact.boundary import offers
 from reenact.boundary.aftermath import Unspelled, put_back, spelled
 from reenact.boundary.function import Function
 from reenact.values.call import CallKind
+from reenact.values.discovered_tools import AFTER, CHANGED
 
 NOTHING = {"tools": [{"type": "function", "name": "tool", "parameters": {"type": "object"}}]}
 
@@ -98,6 +99,15 @@ def tool_of_a_workflow(context: Any) -> None:
     del context.store.data["old"]
 
 
+def tool_of_configuration(context: Any) -> None:
+    context.config["configurable"]["desk"].note("Delft")
+    context.config["callbacks"].append(1)
+
+
+def configuration() -> Any:
+    return of("langchain", config={"callbacks": [], "configurable": {"desk": Desk(), "__own": [object()]}})
+
+
 def deps() -> Any:
     return of("pydantic_ai", deps=Desk())
 
@@ -124,6 +134,7 @@ CASES: dict[str, tuple[Callable[[Any], None], Callable[[], Any], Callable[[Any],
     "dependencies": (tool_of_deps, deps, lambda it: it.deps.done),
     "strands": (tool_of_strands, strands, lambda it: it.agent.state._data),
     "adk": (tool_of_adk, adk, lambda it: (it._state._value, it._state._delta, it._event_actions.escalate)),
+    "configuration": (tool_of_configuration, configuration, lambda it: it.config["configurable"]["desk"].done),
     "workflow": (tool_of_a_workflow, workflow, lambda it: {**it.store.data, "memory": None}),
     "store": (tool_of_a_store, store, lambda it: it.store._data[("a", "b")]["seen"].value),
 }
@@ -159,3 +170,17 @@ def test_what_is_behind_an_object_that_nobody_knows_is_seen_and_cannot_be_put_ba
     assert before.changed(after)
     with pytest.raises(Unspelled):
         spelled(before, after)
+
+
+def tool_that_streams(context: Any) -> None:
+    context.write_event_to_stream("Delft")
+
+
+def test_what_a_tool_gives_its_framework_to_stream_is_named() -> None:
+    known = Function(CallKind.TOOL, tool_that_streams, "tool", {}, lambda _: True)
+    said: dict[str, Any] = {}
+    passage: Any = SimpleNamespace(annotate=said.update)
+    with known.watched(passage, (of("workflows", write_event_to_stream=print),), {}):
+        pass
+    assert json.loads(said[CHANGED]) == ["what it streams by write_event_to_stream"]
+    assert AFTER not in said

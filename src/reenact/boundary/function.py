@@ -319,11 +319,13 @@ class _Watched:
 
     def _tell_found(self, before: Reached, after: Reached) -> None:
         from reenact.boundary.aftermath import Unspelled, spelled
+        from reenact.boundary.injected_state import streams
 
-        changed = before.changed(after)
-        said = {STATE: after.state, CHANGED: changed, HELD: [*dict.fromkeys((*before.held, *after.held))]}
+        changed, streamed = before.changed(after), streams(before.reach.functions)
+        held = [*dict.fromkeys((*before.held, *after.held))]
+        said = {STATE: after.state, CHANGED: [*changed, *streamed], HELD: held}
         told = {name: compact([*listed]) for name, listed in said.items() if listed}
-        if changed:
+        if changed and not streamed:
             try:
                 told[AFTER] = compact(spelled(before, after))
             except Unspelled as why:

@@ -9,8 +9,9 @@ What else a tool names of a context is looked at as it is. A change there cannot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter
+from types import FunctionType
 from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.injected_parameters import is_plain, is_value
@@ -20,6 +21,15 @@ from reenact.values.json import compact, parsed_or_none
 
 _HOLD: Final = ("deps", "context", "state", "session_state", "variables")
 """Attributes by which the frameworks' contexts hold what the application gave them."""
+_ITS_OWN: Final = frozenset({"config", "callbacks", "stream_writer", "usage"})
+"""Attributes of contexts that are the framework's bookkeeping, whatever the tool asks them."""
+_STREAMS: Final = frozenset(
+    {
+        *("stream_writer", "get_stream_writer", "write_event_to_stream"),
+        *("dispatch_custom_event", "adispatch_custom_event"),
+    }
+)
+"""By what a tool gives its framework something to stream while it runs."""
 _LONGEST: Final = 200_000
 
 
@@ -82,10 +92,24 @@ def _held(context: Any, named: Collection[str]) -> dict[str, Any]:
     for path, keeper in _KEEPERS.get(type(context).__module__.partition(".")[0], {}).items():
         if (holder := _at(context, path)) is not None:
             found[path] = Kept(keeper, holder)
-    known = {path.partition(".")[0] for path in found}
+    known = {path.partition(".")[0] for path in found} | _ITS_OWN
     if own is not None:
+        found |= {f"config.{key}": held for key, held in _configured(own.get("config"))}
         found |= {each: own[each] for each in sorted(own.keys() & set(named) - known) if not is_plain(own[each])}
     return found
+
+
+def _configured(config: Any) -> list[tuple[str, Any]]:
+    """Give what the application put into a configuration beside the framework's own entries."""
+    entries = cast("dict[Any, Any]", config).get("configurable") if isinstance(config, dict) else None
+    held = cast("dict[Any, Any]", entries) if isinstance(entries, dict) else {}
+    return [(key, value) for key, value in held.items() if isinstance(key, str) and not key.startswith("__")]
+
+
+def streams(functions: Iterable[FunctionType]) -> list[str]:
+    """Name by what these functions give their framework something to stream: an answer does not do it again."""
+    named = {name for each in functions for name in each.__code__.co_names}
+    return [f"what it streams by {name}" for name in sorted(named & _STREAMS)]
 
 
 def _at(value: Any, path: str) -> Any:
