@@ -184,3 +184,22 @@ def test_what_a_tool_gives_its_framework_to_stream_is_named() -> None:
         pass
     assert json.loads(said[CHANGED]) == ["what it streams by write_event_to_stream"]
     assert AFTER not in said
+
+
+def test_a_list_to_which_another_call_adds_meanwhile_is_put_back_whole_at_each_end() -> None:
+    known = [Function(CallKind.TOOL, tool_of_deps, "tool", {}, lambda _: True) for _ in range(2)]
+    said: list[dict[str, Any]] = [{}, {}]
+    context, other = deps(), deps()
+    first, second = (
+        each.watched(SimpleNamespace(annotate=told.update), (context,), {})  # type: ignore[arg-type]
+        for each, told in zip(known, said, strict=True)
+    )
+    first.__enter__()
+    context.deps.note("a")
+    with second:
+        context.deps.note("b")
+    first.__exit__(None, None, None)
+    for told, then in ((said[1], ["a", "b"]), (said[0], ["a", "b"])):
+        now = looked(tool_of_deps, other)
+        put_back(json.loads(told[AFTER]), {place: now.roots[at] for place, at in now.places().items()})
+        assert other.deps.done == then

@@ -228,6 +228,22 @@ class _Framework:
 _Framework.__module__ = "json"
 
 
+class _Half:
+    """As a framework's object with slots and a table of attributes beside them."""
+
+    __slots__ = ("__dict__", "call")
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+
+_Half.__module__ = "json"
+
+
+def test_slots_are_looked_into_beside_a_table_of_attributes() -> None:
+    assert [each.function for each in found({"fetch"}, module(tool=_Half(fetch)))] == [fetch]
+
+
 def test_in_running_functions_a_frameworks_objects_are_looked_into_where_nothing_else_helps() -> None:
     def hidden(city: str) -> str:
         return city

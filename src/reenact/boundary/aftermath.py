@@ -57,9 +57,15 @@ class Unspelled(Exception):
     """This change cannot be written down, or not put back; the message says what is in the way."""
 
 
-def spelled(before: Reached, after: Reached) -> Json:
-    """Spell what changed between two looks. Raises `Unspelled`."""
-    return _Spelling(before, after).write()
+def spelled(before: Reached, after: Reached, *, beside: bool = False) -> Json:
+    """Spell what changed between two looks. Raises `Unspelled`.
+
+    Where others ran `beside` it, a list that changed is spelled whole: what they had added by then may come later in a
+    replay, where each makes its change at its end.
+    """
+    spelling = _Spelling(before, after)
+    spelling.beside = beside
+    return spelling.write()
 
 
 def spelled_as_read(before: Reached, after: Reached, is_read: Callable[[Root], bool]) -> tuple[Json, dict[str, str]]:
@@ -75,6 +81,7 @@ class _Spelling:
     def __init__(self, before: Reached, after: Reached, is_read: Callable[[Root], bool] | None = None) -> None:
         self._before, self._after, self._is_read = before, after, is_read
         self.lost: dict[str, str] = {}
+        self.beside = False
         self._was, self._is = before.snapshot, after.snapshot
         self._names = {at: [*place] for place, at in before.places().items()}
         self._new: list[Json] = []
@@ -262,7 +269,7 @@ class _Spelling:
             keep = next(
                 (at for at, (a, b) in enumerate(zip(was.items, now.items, strict=False)) if _differ(a, b)), None
             )
-            keep = min(len(was.items), len(now.items)) if keep is None else keep
+            keep = 0 if self.beside else min(len(was.items), len(now.items)) if keep is None else keep
             return {"keep": keep, "add": [self._value(item) for item in now.items[keep:]]}
         if kind in {"dict", "pairs", "list", "deque", "bytearray", "object"}:
             return self._all(now)

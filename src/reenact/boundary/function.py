@@ -261,14 +261,20 @@ class _Watched:
         self._arguments = known.bound(args, kwargs)
         self._holding = known.holding(self._arguments)
         self._before: Reached | None = None
+        self.beside = False
+        """Another one was under way at the same time."""
 
     def __enter__(self) -> None:
+        for each in (*_under_way,):
+            each.beside = self.beside = True
+        _under_way.add(self)
         try:
             self._before = self._known.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watched")
 
     def __exit__(self, *_: object) -> None:
+        _under_way.discard(self)
         try:
             self._tell()
         except Exception:
@@ -327,10 +333,13 @@ class _Watched:
         told = {name: compact([*listed]) for name, listed in said.items() if listed}
         if changed and not streamed:
             try:
-                told[AFTER] = compact(spelled(before, after))
+                told[AFTER] = compact(spelled(before, after, beside=self.beside))
             except Unspelled as why:
                 _log.debug("reenact cannot put back what %s changed: %s", self._known.spelling, why)
         self._passage.annotate({**told, REACHES: compact([*before.reach.told()])})
+
+
+_under_way: set[_Watched] = set()
 
 
 def _others_ran() -> bool:

@@ -139,10 +139,12 @@ class Search:
         elif is_own_class(kind):
             held = _attributes(value)
             self._table(held)
+            self._push(_slots(value).values(), self._strange)
             self._entered(kind, held)
         elif self._strange < self._deepest and not issubclass(kind, ModuleType):  # a framework's wrapping of a tool
             self._strange += 1
             self._table(_attributes(value), replaceable=False)
+            self._push(_slots(value).values(), self._strange)
             self._push([each for name in _ENTRIES if (each := vars(kind).get(name)) is not None], self._strange)
 
     def _function(self, fn: FunctionType) -> None:
@@ -307,8 +309,11 @@ def _attributes(value: Any) -> dict[str, Any]:
     except Exception:
         alarms.pass_on()
         held = None
-    if isinstance(held, dict):
-        return cast("dict[str, Any]", held)
+    return cast("dict[str, Any]", held) if isinstance(held, dict) else _slots(value)
+
+
+def _slots(value: Any) -> dict[str, Any]:
+    """Give what an instance holds in slots."""
     slots: dict[str, Any] = {}
     for cls in type(value).__mro__:
         names: Any = vars(cls).get("__slots__", ())
