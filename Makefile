@@ -2,7 +2,7 @@
 # needed, and a package index that pip is configured for. `make clean` removes all of it.
 
 .NOTPARALLEL:
-.PHONY: help demo test test-main test-older test-peers test-providers test-phoenix test-outside test-databases test-mcp collector test-collector test-clickhouse lint index slow slow-main bench clean
+.PHONY: help demo test test-main test-older test-peers test-providers test-frameworks test-phoenix test-outside test-databases test-mcp collector test-collector test-clickhouse lint index slow slow-main bench clean
 
 # A Python environment of the caller's must not leak into ours. Without byte code on disk, each of the many processes
 # that the tests start would compile the whole package again.
@@ -27,6 +27,7 @@ help:
 	@echo 'make test-older    the matrices on the earlier majors of the SDKs'
 	@echo 'make test-peers    beside OpenInference, OpenLLMetry, Logfire and the SDKs themselves'
 	@echo 'make test-providers  programs on the SDKs of providers, against a stand-in'
+	@echo 'make test-frameworks  programs on frameworks of agents, against a stand-in'
 	@echo 'make test-phoenix  in a real Phoenix, and back'
 	@echo 'make test-outside  programs that try to get out of a replay, watched from outside'
 	@echo 'make test-databases  clients of databases and caches, against real servers'
@@ -65,6 +66,12 @@ test-peers: .venv-peers/.test
 test-providers: .venv-providers/.test
 	.venv-providers/bin/python -m pytest -n 2 tests/providers
 
+# Those that do not go together have environments of their own. TABLE=--write-table writes docs/frameworks.md.
+FRAMEWORKS = newer older crew adk
+test-frameworks: $(FRAMEWORKS:%=.venv-frameworks-%/.test)
+	@code=0; for each in $(FRAMEWORKS); do \
+	  .venv-frameworks-$$each/bin/python -m pytest -n 2 --dist worksteal -m slow tests/frameworks $(TABLE) || code=1; done; exit $$code
+
 test-phoenix: .venv/.test .venv-phoenix/.test
 	.venv/bin/python -m pytest -m slow tests/phoenix
 
@@ -92,11 +99,11 @@ test-clickhouse: .venv/.test .venv-clickhouse/.test
 	.venv/bin/python -m pytest -m slow tests/clickhouse
 
 slow:
-	@$(PARTS) 'slow-main test-older test-peers test-providers test-phoenix test-outside test-databases test-mcp test-collector test-clickhouse'
+	@$(PARTS) 'slow-main test-older test-peers test-providers test-frameworks test-phoenix test-outside test-databases test-mcp test-collector test-clickhouse'
 
 slow-main: .venv/.test
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m slow --ignore=tests/phoenix --ignore=tests/collector --ignore=tests/clickhouse --ignore=tests/escapes \
-	  --ignore=tests/outcomes --ignore=tests/databases
+	  --ignore=tests/outcomes --ignore=tests/databases --ignore=tests/frameworks
 
 bench: .venv-bench/.test .venv/.test
 	@.venv-bench/bin/python tests/bench/run.py
@@ -146,6 +153,14 @@ bench: .venv-bench/.test .venv/.test
 	@.venv-providers/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
 	@.venv-providers/bin/python $(INSTALL) -c constraints.txt --no-build-isolation -e . 'openai>=3' httpx aiohttp pytest \
 	  pytest-timeout pytest-xdist 'anthropic[bedrock,vertex]>=2' boto3 cohere google-genai ollama voyageai
+	@touch $@
+
+.venv-frameworks-%/.test: .ci/bootstrap.py pyproject.toml tests/frameworks/environments/%.txt
+	@echo 'preparing .venv-frameworks-$*' >&2
+	@$(BOOTSTRAP) .venv-frameworks-$*
+	@.venv-frameworks-$*/bin/python $(INSTALL) -c constraints.txt $(BUILDER)
+	@.venv-frameworks-$*/bin/python $(INSTALL) --no-build-isolation -e . pytest pytest-timeout pytest-xdist \
+	  -r tests/frameworks/environments/$*.txt
 	@touch $@
 
 # Libraries that write, connect and start by themselves, in C, C++ and Rust, and those that agents print and compute with;
@@ -203,7 +218,7 @@ bench: .venv-bench/.test .venv/.test
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-older .venv-peers .venv-providers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-mcp .venv-mcp-older .venv-bench dist build
+	rm -rf .venv .venv-older .venv-peers .venv-providers .venv-phoenix .venv-clickhouse .venv-outside .venv-databases .venv-frameworks-* .venv-mcp .venv-mcp-older .venv-bench dist build
 	rm -rf collector/_build
 	rm -rf .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

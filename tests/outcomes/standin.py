@@ -107,7 +107,7 @@ class _Provider(BaseHTTPRequestHandler):
         elif path.endswith("/messages"):
             self._either(body, _message(body, answer), _message_events(body, answer))
         elif path.endswith("/responses"):
-            self._give(_response(body, answer))
+            self._either(body, _response(body, answer), _response_events(body, answer))
         else:
             self._either(body, _completion(body, answer), _chunks(body, answer))
 
@@ -270,6 +270,35 @@ def _response(body: dict[str, Any], answer: Answer) -> dict[str, Any]:
             "output_tokens_details": {"reasoning_tokens": 0},
         },
     }
+
+
+def _response_events(body: dict[str, Any], answer: Answer) -> Iterator[tuple[str, Any]]:
+    whole = _response(body, answer)
+    begun = whole | {"status": "in_progress", "output": [], "usage": None}
+    said: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    for place, item in enumerate(whole["output"]):
+        of = {"output_index": place, "item_id": item["id"]}
+        empty = item | ({"arguments": ""} if "arguments" in item else {"content": [], "status": "in_progress"})
+        said.append({"type": "response.output_item.added", "output_index": place, "item": empty})
+        if "arguments" in item:
+            given = item["arguments"]
+            said.append({"type": "response.function_call_arguments.delta", **of, "delta": given})
+            said.append(
+                {"type": "response.function_call_arguments.done", **of, "arguments": given, "name": item["name"]}
+            )
+        else:
+            part = item["content"][0]
+            of |= {"content_index": 0}
+            said.append({"type": "response.content_part.added", **of, "part": part | {"text": ""}})
+            said += (
+                {"type": "response.output_text.delta", **of, "delta": piece, "logprobs": []}
+                for piece in _pieces(part["text"])
+            )
+            said.append({"type": "response.output_text.done", **of, "text": part["text"], "logprobs": []})
+            said.append({"type": "response.content_part.done", **of, "part": part})
+        said.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    said.append({"type": "response.completed", "response": whole})
+    yield from ((each["type"], each | {"sequence_number": number}) for number, each in enumerate(said))
 
 
 def _embedded(body: dict[str, Any]) -> dict[str, Any]:
