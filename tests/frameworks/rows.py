@@ -46,8 +46,6 @@ class Row:
     verdict: str = "exact"
     result: str = "same"
     """What each replay says."""
-    seen: int | None = None
-    """Tools that are recorded, where not each is; those that are not run again in the copy."""
     starts: tuple[tuple[str, ...], ...] = ((),)
     """The words behind the program's name, one tuple a process; each process is a run of its own."""
     beside: tuple[str, ...] = field(default=())
@@ -190,7 +188,6 @@ row(
     2,
     r"<code>\nsaid = look_up('Oslo') + ' ' + book('Bergen')\nprint(said)\n</code>" + "\n"
     r"<code>\nfinal_answer(f'Your trip number § is booked: {said}')\n</code>" + "\n",
-    seen=0,
 )
 row(
     "autogen_team",
@@ -255,7 +252,6 @@ row(
     + _step("Done.", "finish", "{}")
     + _fields(reasoning="Done.", answer="Your trip number § is noted.")
     + _fields(reasoning="So.", answer="Because of §."),
-    seen=0,
     beside=("litellm",),
 )
 row(

@@ -60,6 +60,18 @@ def listen(listener: Listener | None) -> None:
         _OFFERS.by_run.clear()
 
 
+def announce(name: object) -> None:
+    """Have the listener told of a tool that no request lists, as it is called. Never raises an `Exception`."""
+    listener = _OFFERS.listener
+    if listener is None or not isinstance(name, str):
+        return
+    try:
+        listener(frozenset({name}))
+    except Exception:
+        alarms.pass_on()
+        _log.warning("reenact: looking for the tool %s failed; the program goes on", name, exc_info=True)
+
+
 def hear(body: bytes) -> None:
     """Hear the request body of a model call. Never raises an `Exception`."""
     listener = _OFFERS.listener
