@@ -172,18 +172,22 @@ def test_what_is_behind_an_object_that_nobody_knows_is_seen_and_cannot_be_put_ba
         spelled(before, after)
 
 
-def tool_that_streams(context: Any) -> None:
+def tool_that_gives(context: Any) -> None:
     context.write_event_to_stream("Delft")
 
 
-def test_what_a_tool_gives_its_framework_to_stream_is_named() -> None:
-    known = Function(CallKind.TOOL, tool_that_streams, "tool", {}, lambda _: True)
+def test_what_a_tool_gives_its_framework_meanwhile_is_named() -> None:
+    known = Function(CallKind.TOOL, tool_that_gives, "tool", {}, lambda _: True)
     said: dict[str, Any] = {}
     passage: Any = SimpleNamespace(annotate=said.update)
     with known.watched(passage, (of("workflows", write_event_to_stream=print),), {}):
         pass
-    assert json.loads(said[CHANGED]) == ["what it streams by write_event_to_stream"]
+    assert json.loads(said[CHANGED]) == ["what it gives its framework by write_event_to_stream"]
     assert AFTER not in said
+    said.clear()
+    with known.watched(passage, ("no context",), {}):
+        pass
+    assert CHANGED not in said, "a name that the agent's own code may have, too"
 
 
 def test_a_list_to_which_another_call_adds_meanwhile_is_put_back_whole_at_each_end() -> None:

@@ -84,7 +84,7 @@ class Function:
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Take down one call."""
         arguments = self.bound(args, kwargs)
-        injected = self._injected(arguments)
+        injected = self.injected(arguments)
         asked = {
             name: typed.encode(self._less(name, value, injected))
             for name, value in arguments.items()
@@ -98,7 +98,7 @@ class Function:
         said = {**self.attributes, LEFT_OUT: compact([*sorted(injected)])} if injected else self.attributes
         return Call(kind=self.kind, name=self.name, request=request, attributes=said)
 
-    def _injected(self, arguments: Mapping[str, Any]) -> frozenset[str]:
+    def injected(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """Name the arguments that a framework filled in, and no model."""
         if self.kind is not CallKind.TOOL:
             return frozenset()
@@ -167,7 +167,7 @@ class Function:
 
     def holding(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Give the arguments in which state may lie: of what a framework injected, what the application gave to it."""
-        names = self._injected(arguments)
+        names = self.injected(arguments)
         if not names:
             return arguments
         from reenact.boundary.injected_state import state_of
@@ -325,13 +325,14 @@ class _Watched:
 
     def _tell_found(self, before: Reached, after: Reached) -> None:
         from reenact.boundary.aftermath import Unspelled, spelled
-        from reenact.boundary.injected_state import streams
+        from reenact.boundary.injected_state import given
 
-        changed, streamed = before.changed(after), streams(before.reach.functions)
+        changed, injected = before.changed(after), self._known.injected(self._arguments)
+        gave = given(before.reach.functions, context=bool(injected))
         held = [*dict.fromkeys((*before.held, *after.held))]
-        said = {STATE: after.state, CHANGED: [*changed, *streamed], HELD: held}
+        said = {STATE: after.state, CHANGED: [*changed, *gave], HELD: held}
         told = {name: compact([*listed]) for name, listed in said.items() if listed}
-        if changed and not streamed:
+        if changed and not gave:
             try:
                 told[AFTER] = compact(spelled(before, after, beside=self.beside))
             except Unspelled as why:

@@ -23,13 +23,10 @@ _HOLD: Final = ("deps", "context", "state", "session_state", "variables")
 """Attributes by which the frameworks' contexts hold what the application gave them."""
 _ITS_OWN: Final = frozenset({"config", "callbacks", "stream_writer", "usage"})
 """Attributes of contexts that are the framework's bookkeeping, whatever the tool asks them."""
-_STREAMS: Final = frozenset(
-    {
-        *("stream_writer", "get_stream_writer", "write_event_to_stream"),
-        *("dispatch_custom_event", "adispatch_custom_event"),
-    }
-)
+_GIVES: Final = frozenset({"get_stream_writer", "dispatch_custom_event", "adispatch_custom_event"})
 """By what a tool gives its framework something to stream while it runs."""
+_CONTEXT_GIVES: Final = frozenset({"stream_writer", "write_event_to_stream", "send_event", "save_artifact"})
+"""By what of its context it does, or has something done or kept."""
 _LONGEST: Final = 200_000
 
 
@@ -106,10 +103,11 @@ def _configured(config: Any) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in held.items() if isinstance(key, str) and not key.startswith("__")]
 
 
-def streams(functions: Iterable[FunctionType]) -> list[str]:
-    """Name by what these functions give their framework something to stream: an answer does not do it again."""
+def given(functions: Iterable[FunctionType], *, context: bool) -> list[str]:
+    """Name by what these functions give their framework something while they run: an answer does not do it again."""
     named = {name for each in functions for name in each.__code__.co_names}
-    return [f"what it streams by {name}" for name in sorted(named & _STREAMS)]
+    gives = _GIVES | _CONTEXT_GIVES if context else _GIVES
+    return [f"what it gives its framework by {name}" for name in sorted(named & gives)]
 
 
 def _at(value: Any, path: str) -> Any:
