@@ -50,7 +50,7 @@ def _own_key() -> Iterator[None]:
     """Forget after a test what REENACT_KEY said in it: the next test has the key of the configuration folder."""
     from reenact.disk import user_key
 
-    before = user_key.told()
+    before = user_key.key_message()
     yield
     os.environ.pop(user_key.VARIABLE, None)
     user_key.hear(before)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import reenact
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.keep.drain import Drain
 from reenact.pipeline import recording
 from reenact.pipeline.recording import Recording, Setup
@@ -26,9 +26,9 @@ class Did:
     result: ReplayResult | None = None
 
     @property
-    def found(self) -> Found:
+    def found(self) -> RunSource:
         """The first run, as replays take it."""
-        return Found(run=self.runs[0], siblings=self.runs[1:], source="test")
+        return RunSource(run=self.runs[0], siblings=self.runs[1:], source="test")
 
     @property
     def calls(self) -> list[Node]:

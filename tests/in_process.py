@@ -92,7 +92,7 @@ def _process(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> Gen
     before, here, path = dict(os.environ), Path.cwd(), [*sys.path]
     argv, original, main_module = sys.argv, sys.orig_argv, sys.modules["__main__"]
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    key = user_key.told()
+    key = user_key.key_message()
     try:
         user_key.hear("")  # a new process knows the one of its environment alone
         os.environ.clear()

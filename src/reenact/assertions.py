@@ -208,12 +208,12 @@ def one_of(*options: Shape | str | float | bool) -> a.OneOf:
 
 def record(fields: dict[str, Any] | None = None, *, more: bool = False) -> a.Record:
     """An object with these members; `more` allows others. A plain value stands for itself."""
-    made: list[a.Field] = []
+    members: list[a.Field] = []
     for name, shape in (fields or {}).items():
         maybe = isinstance(shape, tuple)
-        held: Any = cast("tuple[Any]", shape)[0] if maybe else shape
-        made.append(a.Field(name=name, shape=_shape(held), optional=maybe))
-    return a.Record(fields=tuple(made), more=more)
+        member_shape: Any = cast("tuple[Any]", shape)[0] if maybe else shape
+        members.append(a.Field(name=name, shape=_shape(member_shape), optional=maybe))
+    return a.Record(fields=tuple(members), more=more)
 
 
 def arguments_are(what: Named, fields: dict[str, Any], *, more: bool = False) -> a.ArgumentsAre:

@@ -110,7 +110,7 @@ def candidates(family: str, kind: type[R], read: Callable[[dict[str, Any]], Mark
 
     `read` reads the marks that an outline tells.
     """
-    found = [
+    recognisers = [
         Candidate(
             entry=entry,
             marks=read(entry.outline["marks"]) if entry.outline["marks"] is not None else None,
@@ -119,7 +119,7 @@ def candidates(family: str, kind: type[R], read: Callable[[dict[str, Any]], Mark
         )
         for place, entry in enumerate(entries(family, kind))
     ]
-    return tuple(sorted(found, key=lambda each: -each.most))
+    return tuple(sorted(recognisers, key=lambda each: -each.most))
 
 
 def surest(among: Iterable[Candidate[R, X]], what: X) -> tuple[float, R | None]:
@@ -153,25 +153,25 @@ def _members(family: str, kind: type[object]) -> tuple[object, ...]:
 def _entries(family: str, kind: type[object]) -> tuple[Entry[object], ...]:
     folder, names = _modules(family)
     index = _index().get(family, {})
-    found: list[Entry[object]] = []
+    family_entries: list[Entry[object]] = []
     for name in names:
         if name in index:
-            told = index[name]
-            found += [
+            module_outlines = index[name]
+            family_entries += [
                 Entry(row["outline"], _loading(f"{folder}.{name}", each))
-                for each, row in told.items()
+                for each, row in module_outlines.items()
                 if row["kind"] == kind.__name__
             ]
         else:
-            found += map(_loaded, _declared(importlib.import_module(f"{folder}.{name}"), kind))
+            family_entries += map(_loaded, _declared(importlib.import_module(f"{folder}.{name}"), kind))
     announced = [constant for point in _plugins(family) for constant in _announced(point, kind)]
-    found += map(_loaded, {id(constant): constant for constant in announced}.values())
-    return tuple(found)
+    family_entries += map(_loaded, {id(constant): constant for constant in announced}.values())
+    return tuple(family_entries)
 
 
 def _modules(family: str) -> tuple[str, list[str]]:
     folder = importlib.import_module(f"reenact.{family}")
-    return folder.__name__, sorted(found.name for found in pkgutil.iter_modules(folder.__path__))
+    return folder.__name__, sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
 
 
 @functools.cache
@@ -189,17 +189,17 @@ def outlines() -> dict[str, Json]:
 
 def _outlines_of(family: str) -> dict[str, Json]:
     folder, names = _modules(family)
-    seen = set[int]()
-    found: dict[str, Json] = {}
+    seen_ids = set[int]()
+    family_outlines: dict[str, Json] = {}
     for name in names:
-        told: dict[str, Json] = {}
+        module_outlines: dict[str, Json] = {}
         for each, constant in vars(importlib.import_module(f"{folder}.{name}")).items():
             kind = cast("type[object]", type(constant))
-            if kind.__module__.startswith(_CONTRACTS) and id(constant) not in seen:
-                seen.add(id(constant))
-                told[each] = {"kind": kind.__name__, "outline": _outline(constant)}
-        found[name] = told
-    return found
+            if kind.__module__.startswith(_CONTRACTS) and id(constant) not in seen_ids:
+                seen_ids.add(id(constant))
+                module_outlines[each] = {"kind": kind.__name__, "outline": _outline(constant)}
+        family_outlines[name] = module_outlines
+    return family_outlines
 
 
 def _outline(constant: object) -> dict[str, Json]:
@@ -222,14 +222,14 @@ def _declared(module: ModuleType, kind: type[object]) -> list[object]:
 def _announced(point: EntryPoint, kind: type[object]) -> list[object]:
     try:
         loaded = point.load()
-        found = _declared(loaded, kind) if isinstance(loaded, ModuleType) else [loaded]
+        constants = _declared(loaded, kind) if isinstance(loaded, ModuleType) else [loaded]
     except (Exception, SystemExit) as failure:
         _refuse(point, f"{type(failure).__name__}: {failure}")
         return []
-    if not found or not all(isinstance(value, kind) for value in found):
+    if not constants or not all(isinstance(value, kind) for value in constants):
         _refuse(point, f"it declares no {kind.__name__}")
         return []
-    return found
+    return constants
 
 
 def _refuse(point: EntryPoint, why: str) -> None:
@@ -258,15 +258,15 @@ def _entry_points() -> tuple[EntryPoint, ...]:
         return ()
     from importlib.metadata import distributions
 
-    found: dict[tuple[str, str], EntryPoint] = {}
+    points: dict[tuple[str, str], EntryPoint] = {}
     try:
         for distribution in distributions():
             if f"[{_GROUP}" in (distribution.read_text("entry_points.txt") or ""):
                 for point in distribution.entry_points:
-                    found.setdefault((point.group, point.name), point)  # the first on the path wins, as with imports
+                    points.setdefault((point.group, point.name), point)  # the first on the path wins, as with imports
     except Exception as failure:
         _log.warning("plug-ins cannot be listed: %s: %s", type(failure).__name__, failure)
-    return tuple(found.values())
+    return tuple(points.values())
 
 
 def _may_announce() -> bool:
@@ -281,8 +281,10 @@ def _may_announce() -> bool:
 
 def _may_announce_in(place: str) -> bool:
     try:
-        with os.scandir(place or ".") as found:
-            names = [entry.name for entry in found if entry.name.lower().endswith((".dist-info", ".egg-info", ".egg"))]
+        with os.scandir(place or ".") as listing:
+            names = [
+                entry.name for entry in listing if entry.name.lower().endswith((".dist-info", ".egg-info", ".egg"))
+            ]
     except NotADirectoryError:
         return True  # a zip file
     except OSError:

@@ -78,8 +78,8 @@ class AssertionInvalid(InputError):
 class NotYours(InputError):
     """A recording that is not proven to be the user's own names what would be started; the message shows it."""
 
-    def __init__(self, said: str, *, hint: str = "") -> None:
-        place, _, problem = said.partition(": ")
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        place, _, problem = message.partition(": ")
         super().__init__(place, problem, hint=hint)
 
 
@@ -92,8 +92,8 @@ class AssertionsFailed(ReenactError, AssertionError):
         self.run, self.failed = run, failed
         of = f" of run {run[:12]}" if run else ""
         many = "1 assertion does" if len(failed) == 1 else f"{len(failed)} assertions do"
-        said = [f"  {standing}: {assertion}\n    {because}" for standing, assertion, because in failed]
-        super().__init__("\n".join([f"{many} not hold{of}", *said]))
+        lines = [f"  {standing}: {assertion}\n    {because}" for standing, assertion, because in failed]
+        super().__init__("\n".join([f"{many} not hold{of}", *lines]))
 
 
 class ReplayStopped(BaseException):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from reenact.compare.align import Comparison
     from reenact.compare.judge import ReplayResult
-    from reenact.find.sources import Found
+    from reenact.find.sources import RunSource
     from reenact.pipeline.recording import Recording
     from reenact.values.assertion import Assertion, Checked, Placed
     from reenact.values.json import Json
@@ -106,20 +106,20 @@ def run(
     from reenact.boundary.forgiving import forgive
     from reenact.pipeline import recording
 
-    unit, made = ExitStack(), None
+    unit, run_id = ExitStack(), None
     try:
         current = recording.current()
         if current is not None:
             identity = {"user": user, "session": session, "tenant": tenant}
             opened = unit.enter_context(current.unit(name, value=input, **identity))
-            made = opened.id if opened is not None else None
+            run_id = opened.id if opened is not None else None
     except Exception:  # noqa: BLE001 - as above
         forgive("reenact.run")
     with unit:
-        yield made
+        yield run_id
 
 
-def load(selector: str | Path = "last", *, store: str | Path | None = None) -> Found:
+def load(selector: str | Path = "last", *, store: str | Path | None = None) -> RunSource:
     """Find a recorded run: `last`, an id or prefix, or the path of a trace file. Raises `errors.InputError`."""
     from reenact.find import sources
 
@@ -138,7 +138,7 @@ class Replay:
 
 @contextmanager
 def replay(  # noqa: PLR0913 - a door: each is an option by its name
-    recording: Found | Run | str | Path = "last",
+    recording: RunSource | Run | str | Path = "last",
     *,
     models: str = "recorded",
     tools: str = "recorded",
@@ -162,21 +162,21 @@ def replay(  # noqa: PLR0913 - a door: each is an option by its name
     from reenact.keep.assertion_sources import asserted
     from reenact.pipeline import embedded
 
-    found = _located(recording, store)
+    source = _located(recording, store)
     assertions = asserted(check)
     handle = Replay()
     policies = {"models": models, "tools": tools, "writes": writes, "children": children, "after": after}
-    with embedded.replaying(found, _store(store).folder, policies) as outcome:
+    with embedded.replaying(source, _store(store).folder, policies) as outcome:
         yield handle
     handle.result, handle.run = outcome.result, outcome.run
     if assertions:
-        handle.judgement = embedded.judged(found, outcome, assertions)
+        handle.judgement = embedded.judged(source, outcome, assertions)
     if strict:
         embedded.accuse(outcome, handle.judgement)
 
 
 def check(
-    run: Found | Run | str | Path,
+    run: RunSource | Run | str | Path,
     *assertions: Assertion | Placed | str | Path,
     judge: str | Callable[[str, str], Any] = "",
     judge_url: str = "",
@@ -192,30 +192,30 @@ def check(
     `errors.UsageError` where nothing is asserted.
     """
     from reenact.errors import UsageError
-    from reenact.find.sources import Found as Located
+    from reenact.find.sources import RunSource as Located
     from reenact.keep.assertion_sources import asserted
     from reenact.pipeline.opinions import Bench, judged_check
 
     if not assertions:
         raise UsageError("nothing is asserted", hint="reenact.check(run, 'never called delete_accounts')")
-    found = load(run, store=store) if isinstance(run, str | Path) else run
-    held = found.run if isinstance(found, Located) else found
+    source = load(run, store=store) if isinstance(run, str | Path) else run
+    checked_run = source.run if isinstance(source, Located) else source
     bench = Bench(judge=judge, base_url=judge_url)
-    return judged_check(held, asserted(assertions), bench, _store(store), complete=complete)[0]
+    return judged_check(checked_run, asserted(assertions), bench, _store(store), complete=complete)[0]
 
 
-def compare(a: Found | Run, b: Found | Run) -> Comparison:
+def compare(a: RunSource | Run, b: RunSource | Run) -> Comparison:
     """Compare two runs, first divergence first."""
     from reenact.compare.align import compare as align
-    from reenact.find.sources import Found as Located
+    from reenact.find.sources import RunSource as Located
 
     return align(a.run if isinstance(a, Located) else a, b.run if isinstance(b, Located) else b)
 
 
-def _located(recording: Found | Run | str | Path, store: str | Path | None) -> Found:
+def _located(recording: RunSource | Run | str | Path, store: str | Path | None) -> RunSource:
     """Give a recording with the other runs beside it, where the store holds them; of a run alone it is that run."""
     from reenact.errors import ReenactError
-    from reenact.find.sources import Found as Located
+    from reenact.find.sources import RunSource as Located
 
     if isinstance(recording, Located):
         return recording

@@ -60,13 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
         from reenact.testing.modes import mode_named
 
         try:
-            for word, place in _said(config):
+            for word, place in _modes(config):
                 mode_named(word, place)
         except UsageError as error:
             raise pytest.UsageError(str(error)) from error
 
 
-def _said(config: pytest.Config) -> list[tuple[str, str]]:
+def _modes(config: pytest.Config) -> list[tuple[str, str]]:
     """Give what stands above every test's own mode: the command line, then the environment."""
     asked, environment = config.getoption("reenact_mode") or "", os.environ.get("REENACT_MODE", "")
     return [each for each in ((asked, "--reenact-mode"), (environment, "REENACT_MODE")) if each[0]]
@@ -181,13 +181,13 @@ def _fixture_of(item: pytest.Item, folder: str = "") -> str:
     from reenact.testing.fixtures import FOLDER, own_name
 
     marker = item.get_closest_marker(_MARK)
-    given = str(marker.args[0]) if marker is not None and marker.args else ""
+    marker_path = str(marker.args[0]) if marker is not None and marker.args else ""
     beside = item.path.parent
-    if given:
-        return str(beside / given)
-    named = folder or (str(marker.kwargs.get("folder", "")) if marker else "") or item.config.getini("reenact_folder")
+    if marker_path:
+        return str(beside / marker_path)
+    place = folder or (str(marker.kwargs.get("folder", "")) if marker else "") or item.config.getini("reenact_folder")
     inside = item.nodeid.partition("::")[2]
-    return str(beside / (named or FOLDER) / item.path.stem / f"{own_name(inside)}.jsonl")
+    return str(beside / (place or FOLDER) / item.path.stem / f"{own_name(inside)}.jsonl")
 
 
 def _case(request: pytest.FixtureRequest, config: Mapping[str, Any], *, writes: str) -> Case:
@@ -201,26 +201,26 @@ def _case(request: pytest.FixtureRequest, config: Mapping[str, Any], *, writes: 
     if marker is None:
         pytest.fail(f'{request.fixturename} needs a marker: @pytest.mark.reenact("recordings/….jsonl")', pytrace=False)
     ini = {name.removeprefix("reenact_"): item.config.getini(name) for name in _INI}
-    told: dict[str, Any] = {**{name: value for name, value in ini.items() if value}, **config, **marker.kwargs}
-    said = [*_said(item.config), (str(told.get("mode") or Mode.NONE.value), "the mode of a marked test")]
-    hosts: list[str] = [*told.get("allowed_hosts", ()), *str(item.config.getoption("reenact_allowed_hosts")).split(",")]
+    mark: dict[str, Any] = {**{name: value for name, value in ini.items() if value}, **config, **marker.kwargs}
+    modes = [*_modes(item.config), (str(mark.get("mode") or Mode.NONE.value), "the mode of a marked test")]
+    hosts: list[str] = [*mark.get("allowed_hosts", ()), *str(item.config.getoption("reenact_allowed_hosts")).split(",")]
     if item.config.getoption("reenact_allow_network"):
         hosts.append(ANY)
     try:
-        mode = mode_named(*said[0])
+        mode = mode_named(*modes[0])
         options = Options(
-            mode=Mode.NONE if told.get("keep") and mode is not Mode.LIVE else mode,  # an incident does not come again
-            writes=str(told.get("writes", writes)),
-            children=str(told.get("children", "answer")),
+            mode=Mode.NONE if mark.get("keep") and mode is not Mode.LIVE else mode,  # an incident does not come again
+            writes=str(mark.get("writes", writes)),
+            children=str(mark.get("children", "answer")),
             hosts=Hosts.of(hosts),
-            strict=bool(told.get("strict", True)),
-            warm=not item.config.getoption("reenact_cold") and str(told.get("warm", "on")) not in {"off", "False", "0"},
+            strict=bool(mark.get("strict", True)),
+            warm=not item.config.getoption("reenact_cold") and str(mark.get("warm", "on")) not in {"off", "False", "0"},
         )
     except UsageError as error:
         pytest.fail(str(error), pytrace=False)
-    folder = str(told.get("folder", ""))
-    named = _fixture_of(item, folder)
-    return Case(test=item.nodeid, named=named, options=options, store=_store(request))
+    folder = str(mark.get("folder", ""))
+    fixture = _fixture_of(item, folder)
+    return Case(test=item.nodeid, fixture=fixture, options=options, store=_store(request))
 
 
 def _store(request: pytest.FixtureRequest) -> Any:
@@ -260,8 +260,8 @@ def pytest_testnodedown(node: Any, error: object) -> None:
     """Take in what a worker of xdist has seen."""
     del error
     output: dict[str, Any] = getattr(node, "workeroutput", None) or {}
-    seen: list[str] | None = output.get("reenact")
-    if seen:
+    entries: list[str] | None = output.get("reenact")
+    if entries:
         from reenact.testing.reporting import Report
 
-        node.config.stash.setdefault(_report, Report(node.config)).take_in(seen)
+        node.config.stash.setdefault(_report, Report(node.config)).take_in(entries)

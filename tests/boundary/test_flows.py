@@ -29,7 +29,7 @@ def _afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def seen(text: str) -> list[flows.Segment]:
-    return flows.seen(text, lanes.current().reel)
+    return flows.note_output(text, lanes.current().reel)
 
 
 def site(module: str = "library.ids", *, clock: bool = False) -> Site:
@@ -141,7 +141,7 @@ def test_what_was_drawn_where_a_service_was_imported_is_found_by_each_unit() -> 
     lane = lanes.current()
     flows.hold(lane, 0, site(), UUID)
     for _ in range(2):
-        (found,) = flows.seen(f"session {UUID}", lane.reel.begin_unit("unit"))
+        (found,) = flows.note_output(f"session {UUID}", lane.reel.begin_unit("unit"))
         assert [*found.kept.values()] == [{0: UUID}]
 
 

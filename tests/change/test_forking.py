@@ -8,7 +8,7 @@ from made import Made, user
 from reenact.change.forking import Wanted, counted, prepare
 from reenact.compare.judge import ReplayResult
 from reenact.errors import UsageError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.replay.policy import Policy, Source
 from reenact.values.assertion import Finding, Standing
 from reenact.values.call import CallKind
@@ -34,8 +34,8 @@ def wanted(at: str = "", *sets: tuple[str, Json], policy: Policy | None = None, 
     return Wanted(at=at, values=sets, parameters=parameters, policy=policy or Policy())
 
 
-def found(run: Run) -> Found:
-    return Found(run=run, siblings=(), source="")
+def found(run: Run) -> RunSource:
+    return RunSource(run=run, siblings=(), source="")
 
 
 @pytest.mark.parametrize(

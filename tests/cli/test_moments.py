@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reenact.cli.moments import named, window
+from reenact.cli.moments import moment_bounds, window
 from reenact.errors import UsageError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,7 +48,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_a_time_with_a_zone_names_all_that_its_spelling_leaves_open(text: str, first: str, length: int) -> None:
-    assert named("--at", text) == (ns(first), ns(first) + length - 1)
+    assert moment_bounds("--at", text) == (ns(first), ns(first) + length - 1)
 
 
 @pytest.mark.usefixtures("berlin")
@@ -65,12 +65,12 @@ def test_a_time_with_a_zone_names_all_that_its_spelling_leaves_open(text: str, f
     ids=["winter", "summer", "a day", "a day of 25 hours", "a day of 23 hours", "a minute that came twice"],
 )
 def test_a_time_without_a_zone_is_local(text: str, first: str, last: str) -> None:
-    assert named("--at", text) == (ns(first), ns(last) - 1)
+    assert moment_bounds("--at", text) == (ns(first), ns(last) - 1)
 
 
 def test_a_while_ago() -> None:
     before = time.time_ns()
-    first, last = named("--since", "2h")
+    first, last = moment_bounds("--since", "2h")
     assert first == last
     assert before <= first + 2 * 3600 * 10**9 <= time.time_ns()
 
@@ -80,7 +80,7 @@ def test_a_while_ago() -> None:
 )
 def test_what_is_no_time_is_told_with_examples(text: str) -> None:
     with pytest.raises(UsageError, match="--until takes a time") as error:
-        named("--until", text)
+        moment_bounds("--until", text)
     assert "2026-11-20T09:04:31Z" in str(error.value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reenact.collect.intake import Decoding, Taken, answer, take
+from reenact.collect.intake import Decoding, Intake, answer, take
 from reenact.collect.refusals import Refusal
 from reenact.disk import frames
 from reenact.formats.otlp_proto import logs_of, spans_of
@@ -48,7 +48,7 @@ def request(*spans: dict[str, Any], **group: Any) -> bytes:
     return json.dumps({"resourceSpans": entries}).encode()
 
 
-def names(taken: Taken) -> list[str]:
+def names(taken: Intake) -> list[str]:
     read = [frames.read(frame) for frame in taken.frames]
     found = [record for frame in read for record in spans_of(frame.payload, "")]
     return [record.name for record in found if isinstance(record, SpanRecord)]

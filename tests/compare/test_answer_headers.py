@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from reenact.boundary.answer_headers import kept
+from reenact.boundary.answer_headers import kept_headers
 from reenact.compare.answer_headers import header_differences
 from reenact.compare.volatile import Side
 from reenact.values.difference import ABSENT
@@ -26,7 +26,7 @@ def at(side: int, after_s: float) -> str:
 
 def differ(before: list[tuple[str, str]], now: list[tuple[str, str]]) -> list[str]:
     """Name the headers that differ between two answers of an application."""
-    left, right = ([(one, other) for one, other in kept(each)] for each in (before, now))
+    left, right = ([(one, other) for one, other in kept_headers(each)] for each in (before, now))
     return [name for name, _, _ in header_differences(left, right, A, B)]
 
 
@@ -74,5 +74,5 @@ def test_what_differs_by_nature_is_none(name: str, before: str, now: str) -> Non
 
 
 def test_a_cookies_long_value_is_not_kept() -> None:
-    assert kept([("set-cookie", f"session={'s' * 60}; Secure")]) == [["set-cookie:session", "Secure"]]
-    assert kept([("set-cookie", 'theme="dark"')]) == [["set-cookie:theme", ""], ["cookie", "theme=dark"]]
+    assert kept_headers([("set-cookie", f"session={'s' * 60}; Secure")]) == [["set-cookie:session", "Secure"]]
+    assert kept_headers([("set-cookie", 'theme="dark"')]) == [["set-cookie:theme", ""], ["cookie", "theme=dark"]]

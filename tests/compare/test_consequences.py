@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from made import Made, user
-from reenact.compare.consequences import Made as What
+from reenact.compare.consequences import ForkChange as What
 from reenact.compare.consequences import consequences
 from reenact.values.json import Json
 

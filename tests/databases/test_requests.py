@@ -33,13 +33,13 @@ def test_a_request_says_what_it_does(asked: tuple[str, str, bytes]) -> None:
 
 def test_a_reply_comes_back_as_it_was() -> None:
     for body in (b'{"a":[1,2.5,"\xc3\xa9"]}', b'{"a":1}\n{"b":2}\n', b'{"a": 1.50}', b"plain", b"\xff\x00", b""):
-        told = rest.told(404, [("X-Elastic-Product", "Elasticsearch"), ("Set-Cookie", "s=1")], body)
+        told = rest.spell_reply(404, [("X-Elastic-Product", "Elasticsearch"), ("Set-Cookie", "s=1")], body)
         assert rest.untold(told) == (404, [("X-Elastic-Product", "Elasticsearch")], body)
 
 
 def test_hits_are_documents() -> None:
     hit = {"_id": "4", "_score": 0.5, "_source": {"text": "a note", "n": 1}}
-    told = rest.told(200, [], json.dumps({"hits": {"hits": [hit]}}).encode())
+    told = rest.spell_reply(200, [], json.dumps({"hits": {"hits": [hit]}}).encode())
     document = "retrieval.documents.0.document"
     assert dict(retrieved(told)) == {
         f"{document}.content": "a note",

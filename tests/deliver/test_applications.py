@@ -36,7 +36,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def made(tmp_path: Path, name: str | None, named: str | None = None, **more: Any) -> Any:
     entry = more.pop("entry", {})
     app = {"import": name, "path": [str(tmp_path), "/nowhere"], **more}
-    return applications.made(applications.Making.of(served(app, entry)).with_given(named))
+    return applications.make_application(applications.Making.of(served(app, entry)).with_given(named))
 
 
 def served(app: dict[str, Any], entry: dict[str, Any]) -> Run:

@@ -35,7 +35,7 @@ def test_one_log_event_a_message() -> None:
         logged("gen_ai.tool.message", {"content": "here", "id": "c1"}),
         logged("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": {"content": "Here."}}),
     ]
-    asked, answered = events.told(told)
+    asked, answered = events.exchange_of_events(told)
     assert asked is not None
     assert asked.messages == (SYSTEM, USER, CALL, TOLD)
     assert answered == Answered(messages=(FOUND,), finish_reasons=("stop",))
@@ -59,7 +59,7 @@ def test_names_in_an_attribute_and_bodies_as_text_in_the_order_of_their_index() 
             **{"event.name": "gen_ai.choice"},
         ),
     ]
-    asked, answered = events.told(told)
+    asked, answered = events.exchange_of_events(told)
     assert asked is not None
     assert asked.messages == (SYSTEM, USER)
     assert answered == Answered(messages=(FOUND,))
@@ -74,7 +74,7 @@ def test_blocks_of_bedrock_in_span_events() -> None:
         event("gen_ai.tool.message", content='[{"toolResult": {"toolUseId": "c1", "content": [{"text": "here"}]}}]'),
         event("gen_ai.choice", finish_reason="end_turn", message='[{"text": "Here."}]'),
     ]
-    asked, answered = events.told(told)
+    asked, answered = events.exchange_of_events(told)
     assert asked is not None
     assert asked.messages == (USER, CALL, TOLD)
     assert answered == Answered(messages=(FOUND,), finish_reasons=("end_turn",))
@@ -86,7 +86,7 @@ def test_events_as_a_list_in_an_attribute() -> None:
         {"event.name": "gen_ai.system.message", "content": "Be brief.", "role": "system", "gen_ai.message.index": 0},
         {"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "Here."}},
     ]
-    asked, answered = events.told(events.listed(json.dumps(listed)))
+    asked, answered = events.exchange_of_events(events.listed(json.dumps(listed)))
     assert asked is not None
     assert asked.messages == (SYSTEM, USER)
     assert answered == Answered(messages=(FOUND,))
@@ -104,7 +104,7 @@ def test_details_in_one_event_or_in_several() -> None:
         "gen_ai.request.model": "m",
     }
     for told in ([event(name, **one)], [event(name, **{key: value}) for key, value in one.items()]):
-        asked, answered = events.told(told)
+        asked, answered = events.exchange_of_events(told)
         assert asked is not None
         assert asked.messages == (SYSTEM, USER)
         assert answered == Answered(messages=(FOUND,), finish_reasons=("stop",))
@@ -116,14 +116,14 @@ def test_the_oldest_tell_all_in_two_events() -> None:
         event("gen_ai.content.prompt", **{"gen_ai.prompt": '[{"role": "user", "content": "Where?"}]'}),
         event("gen_ai.content.completion", **{"gen_ai.completion": "Here."}),
     ]
-    asked, answered = events.told(told)
+    asked, answered = events.exchange_of_events(told)
     assert asked is not None
     assert asked.messages == (USER,)
     assert answered == Answered(messages=(FOUND,))
 
 
 def test_a_text_that_happens_to_be_json_stays_text() -> None:
-    asked, answered = events.told(
+    asked, answered = events.exchange_of_events(
         [
             logged("gen_ai.user.message", {"content": '{"order": 1}'}),
             logged("gen_ai.choice", {"message": {"role": "assistant", "content": "[1, 2]"}}),
@@ -135,7 +135,7 @@ def test_a_text_that_happens_to_be_json_stays_text() -> None:
 
 
 def test_an_event_without_content_says_who_spoke_and_no_more() -> None:
-    asked, answered = events.told(
+    asked, answered = events.exchange_of_events(
         [event("gen_ai.user.message"), logged("gen_ai.choice", {"message": {}, "finish_reason": "stop"})]
     )
     assert asked is not None
@@ -172,7 +172,7 @@ keys = st.sampled_from(
 @given(st.lists(st.tuples(names, st.dictionaries(keys, json_values | json_values.map(json.dumps))), max_size=4))
 def test_no_events_are_too_strange(given: list[tuple[str, dict[str, Any]]]) -> None:
     told = [SpanEvent(name=name, time_ns=1, attributes=attributes) for name, attributes in given]
-    events.told(told)
+    events.exchange_of_events(told)
     events.tool(told)
     events.facts(told)
     events.several(told)

@@ -27,7 +27,7 @@ def test_messages_are_gathered_by_their_number() -> None:
         "llm.request.functions.0.name": "a",
         "llm.request.functions.0.parameters": '{"type": "object"}',
     }
-    asked = indexed.asked(said)
+    asked = indexed.indexed_request(said)
     assert asked is not None
     assert asked.messages == (
         Message(role="system", parts=(Text("Be brief."),)),
@@ -107,6 +107,6 @@ names = st.builds(
 
 @given(st.dictionaries(names | names.map(lambda name: name.replace("..", ".0.")), json_values))
 def test_no_attributes_are_too_strange(said: dict[str, Any]) -> None:
-    asked, answered = indexed.told(said)
+    asked, answered = indexed.indexed_exchange(said)
     assert asked is None or asked.messages
     assert answered is None or answered.messages

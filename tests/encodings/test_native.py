@@ -99,7 +99,7 @@ REQUESTS: dict[str, Any] = {
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 @pytest.mark.parametrize("spell", [plainly, json.dumps, twice])
 def test_a_request_says_the_same_in_every_spelling(request_: Any, spell: Any) -> None:
-    asked = native.asked(spell(request_))
+    asked = native.native_request(spell(request_))
     assert asked is not None
     assert (asked.model, asked.messages, asked.tools, asked.parameters) == (
         "m",
@@ -264,15 +264,15 @@ def test_shorter_replies_are_read_as_well(value: Any, text: str) -> None:
 
 @pytest.mark.parametrize("value", [None, "", [], {}, {"a": 1}, 7])
 def test_what_says_nothing_is_nothing(value: Any) -> None:
-    assert native.asked(value) is None or value == 7
+    assert native.native_request(value) is None or value == 7
     assert native.answered(value) is None
 
 
 def test_a_request_in_a_wrapper_is_found() -> None:
-    asked = native.asked({"args": [], "kwargs": REQUESTS["openai chat"]})
+    asked = native.native_request({"args": [], "kwargs": REQUESTS["openai chat"]})
     assert asked is not None
     assert asked.messages == (SYSTEM, USER)
-    nested = native.asked({"inputs": {"messages": [{"role": "user", "content": "Where?"}]}, "tags": []})
+    nested = native.native_request({"inputs": {"messages": [{"role": "user", "content": "Where?"}]}, "tags": []})
     assert nested is not None
     assert nested.messages == (USER,)
 
@@ -281,7 +281,7 @@ def test_depth_has_a_bound() -> None:
     deep: Any = {"messages": [{"role": "user", "content": "x"}]}
     for _ in range(200):
         deep = {"kwargs": deep}
-    native.asked(deep)
+    native.native_request(deep)
     for _ in range(200):
         deep = {"output": [deep]}
     native.answered(deep)
@@ -290,7 +290,7 @@ def test_depth_has_a_bound() -> None:
 @given(json_values)
 def test_no_json_is_too_strange(value: Any) -> None:
     for wrapped in (value, [value], {"messages": value, "tools": value, "system": value}, {"contents": [value]}):
-        native.asked(wrapped)
+        native.native_request(wrapped)
     for wrapped in (value, [value], {"choices": value}, {"choices": [value]}, {"output": value, "usage": value}):
         native.answered(wrapped)
     for key in ("content", "candidates", "generations", "message", "replies", "toolCalls", "object"):

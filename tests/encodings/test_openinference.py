@@ -13,7 +13,9 @@ CALL = ToolCall(id="call_1", name="tide", arguments='{"port":"Husum"}')
 
 
 def asked(**said: Any) -> tuple[Message, ...]:
-    return flat.asked(flat.tree({name.replace("__", "."): value for name, value in said.items()})).messages
+    return flat.openinference_request(
+        flat.tree({name.replace("__", "."): value for name, value in said.items()})
+    ).messages
 
 
 FLAT = {
@@ -55,7 +57,7 @@ INNER = {"id": "call_1", "function": {"name": "tide", "arguments": '{"port":"Hus
     ids=["flat", "backwards", "with gaps", "dotted again", "nested again", "as text"],
 )  # fmt: skip
 def test_messages_are_read_however_a_backend_keeps_them(spelled: dict[str, Any]) -> None:
-    assert flat.asked(flat.tree(spelled)).messages == (
+    assert flat.openinference_request(flat.tree(spelled)).messages == (
         Message(role="user", parts=(Text("High water?"),)),
         Message(role="assistant", parts=(CALL,)),
     )
@@ -109,10 +111,10 @@ def test_results_beside_a_message_without_words_are_messages() -> None:
 
 def test_prompts_and_completions_of_text_models_are_messages() -> None:
     grown = flat.tree({"llm.prompts": ["One?"], "llm.output_messages": "Two."})
-    assert flat.asked(grown).messages == (Message(role="user", parts=(Text("One?"),)),)
+    assert flat.openinference_request(grown).messages == (Message(role="user", parts=(Text("One?"),)),)
     assert flat.answered(grown).messages == (Message(role="assistant", parts=(Text("Two."),)),)
     grown = flat.tree({"llm.prompts.0.prompt.text": "One?", "llm.choices.0.completion.text": "Two."})
-    assert flat.asked(grown).messages == (Message(role="user", parts=(Text("One?"),)),)
+    assert flat.openinference_request(grown).messages == (Message(role="user", parts=(Text("One?"),)),)
     assert flat.answered(grown).messages == (Message(role="assistant", parts=(Text("Two."),)),)
 
 
@@ -130,7 +132,7 @@ def test_pieces_of_a_stream_that_were_written_as_messages_are_one_answer() -> No
 
 def test_settings_of_frameworks_are_no_parameters() -> None:
     settings = '{"model":"m-0","temperature":0.5,"stop":null,"_type":"x","context_window":9,"tool_choice":"auto"}'
-    read = flat.asked(flat.tree({"llm.invocation_parameters": settings, "llm.model_name": "m-1"}))
+    read = flat.openinference_request(flat.tree({"llm.invocation_parameters": settings, "llm.model_name": "m-1"}))
     assert (read.model, read.parameters) == ("m-0", {"temperature": 0.5, "tool_choice": "auto"})
     assert flat.names_the_asked_model(flat.tree({"llm.invocation_parameters": settings}))
     assert not flat.names_the_asked_model(flat.tree({"llm.model_name": "m-1"}))
@@ -156,7 +158,7 @@ values = st.recursive(
 @given(st.dictionaries(keys, values, max_size=8))
 def test_nothing_is_too_strange_to_read(said: dict[str, Any]) -> None:
     grown = flat.tree(said)
-    for message in (*flat.asked(grown).messages, *flat.answered(grown).messages):
+    for message in (*flat.openinference_request(grown).messages, *flat.answered(grown).messages):
         assert message.role
     assert isinstance(flat.embedded(grown), tuple)
     assert isinstance(flat.to_rank(grown), dict)

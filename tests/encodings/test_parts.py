@@ -47,7 +47,7 @@ def test_messages_are_the_same_as_text_and_as_structure() -> None:
 
 
 def test_instructions_are_the_systems_first_words() -> None:
-    said = parts.asked(
+    said = parts.parts_request(
         INPUTS, json.dumps([{"type": "text", "content": "Be brief."}]), '[{"type": "function", "name": "f"}]'
     )
     assert said is not None
@@ -65,13 +65,15 @@ def test_answers_have_their_reasons() -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    assert parts.told({}) == (None, None)
-    assert parts.asked(None) is None
+    assert parts.parts_exchange({}) == (None, None)
+    assert parts.parts_request(None) is None
     assert parts.answered("[]") is None
 
 
 @given(json_values, json_values)
 def test_no_attributes_are_too_strange(one: Any, other: Any) -> None:
     names = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions")
-    parts.told(dict.fromkeys(names, one))
-    parts.told({key: [{"role": one, "parts": [other, {"type": "tool_call", "arguments": one}]}] for key in names})
+    parts.parts_exchange(dict.fromkeys(names, one))
+    parts.parts_exchange(
+        {key: [{"role": one, "parts": [other, {"type": "tool_call", "arguments": one}]}] for key in names}
+    )

@@ -17,7 +17,7 @@ FUNCTION: Json = {"id": "c1", "type": "function", "function": {"name": "find_ord
 
 
 def read(value: Json) -> list[tuple[str, object, str | None]]:
-    found = native.asked(worded.opened(value, python_repr.read))
+    found = native.native_request(worded.opened(value, python_repr.read))
     assert found is not None
     return [(message.role, [*message.parts], message.tool_call_id) for message in found.messages]
 
@@ -124,7 +124,7 @@ def test_an_answer_is_tied_to_the_only_call_that_it_can_answer() -> None:
 @given(json_values | st.text())
 def test_nothing_is_too_strange_to_open(value: Json) -> None:
     messages, _ = worded.tools_among(worded.opened(value, python_repr.read))
-    found = native.asked(messages)
+    found = native.native_request(messages)
     worded.with_roles(found.messages if found else ())
     assert isinstance(worded.lines(value if isinstance(value, str) else ""), tuple)
 

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from reenact.errors import InputError
-from reenact.foreign.http_exchange import asked, shown, user_of
+from reenact.foreign.http_exchange import fetch_reply, printable_url, user_of
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -41,8 +41,8 @@ def server() -> Iterator[str]:
 
 
 def test_an_answer_is_given_whole(server: str) -> None:
-    assert asked(f"{server}/200", {"Authorization": "Bearer k"}, most=5000) == b"x" * 5000
-    assert asked(f"{server}/200", {}, b"SELECT 1", most=5000) == b"x" * 5000
+    assert fetch_reply(f"{server}/200", {"Authorization": "Bearer k"}, most=5000) == b"x" * 5000
+    assert fetch_reply(f"{server}/200", {}, b"SELECT 1", most=5000) == b"x" * 5000
     assert Answering.seen == [("GET", "Bearer k", b""), ("POST", "", b"SELECT 1")]
 
 
@@ -57,7 +57,7 @@ def test_an_answer_is_given_whole(server: str) -> None:
 )
 def test_what_is_no_answer_names_the_place_and_no_secret(server: str, path: str, most: int, said: str) -> None:
     with pytest.raises(InputError, match=said) as refused:
-        asked(f"{server}{path}", {"Authorization": "Bearer secret"}, most=most)
+        fetch_reply(f"{server}{path}", {"Authorization": "Bearer secret"}, most=most)
     assert str(refused.value).startswith(server)
     assert "secret" not in str(refused.value)
     assert len(Answering.seen) == 1, "a redirect is not followed"
@@ -65,10 +65,10 @@ def test_what_is_no_answer_names_the_place_and_no_secret(server: str, path: str,
 
 def test_nobody_there_is_said() -> None:
     with pytest.raises(InputError, match="cannot be asked"):
-        asked("http://127.0.0.1:1/", {}, most=1)
+        fetch_reply("http://127.0.0.1:1/", {}, most=1)
 
 
 def test_a_url_is_shown_without_what_it_knows() -> None:
-    assert shown("clickhouse://u:p%40ss@host:8123/db?password=x#run") == "clickhouse://host:8123/db"
+    assert printable_url("clickhouse://u:p%40ss@host:8123/db?password=x#run") == "clickhouse://host:8123/db"
     assert user_of("clickhouse://u%20v:p%40ss@host/db") == ("u v", "p@ss")
     assert user_of("clickhouse://host/db") == ("", "")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from strategies_call import json_values
 
 TRACE, SPAN = "6b93ea0491513227854bf6e443d4b279", "a0188de94f8b028d"
@@ -108,4 +108,4 @@ def test_what_is_left_of_a_record() -> None:
     assert rest({"a": 1, "b": None, "c": "", "d": {}, "e": 0, "f": False}, {"a"}) == '{"e":0,"f":false}'
     assert rest({"a": 1}, {"a"}) == ""
     assert [is_said(each) for each in (None, "", [], {}, 0, False)] == [False, False, False, False, True, True]
-    assert (kept("x"), kept({"a": 1})) == ("x", '{"a":1}')
+    assert (attribute_text("x"), attribute_text({"a": 1})) == ("x", '{"a":1}')

@@ -36,7 +36,7 @@ def _on(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 )
 def test_who_reads_one_variable_is_noted(read: Callable[[], object]) -> None:
     assert read()
-    assert variables.noted() == [("TEA_SHOP", True)]
+    assert variables.variable_readings() == [("TEA_SHOP", True)]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_who_reads_one_variable_is_noted(read: Callable[[], object]) -> None:
 )
 def test_who_takes_all_of_them_reads_none(read: Callable[[], object]) -> None:
     assert read()
-    assert variables.noted() == []
+    assert variables.variable_readings() == []
 
 
 def test_it_counts_what_was_set_when_the_program_began(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,4 +53,4 @@ def test_it_counts_what_was_set_when_the_program_began(monkeypatch: pytest.Monke
     assert os.environ["ALE_HOUSE"] == "open"
     variables.end()
     assert os.getenv("TEA_SHOP")
-    assert variables.noted() == [("ALE_HOUSE", False), ("CAKE_SHOP", False)]
+    assert variables.variable_readings() == [("ALE_HOUSE", False), ("CAKE_SHOP", False)]

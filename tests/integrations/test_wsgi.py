@@ -68,7 +68,7 @@ def broken() -> str:
     raise LookupError(look_up("tea"))
 
 
-held: list[databases.Made] = []
+held: list[databases.MadeConnection] = []
 ASKED = ["SELECT 1"]
 
 
@@ -78,7 +78,7 @@ def queried() -> str:
     if not held:
         query = Query(system="postgresql", operation=CONNECT, server="127.0.0.1:5432")
         databases.witness(query, lambda: 1, lambda _: {"db": "shop"})
-        held.append(databases.Made(query, {"db": "shop"}))
+        held.append(databases.MadeConnection(query, {"db": "shop"}))
     else:
         del ASKED[:-1]
     for text in ASKED:

@@ -14,7 +14,7 @@ from golden_cases import GOLDEN
 from matrix.serving import Provider, Reply
 from reenact.boundary.reading import answered as read_reply
 from reenact.find.altering import Altered
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.pipeline.commands import command
 from reenact.pipeline.replaying import printing, replay
 from reenact.replay.policy import Policy
@@ -69,7 +69,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     return desk
 
 
-def calls(found: Found) -> list[Node]:
+def calls(found: RunSource) -> list[Node]:
     return [node for node in found.run.nodes if node.kind == "LLM"]
 
 

@@ -18,7 +18,7 @@ from reenact.export.backends import backends_from_environment
 from reenact.export.sender import Sender
 from reenact.keep.drain import Drain
 from reenact.keep.leftovers import leftovers
-from reenact.keep.posting import named, send_waiting
+from reenact.keep.posting import send_waiting, with_names
 from reenact.keep.status import status_of
 from reenact.pipeline import recording
 from reenact.stores.directory import DirectoryStore
@@ -112,7 +112,7 @@ def test_a_receiver_of_little_gets_references_and_nothing_is_dropped(held: Held)
 
 def test_two_projects_of_one_endpoint_are_owed_apart(held: Held, receiver: Receiver) -> None:
     both = backends(receiver.url.replace("//", "//a:1@"), receiver.url.replace("//", "//b:2@"))
-    assert [sender.name for sender in named(both)] == [receiver.url, f"{receiver.url} (2)"]
+    assert [sender.name for sender in with_names(both)] == [receiver.url, f"{receiver.url} (2)"]
     made = held.start()
     drain = Drain(made.store, recording=made.id, backends=both)
     look_up("tea")

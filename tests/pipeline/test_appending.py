@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from made import Made, user
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.graph.build import build
 from reenact.pipeline.appending import append
 from reenact.replay.stubs import Stubs
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> DirectoryStore:
     return made
 
 
-def recorded(store: DirectoryStore) -> tuple[Found, str]:
+def recorded(store: DirectoryStore) -> tuple[RunSource, str]:
     made = Made(seed=1)
     made.llm([user("hello")], "yes")
     chain = made.tool("branch", kind=CallKind.CHAIN)
@@ -32,7 +32,7 @@ def recorded(store: DirectoryStore) -> tuple[Found, str]:
     return find_again(store, run.id), chain
 
 
-def find_again(store: DirectoryStore, trace_id: str) -> Found:
+def find_again(store: DirectoryStore, trace_id: str) -> RunSource:
     return find(trace_id, store)
 
 
@@ -87,7 +87,7 @@ def test_a_recording_that_came_from_a_file_is_kept_whole_first(store: DirectoryS
     made.llm([user("hello")], "yes")
     run = made.run()
     _, new = fetched("0" * 16)
-    append(Found(run=run, siblings=(), source="some/file.jsonl"), new, store)
+    append(RunSource(run=run, siblings=(), source="some/file.jsonl"), new, store)
     (again,) = build(store.spans(run.id))
     assert len(again.nodes) == len(run.nodes) + 3
     assert again.notes == ()

@@ -17,7 +17,7 @@ from reenact.demo.provider import StandIn
 from reenact.errors import InputError, UsageError
 from reenact.find import listing
 from reenact.find.listing import listed
-from reenact.find.sources import Found, find, runs_in
+from reenact.find.sources import RunSource, find, runs_in
 from reenact.formats import otlp_json
 from reenact.stores.directory import DirectoryStore
 from reenact.values.finding import Filters
@@ -313,5 +313,5 @@ def test_a_file_of_a_run_and_its_replay_means_the_run(
 
 
 def test_found_is_what_load_gives(held: Held, store: DirectoryStore) -> None:
-    assert isinstance(reenact.load("last", store=held.store), Found)
+    assert isinstance(reenact.load("last", store=held.store), RunSource)
     assert reenact.load("last", store=held.store).run.id == find("last", store).run.id

@@ -11,10 +11,10 @@ import pytest
 from made import Made, user
 from reenact.assess.fix import judge_fix
 from reenact.errors import InputError
-from reenact.find.sources import Found, runs_in
+from reenact.find.sources import RunSource, runs_in
 from reenact.formats import otlp_json
 from reenact.keep.assertion_sources import asserted
-from reenact.pipeline.incident import Wanted, of_replay, of_runs, other_run, shareable, told, write
+from reenact.pipeline.incident import Wanted, incident_document, of_replay, of_runs, other_run, shareable, write
 from reenact.pipeline.judging import Judged, Order
 from reenact.pipeline.replay_from_spans import retold
 from reenact.pipeline.replaying import Replayed
@@ -60,8 +60,8 @@ def replayed(of: Run, answered: list[str], *, missed: dict[str, Any] | None = No
     return replace(run, root=root, nodes=(root, *run.nodes[1:]))
 
 
-def found(run: Run) -> Found:
-    return Found(run=run, siblings=(), source="here")
+def found(run: Run) -> RunSource:
+    return RunSource(run=run, siblings=(), source="here")
 
 
 def test_a_replay_that_did_the_same_is_told_so_from_its_spans() -> None:
@@ -92,10 +92,10 @@ def test_of_a_replay_that_was_stopped_nothing_is_said_about_what_lies_behind() -
 def test_a_fix_is_judged_from_a_stored_replay() -> None:
     run, ids = recorded()
     wanted = Wanted(assertions=asserted([RULE]))
-    same = told(of_runs(found(run), found(replayed(run, ids)), wanted))
-    gone = told(of_runs(found(run), found(replayed(run, ids[:1])), wanted))
+    same = incident_document(of_runs(found(run), found(replayed(run, ids)), wanted))
+    gone = incident_document(of_runs(found(run), found(replayed(run, ids[:1])), wanted))
     missed = {"nearest": ids[1], "arguments": {"env": "staging"}}
-    other = told(of_runs(found(run), found(replayed(run, ids[:1], missed=missed)), wanted))
+    other = incident_document(of_runs(found(run), found(replayed(run, ids[:1], missed=missed)), wanted))
     words = [said["fix"]["word"] for said in (same, gone, other) if isinstance(said["fix"], dict)]
     assert words == ["reproduced", "fixed", "fixed"]
     assert [said["compared"] for said in (same, gone, other)] == ["same", "diverged", "diverged"]
@@ -106,7 +106,7 @@ def test_a_run_that_is_no_replay_is_held_against_it_without_judging_a_fix() -> N
     run, _ = recorded(1)
     other, _ = recorded(2, env="staging")
     incident = of_runs(found(run), found(other), Wanted(assertions=asserted([RULE])))
-    said = told(incident)
+    said = incident_document(incident)
     assert said["compared"] == "diverged"
     assert said["fix"] is None
     findings: Any = said["findings"]
@@ -151,7 +151,7 @@ def test_what_a_replay_quotes_of_a_recording_is_redacted_too() -> None:
     judged = Judged(found=found(run), outcome=outcome, order=order, judgement=judgement)
     incident = of_replay(judged, Wanted(assertions=order.assertions))
     assert KEY not in page(incident)
-    assert KEY not in str(told(incident))
+    assert KEY not in str(incident_document(incident))
     assert incident.second is not None
     assert incident.second.word == "diverged"
     assert incident.second.world == {"files": "copied"}

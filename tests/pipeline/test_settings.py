@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 
 from made import Made
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.pipeline.settings import notes
 from reenact.values.run import READ_VARIABLES
 
 
-def found(*read: tuple[str, bool]) -> Found:
+def found(*read: tuple[str, bool]) -> RunSource:
     made = Made()
     made.tool("fetch", {"item": "tea"})
     run = made.run()
@@ -20,7 +20,7 @@ def found(*read: tuple[str, bool]) -> Found:
     root = replace(run.root, span=replace(run.root.span, attributes=attributes))
     nodes = tuple(root if node is run.root else node for node in run.nodes)
     around = {**run.surroundings, "environment": {"AGENT_MODEL": "m"}}
-    return Found(run=replace(run, own=True, root=root, nodes=nodes, surroundings=around), siblings=(), source="x")
+    return RunSource(run=replace(run, own=True, root=root, nodes=nodes, surroundings=around), siblings=(), source="x")
 
 
 def test_variables_that_the_program_reads_are_told_where_they_are_set_only_then_or_only_here() -> None:

@@ -52,7 +52,7 @@ def test_what_a_lane_drew_is_spelled_with_its_next_call_and_is_gone_from_it() ->
     with place.at(Place(1, 0xAB, root=5)):
         draw(OTHER, "y")
     lane = lanes.current()
-    spelled = draws.taken(lane, Place(1, 0xAB, root=5))
+    spelled = draws.take_draws(lane, Place(1, 0xAB, root=5))
     assert json.loads(spelled) == [
         ["/", [["agent:f x", [[1], [2]]]]],
         ["", [["agent:make_token x", ["y"]]]],
@@ -66,7 +66,7 @@ def test_below_the_root_a_draw_outside_of_calls_hangs_where_the_call_does() -> N
         draw(OTHER, 2)
     with place.at(Place(1, 0xCD, root=5)):
         draw(OTHER, 3)
-    assert json.loads(draws.taken(lanes.current(), Place(1, 5, root=5))) == [
+    assert json.loads(draws.take_draws(lanes.current(), Place(1, 5, root=5))) == [
         ["", [["agent:f x", [[1]]]]],
         ["", [["agent:make_token x", [2]]]],
         ["00000000000000cd", [["agent:make_token x", [3]]]],
@@ -90,7 +90,7 @@ def test_what_was_not_kept_is_a_mark_in_its_place() -> None:
     lost = Lost()
     lost.count = 12
     (lanes.current().drawn or {})[0][OTHER].append(lost)
-    assert draws.taken(lanes.current(), Place(1, 5, root=5)).endswith('[1,{"lost":12}]]]]]')
+    assert draws.take_draws(lanes.current(), Place(1, 5, root=5)).endswith('[1,{"lost":12}]]]]]')
 
 
 def test_a_recording_holds_its_draws_and_says_that_it_is_taped(held: Held) -> None:

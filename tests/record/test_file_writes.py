@@ -18,7 +18,7 @@ from reenact.boundary import flows
 from reenact.boundary.files import PathChange
 from reenact.record import console
 from reenact.record.file_writes import Writes
-from reenact.values.file_writes import written
+from reenact.values.file_writes import writes_of
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_threads_that_wrote_to_a_file_that_was_opened_before_them_are_known(tmp_
         with (tmp_path / "out.txt").open("w") as file, ThreadPoolExecutor(2) as pool:
             list(pool.map(file.write, ["a", "b"]))
 
-    told = written(Held(tmp_path / "store").record(work).runs[0])
+    told = writes_of(Held(tmp_path / "store").record(work).runs[0])
     assert told is not None
     assert told.threads
 

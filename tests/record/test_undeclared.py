@@ -20,7 +20,7 @@ from reenact.boundary.side_effects import replaced_in_a_replay
 from reenact.graph.verdict import judge
 from reenact.record import undeclared
 from reenact.record.undeclared import Undeclared
-from reenact.values.file_writes import written
+from reenact.values.file_writes import writes_of
 from reenact.values.run import UNDECLARED, Grade, Run
 
 
@@ -104,7 +104,7 @@ def test_what_is_written_is_noted_apart_and_lowers_no_verdict(held: Held, name: 
 
     (run,) = held.record(work).runs
     assert listed(run) == []
-    wrote = written(run)
+    wrote = writes_of(run)
     assert wrote is not None
     file = wrote.files[str(Path(name).absolute())]
     assert file.at.startswith(f"{__file__}:")
@@ -131,7 +131,7 @@ def test_what_a_declared_tool_does_and_what_changes_nothing_is_not_noted(held: H
     (run,) = held.record(work).runs
     assert listed(run) == []
     assert "side effect" not in {reason.field for reason in judge(run).reasons}
-    wrote = written(run)
+    wrote = writes_of(run)
     assert wrote is not None
     assert [Path(path).name for path in wrote.files] == ["log.txt"], "a log is written by the program"
 
@@ -143,14 +143,14 @@ def test_what_a_replay_puts_something_else_in_place_of_is_not_noted_and_what_fol
         Path("two.txt").write_text("x")
 
     (run,) = held.record(lambda: structure(work)).runs
-    wrote = written(run)
+    wrote = writes_of(run)
     assert wrote is not None
     assert [Path(path).name for path in wrote.files] == ["two.txt"]
 
 
 def test_it_can_be_switched_off(held: Held) -> None:
     (run,) = held.record(lambda: structure(FILES["notes.txt"]), {"REENACT_UNDECLARED": "off"}).runs
-    assert (listed(run), written(run)) == ([], None)
+    assert (listed(run), writes_of(run)) == ([], None)
 
 
 def test_the_list_is_bounded_and_says_that_there_was_more(held: Held) -> None:

@@ -60,7 +60,7 @@ TURNS = st.lists(st.tuples(DOCUMENTS, SPELLINGS), min_size=1, max_size=6)
 
 def engine(*, walking: bool = False) -> Engine:
     """Make an engine; one that goes through all of every document, leaf by leaf, if asked to."""
-    made = Engine(salt=SALT, key=KEY, shared=False, known={"API_KEY": "my-own secret"})
+    made = Engine(salt=SALT, key=KEY, shared=False, known_secrets={"API_KEY": "my-own secret"})
     made._fast = not walking
     return made
 

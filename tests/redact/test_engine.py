@@ -183,18 +183,20 @@ def test_opaque_fields_are_never_rewritten(engine: Engine, key: str) -> None:
 
 
 def test_known_secrets_are_replaced_wherever_they_occur() -> None:
-    engine = Engine(salt=SALT, known={"SHOP_API_KEY": "tea-house-no-17"})
+    engine = Engine(salt=SALT, known_secrets={"SHOP_API_KEY": "tea-house-no-17"})
     for text in ("say tea-house-no-17!", '{"a":"tea-house-no-17"}', "xtea-house-no-17x", "?k=tea-house-no-17"):
         assert "tea-house-no-17" not in engine.text(text)
 
 
 def test_a_known_secret_that_begins_another_leaves_nothing_of_it() -> None:
-    engine = Engine(salt=SALT, known={"A_KEY": "abcdef123456", "B_KEY": "abcdef123456-and-more-7"})
+    engine = Engine(salt=SALT, known_secrets={"A_KEY": "abcdef123456", "B_KEY": "abcdef123456-and-more-7"})
     assert "more" not in engine.text("it is abcdef123456-and-more-7")
 
 
 def test_words_and_placeholders_in_the_environment_are_no_secrets() -> None:
-    engine = Engine(salt=SALT, known={"A_KEY": "test", "B_TOKEN": "placeholder", "C_KEY": f"{TOKEN_MARK}x_0123456789"})
+    engine = Engine(
+        salt=SALT, known_secrets={"A_KEY": "test", "B_TOKEN": "placeholder", "C_KEY": f"{TOKEN_MARK}x_0123456789"}
+    )
     text = f"a test with a placeholder and {TOKEN_MARK}x_0123456789"
     assert engine.text(text) == text
 

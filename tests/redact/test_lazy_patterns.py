@@ -17,7 +17,7 @@ from golden_cases import GOLDEN
 from reenact.contracts.detector import Detector
 from reenact.redact import scan
 from reenact.redact.plan import discovered
-from reenact.redact.scan import Found, Scanner
+from reenact.redact.scan import Detection, Scanner
 
 DETECTORS = discovered()
 
@@ -47,7 +47,7 @@ def compiled() -> Scanner:
 
 
 @pytest.fixture(scope="module")
-def expected(compiled: Scanner) -> list[list[Found]]:
+def expected(compiled: Scanner) -> list[list[Detection]]:
     return [compiled.find(text) for text in EXAMPLES]
 
 
@@ -86,7 +86,7 @@ def test_a_scanner_compiles_no_built_in_pattern_before_an_anchor_of_it_is_met(co
     assert len(compilations) == before, "each pattern is compiled once"
 
 
-def test_patterns_compiled_on_demand_find_the_same_in_any_order(expected: list[list[Found]]) -> None:
+def test_patterns_compiled_on_demand_find_the_same_in_any_order(expected: list[list[Detection]]) -> None:
     order = list(range(len(EXAMPLES)))
     for seed in range(3):
         random.Random(seed).shuffle(order)
@@ -96,21 +96,23 @@ def test_patterns_compiled_on_demand_find_the_same_in_any_order(expected: list[l
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("eager_switches")
-def test_a_pattern_that_many_threads_meet_first_at_once_finds_the_same_for_each(expected: list[list[Found]]) -> None:
+def test_a_pattern_that_many_threads_meet_first_at_once_finds_the_same_for_each(
+    expected: list[list[Detection]],
+) -> None:
     together = "\n".join(EXAMPLES[:400])
     for round_number in range(4):
         scanner = Scanner(DETECTORS)
         re.purge()
         begin = threading.Barrier(12)
         wrong: list[int] = []
-        wholes: list[list[Found]] = []
+        wholes: list[list[Detection]] = []
 
         def search(
             at: int,
             begin: threading.Barrier = begin,
             scanner: Scanner = scanner,
             wrong: list[int] = wrong,
-            wholes: list[list[Found]] = wholes,
+            wholes: list[list[Detection]] = wholes,
         ) -> None:
             begin.wait()
             wholes.append(scanner.find(together))

@@ -36,7 +36,7 @@ def test_exporters_are_found_however_deep() -> None:
     multi.add_span_processor(SimpleSpanProcessor(RedactingSpanExporter(ConsoleSpanExporter(), Engine())))
     kinds = [type(each) for each in provider_processors.exporters(Holds(Holds(multi)))]
     assert kinds == [ConsoleSpanExporter, RedactingSpanExporter], "what is protected does not count"
-    assert provider_processors.named(batch) == "BatchSpanProcessor(ConsoleSpanExporter)"
+    assert provider_processors.processor_name(batch) == "BatchSpanProcessor(ConsoleSpanExporter)"
     batch.shutdown()
 
 

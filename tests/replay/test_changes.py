@@ -8,7 +8,7 @@ import pytest
 from made import Made, user
 from reenact.boundary.reading import answered, reply_body
 from reenact.errors import UsageError
-from reenact.replay.changes import apply, done, requests
+from reenact.replay.changes import apply, describe_changes, requests
 from reenact.replay.stubs import Stubs
 from reenact.values import typed
 from reenact.values.call import (
@@ -291,7 +291,7 @@ def test_what_was_there_before_is_told() -> None:
         Change(call=call, path="raised", value="OSError"),
         Change(call=call, path="request.model", value="m"),
     ]
-    told = done(made.run(), changes)
+    told = describe_changes(made.run(), changes)
     assert [each.before for each in told] == ["tea", "rum", ABSENT, "gpt-4o"]
     assert [each.after for each in told] == ["rum", "gin", "OSError", "m"]
 

@@ -12,7 +12,7 @@ import pytest
 import reenact
 from held import Did, Held
 from reenact.errors import Diverged
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_block_plays_the_run_that_it_is_given(
     held: Held, did: Did, name: str, block: Callable[[], str], *, inside: bool
 ) -> None:
     at = next(at for at, run in enumerate(did.runs) if run.name == name)
-    found = Found(run=did.runs[at], siblings=(*did.runs[:at], *did.runs[at + 1 :]), source="test")
+    found = RunSource(run=did.runs[at], siblings=(*did.runs[:at], *did.runs[at + 1 :]), source="test")
     with reenact.replay(found, store=held.store) as handle, reenact.run(name) if inside else nullcontext():
         value = block()
     assert value == did.value[("first", "second").index(name)]
@@ -74,7 +74,7 @@ def test_a_block_plays_the_run_that_it_is_given(
 
 
 def test_a_block_says_which_scopes_it_is_outside_of(held: Held, did: Did) -> None:
-    found = Found(run=next(run for run in did.runs if run.name == "first"), siblings=(), source="test")
+    found = RunSource(run=next(run for run in did.runs if run.name == "first"), siblings=(), source="test")
     with pytest.raises(Diverged) as caught, reenact.replay(found, store=held.store):
         second()
     scopes = 'with reenact.run("first"), @reenact.agent sale'

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from made import Made, user
 from reenact.errors import InputError, UsageError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.graph.build import build
 from reenact.testing import authored, fixtures
 from reenact.testing.authored import Authored
@@ -66,7 +66,7 @@ def test_what_leaves_is_relative_and_comes_back_absolute(tmp_path: Path) -> None
     root = tmp_path / "one"
     (root / "jobs").mkdir(parents=True)
     run = recorded(root)
-    kept = portable(Found(run=run, siblings=(), source=""), root, {})
+    kept = portable(RunSource(run=run, siblings=(), source=""), root, {})
     first = kept.spans[0]
     entry = parse(str(first.attributes[ENTRY]))
     assert entry["argv"] == ["python", "agent.py", "--data", "../files", "/data/all"]
@@ -83,29 +83,29 @@ def test_what_leaves_is_relative_and_comes_back_absolute(tmp_path: Path) -> None
     assert kept.paths, "evidence that names a folder stays, and is told"
     elsewhere = tmp_path / "two"
     (elsewhere / "jobs").mkdir(parents=True)
-    found = located(Found(run=build(kept.spans)[0], siblings=(), source=""), elsewhere)
+    found = located(RunSource(run=build(kept.spans)[0], siblings=(), source=""), elsewhere)
     words = [sys.executable, str(elsewhere / "jobs/agent.py"), "--data", str(elsewhere / "files"), "/data/all"]
     assert found.run.entry["argv"] == words
     assert found.run.entry["cwd"] == str(elsewhere / "jobs")
-    again = portable(Found(run=found.run, siblings=(), source=""), elsewhere, {})
+    again = portable(RunSource(run=found.run, siblings=(), source=""), elsewhere, {})
     assert again.spans == kept.spans
 
 
 def test_secrets_are_looked_for_again(tmp_path: Path) -> None:
     made = Made(salt="00" * 16)
     made.llm([user("the word is hush-hush-1234567")], says="done")
-    found = Found(run=made.run(), siblings=(), source="")
+    found = RunSource(run=made.run(), siblings=(), source="")
     kept = portable(found, tmp_path, {"VAULT_TOKEN": "hush-hush-1234567"})
     assert kept.replaced["known_secret"] == 1
     assert "hush-hush" not in "".join(str(span.attributes) for span in kept.spans)
     twice = portable(
-        Found(run=build(kept.spans)[0], siblings=(), source=""), tmp_path, {"VAULT_TOKEN": "hush-hush-1234567"}
+        RunSource(run=build(kept.spans)[0], siblings=(), source=""), tmp_path, {"VAULT_TOKEN": "hush-hush-1234567"}
     )
     assert (twice.spans, twice.replaced) == (kept.spans, {})
 
 
 def test_the_shared_seed_and_the_test_as_entry(tmp_path: Path) -> None:
-    kept = portable(Found(run=recorded(tmp_path), siblings=(), source=""), tmp_path, {})
+    kept = portable(RunSource(run=recorded(tmp_path), siblings=(), source=""), tmp_path, {})
     around = parse(str(seeded(kept.spans)[0].attributes["reenact.surroundings"]))
     assert (around["hash_seed"], around["hash_seed_recorded"]) == ("0", "77")
     assert around["environment"]["PYTHONHASHSEED"] == "0"

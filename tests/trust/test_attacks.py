@@ -19,7 +19,7 @@ import pytest
 from collect.running import start
 from desk import Desk
 from reenact.errors import InputError, NotYours
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.formats import otlp_json, otlp_proto
 from reenact.graph.build import build
 from reenact.pipeline import commands, settings
@@ -78,7 +78,7 @@ def altered(span: SpanRecord, **changes: Any) -> SpanRecord:
     return replace(span, attributes={**span.attributes, "reenact.entry": compact(entry)})
 
 
-def started(found: Found) -> str:
+def started(found: RunSource) -> str:
     """Say what would be started, or that it is refused."""
     try:
         argv, _ = commands.command(found, ())
@@ -272,8 +272,8 @@ def test_a_shown_command_is_what_a_shell_would_run(exported: list[SpanRecord], r
         "",
     ]
     run_spans = [altered(span, argv=nasty, executable=sys.executable) for span in exported]
-    found = Found(run=_only(run_spans), siblings=(), source="x")
-    (line, *_) = commands.shown(found)
+    found = RunSource(run=_only(run_spans), siblings=(), source="x")
+    (line, *_) = commands.command_lines(found)
     assert line.isprintable()
     bash = shutil.which("bash")
     assert bash is not None
@@ -324,7 +324,7 @@ def test_no_setting_that_steers_is_taken_from_any_trace(
     harmless = {"AGENT_MODEL": "m", "DJANGO_SETTINGS_MODULE": "site.settings", "LANG": "de_DE.UTF-8"}
     run = _only(exported)
     around = {**run.surroundings, "environment": {**STEERING, **harmless}}
-    found = Found(run=replace(run, own=own, surroundings=around), siblings=(), source="x")
+    found = RunSource(run=replace(run, own=own, surroundings=around), siblings=(), source="x")
     taken = settings.unset_ones(found) | settings.set_always(found)
     assert not STEERING.keys() & taken.keys()
     assert {name for name in harmless if name in taken} == (set(harmless) if own else {"LANG"})
@@ -361,7 +361,7 @@ def test_a_strangers_settings_are_a_closed_list(
     exported: list[SpanRecord], name: str, value: str, *, taken: bool
 ) -> None:
     run = _only(exported)
-    found = Found(run=replace(run, surroundings={"environment": {name: value}}), siblings=(), source="x")
+    found = RunSource(run=replace(run, surroundings={"environment": {name: value}}), siblings=(), source="x")
     given = settings.unset_ones(found) | settings.set_always(found)
     assert (given.get(name) == value) is taken
 
@@ -369,7 +369,7 @@ def test_a_strangers_settings_are_a_closed_list(
 @pytest.mark.parametrize("seed", ["0", "4294967295"])
 def test_a_hash_seed_is_digits(exported: list[SpanRecord], seed: str) -> None:
     run = _only(exported)
-    found = Found(run=replace(run, surroundings={"hash_seed": seed}), siblings=(), source="x")
+    found = RunSource(run=replace(run, surroundings={"hash_seed": seed}), siblings=(), source="x")
     assert settings.set_always(found) == {"PYTHONHASHSEED": seed}
     for bad in (f"{seed}x", "-1", "4294967296", "²", "random", " 1", "1\n"):
         spoilt = replace(found, run=replace(run, surroundings={"hash_seed": bad}))

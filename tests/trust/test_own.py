@@ -193,11 +193,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_key_is_the_users_alone_whatever_the_umask(folder: Path) -> None:
     before = os.umask(0)
     try:
-        assert user_key.found() is None
-        key = user_key.found(make=True)
+        assert user_key.find_key() is None
+        key = user_key.find_key(make=True)
     finally:
         os.umask(before)
-    assert key == user_key.found()
+    assert key == user_key.find_key()
     assert stat.S_IMODE((folder / "key").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert [path.name for path in folder.iterdir()] == ["key"]
@@ -266,12 +266,12 @@ def test_a_key_that_is_not_the_users_alone_is_refused(folder: Path, how: str, de
     spoil, why = SPOILT[how]
     if "another's" in how and os.geteuid() != 0:
         pytest.skip("only root gives files away")
-    user_key.found(make=True)
+    user_key.find_key(make=True)
     spoil(folder / "key")
     with pytest.raises(InputError, match=why):
-        user_key.found()
+        user_key.find_key()
     with pytest.raises(InputError, match=why):
-        user_key.found(make=True)
+        user_key.find_key(make=True)
     done = desk.reenact("run", "--", "python", "agent.py")
     assert (done.returncode, done.stdout) == (0, "sum 3\n"), "the program runs, and is recorded"
     assert why in done.stderr

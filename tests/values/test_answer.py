@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reenact.values.answer import body_of, places, told, value_of, with_answer, with_body, without_place
+from reenact.values.answer import body_of, places, spell_place, value_of, with_answer, with_body, without_place
 from reenact.values.call import Body, Chunk, HttpReply, Raised, Returned, Streamed, Value
 from reenact.values.difference import ABSENT
 from reenact.values.json import Json
@@ -33,7 +33,7 @@ def test_the_value_of_an_outcome(outcome: Returned | Streamed | Raised, value: o
 
 def test_places_come_from_the_outside_in_and_look_into_json_inside_text() -> None:
     found = places({"a": [1, 2], "b": '{"c": null}'})
-    assert [told("result", place.path) for place in found] == [
+    assert [spell_place("result", place.path) for place in found] == [
         "result",
         "result.a",
         "result.a[0]",
@@ -47,7 +47,7 @@ def test_places_come_from_the_outside_in_and_look_into_json_inside_text() -> Non
 
 def test_the_fields_of_a_recorded_object_are_places_and_its_tag_is_none() -> None:
     value: Json = {"$dataclass": "m:Order", "fields": {"total": 3}}
-    assert [told("result", place.path) for place in places(value)] == ["result", "result.total"]
+    assert [spell_place("result", place.path) for place in places(value)] == ["result", "result.total"]
     assert without_place(value, ("total",)) is ABSENT
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from reenact.assess import run_outputs
 from reenact.assess.assertion_text import place_of
-from reenact.assess.calls import Known, Lost, Seen, asked_unseen
+from reenact.assess.calls import CallView, Known, Lost, asked_unseen
 from reenact.assess.plain_values import plain
 from reenact.assess.refusals import refused
-from reenact.assess.truth import Unknown, glob, held, reached
-from reenact.assess.view import Told, View, failing, holding, matches, undecided, value_text
+from reenact.assess.truth import Unknown, comparison, glob, reached
+from reenact.assess.view import Assessment, View, failing, holding, matches, undecided, value_text
 from reenact.values import unit
 from reenact.values.assertion import Calls, Ending, Ends, ModelIs, Says, Subject
 from reenact.values.call import ExceptionRecord, Raised, Returned, Value
@@ -30,20 +30,20 @@ class Answer:
     value: Known
     of: str
     """What said it, for a sentence."""
-    calls: tuple[Seen, ...] = ()
+    calls: tuple[CallView, ...] = ()
     why: str = ""
     """Where it is absent: what came instead."""
 
 
-def final_answer(seen: View) -> Answer:
+def final_answer(view: View) -> Answer:
     """Find the text of the last model call; in a trace that holds none, what the root put out."""
-    models = [each for each in seen.calls if each.word == "llm" and each.wanted is None]
+    models = [each for each in view.calls if each.word == "llm" and each.wanted is None]
     if not models:
-        return _of_the_root(seen)
+        return _of_the_root(view)
     return _of_model(_last(models))
 
 
-def _last(models: Sequence[Seen]) -> Seen:
+def _last(models: Sequence[CallView]) -> CallView:
     """Choose the call that was answered last; one that a killed process was waiting for comes after all."""
     waiting = [each for each in models if each.node.span.attributes.get("reenact.incomplete")]
     if waiting:
@@ -54,7 +54,7 @@ def _last(models: Sequence[Seen]) -> Seen:
     return max(models, key=lambda each: (max(each.node.span.start_ns, each.node.span.end_ns), each.node.number))
 
 
-def _of_model(last: Seen) -> Answer:
+def _of_model(last: CallView) -> Answer:
     reply, outcome, of = last.answered, last.node.outcome, last.label
     if isinstance(outcome, Raised):
         return Answer(value=ABSENT, of=of, calls=(last,), why=f"it raised {outcome.exception.qualname}")
@@ -76,8 +76,8 @@ def _of_model(last: Seen) -> Answer:
     return Answer(value=ABSENT, of=of, calls=(last,), why="it refused" if refused(last) else why)
 
 
-def _of_the_root(seen: View) -> Answer:
-    root = seen.run.root
+def _of_the_root(view: View) -> Answer:
+    root = view.run.root
     if root is not None and isinstance(root.outcome, Returned) and isinstance(root.outcome.payload, Value):
         value = plain(root.outcome.payload.json)
         if value is not None:
@@ -85,11 +85,11 @@ def _of_the_root(seen: View) -> Answer:
     return Answer(value=Lost("no model call was recorded"), of="the run")
 
 
-def says(assertion: Says, seen: View) -> Told:
+def says(assertion: Says, view: View) -> Assessment:
     """Decide what a run said at its end."""
-    answer = _subject(assertion.subject, seen)
-    if seen.stopped:
-        return undecided(seen.stopped, answer.calls)
+    answer = _subject(assertion.subject, view)
+    if view.stopped:
+        return undecided(view.stopped, answer.calls)
     value = answer.value
     if isinstance(value, str) and (assertion.path or not isinstance(assertion.value, str | list | None)):
         parsed = parsed_or_none(value)
@@ -98,10 +98,10 @@ def says(assertion: Says, seen: View) -> Told:
         value = ABSENT if parsed is None else parsed
     values = reached(value, assertion.path)
     where = place_of(assertion.subject.value, assertion.path)
-    said = " | ".join(value_text(each) for each in values[:3])
-    because = f"{answer.of}: {where} {'is' if said == 'absent' else '='} {said}"
+    shown_values = " | ".join(value_text(each) for each in values[:3])
+    because = f"{answer.of}: {where} {'is' if shown_values == 'absent' else '='} {shown_values}"
     because += f" ({answer.why})" if answer.why and isinstance(value, Absent) else ""
-    match held(values, assertion.op, assertion.value):
+    match comparison(values, assertion.op, assertion.value):
         case True:
             return holding(because, answer.calls)
         case Unknown(why=why):
@@ -110,21 +110,21 @@ def says(assertion: Says, seen: View) -> Told:
             return failing(because, answer.calls)
 
 
-def _subject(subject: Subject, seen: View) -> Answer:
+def _subject(subject: Subject, view: View) -> Answer:
     if subject is Subject.ANSWER:
-        return final_answer(seen)
+        return final_answer(view)
     if subject in run_outputs.SUBJECTS:
-        value = run_outputs.value_of(subject, seen.run)
+        value = run_outputs.value_of(subject, view.run)
         return Answer(value=value, of="the run", why="it printed nothing" if isinstance(value, Absent) else "")
-    run = seen.run
-    told, of = unit.answer_of(run), "the run"
+    run = view.run
+    http_answer, of = unit.answer_of(run), "the run"
     if subject is Subject.STATUS:
         lost = Lost("no HTTP answer of it was recorded: it is no unit of a service, or did not come to one")
-        return Answer(value=told.status if told else lost, of=of)
-    if told is not None:
-        if told.body is None:
+        return Answer(value=http_answer.status if http_answer else lost, of=of)
+    if http_answer is not None:
+        if http_answer.body is None:
             return Answer(value=Lost("its HTTP answer was too large to be kept"), of=of)
-        text = told.body.decode("utf-8", "replace")
+        text = http_answer.body.decode("utf-8", "replace")
         return Answer(value=text, of=of)
     if unit.job_of(run) is not None:
         value = unit.result_of(run)
@@ -133,12 +133,12 @@ def _subject(subject: Subject, seen: View) -> Answer:
     return Answer(value=Lost("no answer of a service or job was recorded; `stdout` asks what a program printed"), of=of)
 
 
-def models(assertion: ModelIs, seen: View) -> Told:
+def models(assertion: ModelIs, view: View) -> Assessment:
     """Decide which models were asked, or answered."""
-    found = matches(Calls(kind="llm"), seen.calls)
-    unknown: Told | None = None
-    met: dict[str, Seen] = {}
-    for each in found.sure:
+    hits = matches(Calls(kind="llm"), view.calls)
+    unknown: Assessment | None = None
+    met: dict[str, CallView] = {}
+    for each in hits.sure:
         name = _model(each, answered=assertion.answered)
         if name is None:
             unknown = unknown or undecided(f"{each.label}: which model it was, was not recorded", [each])
@@ -149,27 +149,27 @@ def models(assertion: ModelIs, seen: View) -> Told:
             met.setdefault(name, each)
     if unknown is not None:
         return unknown
-    if why := seen.open(Calls(kind="llm")):
-        return undecided(f"so in {len(found.sure)} calls so far; {why}", found.sure)
-    return holding(f"{', '.join(met)} in {len(found.sure)} calls" if met else "no model was called", [*met.values()])
+    if why := view.open(Calls(kind="llm")):
+        return undecided(f"so in {len(hits.sure)} calls so far; {why}", hits.sure)
+    return holding(f"{', '.join(met)} in {len(hits.sure)} calls" if met else "no model was called", [*met.values()])
 
 
-def _model(each: Seen, *, answered: bool) -> str | None:
+def _model(each: CallView, *, answered: bool) -> str | None:
     """Name the model of a call; None where it is not known, an empty one where nothing was answered."""
     attributes = each.node.span.attributes
-    told = each.answered.model if each.answered else None
+    model = each.answered.model if each.answered else None
     names = ("gen_ai.response.model", "llm.response.model_name")
     if not answered:
-        told = each.asked.model if each.asked else None
+        model = each.asked.model if each.asked else None
         names = ("gen_ai.request.model", "llm.request.model_name", "llm.model_name")
-    return told or next((value for name in names if isinstance(value := attributes.get(name), str) and value), None)
+    return model or next((value for name in names if isinstance(value := attributes.get(name), str) and value), None)
 
 
-def ends(assertion: Ends, seen: View) -> Told:
+def ends(assertion: Ends, view: View) -> Assessment:
     """Decide how a run ended."""
-    root = seen.run.root
-    if seen.stopped:
-        return undecided(seen.stopped)
+    root = view.run.root
+    if view.stopped:
+        return undecided(view.stopped)
     if root is None:
         return undecided("the root of the trace is missing, which would say how it ended")
     match assertion.ending:
@@ -184,7 +184,7 @@ def ends(assertion: Ends, seen: View) -> Told:
             return _ends_ok(root)
 
 
-def _ends_raised(wanted: str, root: Node) -> Told:
+def _ends_raised(wanted: str, root: Node) -> Assessment:
     died, because = _died(root), _ended(root)
     if died:
         return (holding if _is_class(wanted, died) else failing)(because)
@@ -193,7 +193,7 @@ def _ends_raised(wanted: str, root: Node) -> Told:
     return failing(f"the run raised nothing{f'; {because}' if because else ''}")
 
 
-def _ends_ok(root: Node) -> Told:
+def _ends_ok(root: Node) -> Assessment:
     attributes, because = root.span.attributes, _ended(root)
     if cut_off := cut_off_by(attributes):
         return failing(cut_off)
@@ -224,5 +224,5 @@ def _class_and_message(exception: ExceptionRecord) -> str:
 
 
 def _is_class(wanted: str, died: str) -> bool:
-    named = died.split(":", 1)[0]
-    return glob(wanted, named) or glob(wanted, named.rsplit(".", 1)[-1])
+    class_name = died.split(":", 1)[0]
+    return glob(wanted, class_name) or glob(wanted, class_name.rsplit(".", 1)[-1])

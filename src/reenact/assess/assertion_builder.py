@@ -37,10 +37,10 @@ def _string(token: Token) -> str:
         raise Refused(token, f"{token} is no string of JSON: a backslash is written \\\\") from None
 
 
-def _requoted(found: re.Match[str]) -> str:
-    if found[2]:
+def _requoted(match: re.Match[str]) -> str:
+    if match[2]:
         return '\\"'
-    return "'" if found[1] == "'" else found[0]
+    return "'" if match[1] == "'" else match[0]
 
 
 def _number(token: Token) -> int | float:
@@ -67,7 +67,7 @@ def _whole(token: Token) -> int:
     return value
 
 
-def _named(token: Token) -> str:
+def _name_of(token: Token) -> str:
     return _string(token) if token.type == "STRING" else str(token)
 
 
@@ -86,7 +86,7 @@ class Making(Transformer[Token, Any]):
 
     def name(self, children: list[Any]) -> str:
         """Read a name, bare or quoted."""
-        return _named(children[0])
+        return _name_of(children[0])
 
     def where(self, children: list[Any]) -> tuple[a.Condition, ...]:
         """Collect conditions."""
@@ -106,7 +106,7 @@ class Making(Transformer[Token, Any]):
 
     def key(self, children: list[Any]) -> a.Step:
         """Read `.key`."""
-        return _named(children[0])
+        return _name_of(children[0])
 
     def index(self, children: list[Any]) -> a.Step:
         """Read `[0]`."""
@@ -121,11 +121,11 @@ class Making(Transformer[Token, Any]):
         first, *steps = children
         if first.type != "STRING" and str(first) in _PARTS:
             part = _PARTS[str(first)]
-            known = _KNOWN.get(part)
-            if known is not None and (len(steps) > 1 or (str(steps[0]) if steps else "") not in known):
-                raise Refused(first, f"expected {' or '.join(f'{part.value}.{name}' for name in known if name)}")
+            part_names = _KNOWN.get(part)
+            if part_names is not None and (len(steps) > 1 or (str(steps[0]) if steps else "") not in part_names):
+                raise Refused(first, f"expected {' or '.join(f'{part.value}.{name}' for name in part_names if name)}")
             return part, tuple(steps)
-        return a.Part.ARGUMENTS, (_named(first), *steps)
+        return a.Part.ARGUMENTS, (_name_of(first), *steps)
 
     def op(self, children: list[Any]) -> tuple[a.Op, Token]:
         """Read an operator, with its place for a complaint."""
@@ -218,7 +218,7 @@ class Making(Transformer[Token, Any]):
     def member(self, children: list[Any]) -> a.Field:
         """Read `name: type`."""
         name, *rest = children
-        return a.Field(name=_named(name), shape=rest[-1], optional=len(rest) == 2)
+        return a.Field(name=_name_of(name), shape=rest[-1], optional=len(rest) == 2)
 
     def members(self, children: list[Any]) -> a.Record:
         """Read the members of an object."""
@@ -379,13 +379,13 @@ class Making(Transformer[Token, Any]):
 
     def judge(self, children: list[Any]) -> tuple[str, str]:
         """Read `by X`."""
-        return "judge", _named(children[0])
+        return "judge", _name_of(children[0])
 
     def prose(self, children: list[Any]) -> a.Prose:
         """Read `prose: answer …`."""
         asks, text, *more = children
-        held: dict[str, Any] = dict(more)
-        return a.Prose(asks=asks, text=_string(text), least=held.get("least"), judge=held.get("judge", ""))
+        options: dict[str, Any] = dict(more)
+        return a.Prose(asks=asks, text=_string(text), least=options.get("least"), judge=options.get("judge", ""))
 
     def cached(self, children: list[Any]) -> tuple[str, float]:
         """Read the price of what is read from a cache."""
@@ -397,14 +397,14 @@ class Making(Transformer[Token, Any]):
 
     def price(self, children: list[Any]) -> a.Price:
         """Read a price."""
-        name, given, got, *more = children
-        held: dict[str, float] = dict(more)
+        name, input_rate, got, *more = children
+        rates: dict[str, float] = dict(more)
         return a.Price(
             model=name,
-            input=_amount(given),
+            input=_amount(input_rate),
             output=_amount(got),
-            cached=held.get("cached"),
-            written=held.get("written"),
+            cached=rates.get("cached"),
+            written=rates.get("written"),
         )
 
     # JSON

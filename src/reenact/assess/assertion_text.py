@@ -58,21 +58,21 @@ def spelled(assertion: a.Assertion) -> str:  # noqa: C901, PLR0911, PLR0912 - on
             return _called(assertion)
         case a.Before(first=first, then=then):
             return f"called {calls(first)} before {calls(then)}"
-        case a.OnlyAfter(calls=made, after=after):
-            return f"called {calls(made)} only after {calls(after)}"
+        case a.OnlyAfter(calls=selector, after=after):
+            return f"called {calls(selector)} only after {calls(after)}"
         case a.PathIs(mode=mode, steps=steps):
             return f"path {mode.value} {', '.join(map(calls, steps))}"
-        case a.ArgumentsAre(calls=made, shape=shape):
-            return f"arguments of {calls(made)} are {_members(shape)}"
-        case a.ArgumentsFit(calls=made):
-            return f"arguments of {calls(made)} fit its schema"
-        case a.Every(calls=made, has=has):
-            return f"every {calls(made)} has {_conditions(has)}"
-        case a.NoneAfter(calls=made, after=after):
-            of = "" if made == a.Calls() else f" of {calls(made)}"
+        case a.ArgumentsAre(calls=selector, shape=shape):
+            return f"arguments of {calls(selector)} are {_members(shape)}"
+        case a.ArgumentsFit(calls=selector):
+            return f"arguments of {calls(selector)} fit its schema"
+        case a.Every(calls=selector, has=has):
+            return f"every {calls(selector)} has {_conditions(has)}"
+        case a.NoneAfter(calls=selector, after=after):
+            of = "" if selector == a.Calls() else f" of {calls(selector)}"
             return f"no call{of} after {'refusal' if after is None else calls(after)}"
         case a.Says(subject=subject, path=path, op=op, value=value):
-            return f"{subject.value}{_steps(path)} {_held(op, value, equal='is')}"
+            return f"{subject.value}{_steps(path)} {_comparison(op, value, equal='is')}"
         case a.Wrote(path=path, never=never):
             return f"{'never ' if never else ''}wrote {_name(path)}"
         case a.Total():
@@ -86,10 +86,10 @@ def spelled(assertion: a.Assertion) -> str:  # noqa: C901, PLR0911, PLR0912 - on
         case a.Prose(asks=asks, text=text, least=least, judge=judge):
             score = "" if least is None else f" at least {_number(least)}"
             return f"prose: answer {asks.value} {compact(text)}{score}{f' by {_field(judge)}' if judge else ''}"
-        case a.Price(model=model, input=asked, output=got, cached=cached, written=written):
+        case a.Price(model=model, input=asked, output=got, cached=cached, written=cache_write):
             further = "".join(
                 f", {_number(each)} {word}"
-                for each, word in ((cached, "cached"), (written, "written"))
+                for each, word in ((cached, "cached"), (cache_write, "written"))
                 if each is not None
             )
             return f"price of {_name(model)} is {_number(asked)} in, {_number(got)} out{further} usd per million tokens"
@@ -97,19 +97,19 @@ def spelled(assertion: a.Assertion) -> str:  # noqa: C901, PLR0911, PLR0912 - on
             assert_never(assertion)
 
 
-def calls(made: a.Calls) -> str:
+def calls(selector: a.Calls) -> str:
     """Spell which calls are meant."""
-    named = [made.kind] if made.kind else []
-    if made.name != "*" or not made.kind:
-        named.append(_name(made.name))
-    if made.where:
-        named.append(f"where {_conditions(made.where)}")
-    return " ".join(named)
+    words = [selector.kind] if selector.kind else []
+    if selector.name != "*" or not selector.kind:
+        words.append(_name(selector.name))
+    if selector.where:
+        words.append(f"where {_conditions(selector.where)}")
+    return " ".join(words)
 
 
-def condition(held: a.Condition) -> str:
+def condition(clause: a.Condition) -> str:
     """Spell a condition."""
-    return f"{place(held.part, held.path)} {_held(held.op, held.value)}"
+    return f"{place(clause.part, clause.path)} {_comparison(clause.op, clause.value)}"
 
 
 def place(part: a.Part, path: tuple[a.Step, ...]) -> str:
@@ -127,31 +127,31 @@ def place_of(subject: str, path: Iterable[a.Step]) -> str:
 
 
 def _called(assertion: a.Called) -> str:
-    said = f"called {calls(assertion.calls)}"
+    phrase = f"called {calls(assertion.calls)}"
     match assertion.least, assertion.most:
         case 1, None:
-            return said
+            return phrase
         case 0, 0:
-            return f"never {said}"
+            return f"never {phrase}"
         case least, None:
-            return f"{said} at least {_times(least)}"
+            return f"{phrase} at least {_times(least)}"
         case 0, most:
-            return f"{said} at most {_times(most)}"
+            return f"{phrase} at most {_times(most)}"
         case least, most if least == most:
-            return f"{said} exactly {_times(most)}"
+            return f"{phrase} exactly {_times(most)}"
         case least, most:
-            return f"{said} between {least} and {_times(most)}"
+            return f"{phrase} between {least} and {_times(most)}"
 
 
 def _times(count: int) -> str:
     return f"{count} time{'' if count == 1 else 's'}"
 
 
-def _conditions(held: Iterable[a.Condition]) -> str:
-    return " and ".join(map(condition, held))
+def _conditions(clauses: Iterable[a.Condition]) -> str:
+    return " and ".join(map(condition, clauses))
 
 
-def _held(op: a.Op, value: Json, *, equal: str = "=") -> str:
+def _comparison(op: a.Op, value: Json, *, equal: str = "=") -> str:
     match op:
         case a.Op.EXISTS | a.Op.ABSENT:
             return op.value
@@ -164,16 +164,16 @@ def _held(op: a.Op, value: Json, *, equal: str = "=") -> str:
 
 
 def _steps(path: Iterable[a.Step]) -> str:
-    said = ""
+    text = ""
     for step in path:
         match step:
             case None:
-                said += "[*]"
+                text += "[*]"
             case int():
-                said += f"[{step}]"
+                text += f"[{step}]"
             case _:
-                said += f".{_field(step)}"
-    return said
+                text += f".{_field(step)}"
+    return text
 
 
 def _value(value: Json) -> str:
@@ -200,8 +200,8 @@ def _field(name: str) -> str:
 def _members(shape: a.Record) -> str:
     if not shape.fields:
         return "..." if shape.more else "nothing"
-    said = [f"{_member(each.name)}{'?' if each.optional else ''}: {_shape(each.shape)}" for each in shape.fields]
-    return ", ".join([*said, "..."] if shape.more else said)
+    members = [f"{_member(each.name)}{'?' if each.optional else ''}: {_shape(each.shape)}" for each in shape.fields]
+    return ", ".join([*members, "..."] if shape.more else members)
 
 
 def _member(name: str) -> str:

@@ -49,7 +49,7 @@ Known: TypeAlias = "Json | Absent | Lost"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seen:
+class CallView:
     """One call, with what it asked and what came of it, read when first asked for."""
 
     node: Node
@@ -80,8 +80,8 @@ class Seen:
         """Name it in a sentence; one without a span of its own by who asked for it."""
         if self.wanted is None:
             return f"{self.node.label} (by what the model was told and asked for)" if self.wish else self.node.label
-        given = "and given its result" if self.told else "and not seen to be given it"
-        return f"tool {self.name} (no span of its own; asked for by {self.node.label} {given})"
+        ending = "and given its result" if self.told else "and not seen to be given it"
+        return f"tool {self.name} (no span of its own; asked for by {self.node.label} {ending})"
 
     @property
     def is_structure(self) -> bool:
@@ -186,15 +186,15 @@ def _arguments_text(text: str) -> Known:
 
 def _read(value: Json) -> Json:
     """Read JSON out of a text, for emitters that keep every result as one."""
-    known = parsed_or_none(value) if isinstance(value, str) and value[:1] in {"{", "["} else None
-    return value if known is None else known
+    json_value = parsed_or_none(value) if isinstance(value, str) and value[:1] in {"{", "["} else None
+    return value if json_value is None else json_value
 
 
 def _said(message: Message) -> Json:
     return _read("".join(part.text for part in message.parts if isinstance(part, Text)))
 
 
-def seen(run: Run, *, spanned: Iterable[str] = ()) -> tuple[Seen, ...]:
+def call_views(run: Run, *, spanned: Iterable[str] = ()) -> tuple[CallView, ...]:
     """Give a run's calls in causal order, structure included, less frames around a provider's call.
 
     `spanned` names tools that are known to have a span whenever they run, as from the recording of a replay: of these
@@ -202,29 +202,29 @@ def seen(run: Run, *, spanned: Iterable[str] = ()) -> tuple[Seen, ...]:
     """
     outer = frames(run.nodes)
     nodes = [node for node in run.nodes if node.id not in outer and not _is_root(node)]
-    made = [Seen(node=node) for node in nodes]
-    tools = frozenset(each.name for each in made if each.word == "tool")
-    if all(OURS in each.node.span.attributes for each in made) and not _all_asked(made) - tools - {*spanned}:
-        return tuple(made)
-    wanted = list(_wanted(made))
+    calls = [CallView(node=node) for node in nodes]
+    tools = frozenset(each.name for each in calls if each.word == "tool")
+    if all(OURS in each.node.span.attributes for each in calls) and not _all_asked(calls) - tools - {*spanned}:
+        return tuple(calls)
+    wanted = list(_wanted(calls))
     ours = any(OURS in node.span.attributes for node in run.nodes)
-    known = tools | frozenset(spanned)
-    spanless = [each for each in wanted if each.name not in known and (each.told or not (ours or tools))]
+    known_tools = tools | frozenset(spanned)
+    spanless = [each for each in wanted if each.name not in known_tools and (each.told or not (ours or tools))]
     if tools:
         spanless = [replace(each, doubt=_DOUBT) for each in spanless]
     by_id = {(each.node.id, each.wanted.id): each for each in wanted if each.wanted and each.wanted.id}
-    made = [_helped(each, by_id) for each in made]
-    return tuple(sorted((*made, *spanless), key=lambda each: (each.node.number, each.wanted is not None, each.place)))
+    calls = [_helped(each, by_id) for each in calls]
+    return tuple(sorted((*calls, *spanless), key=lambda each: (each.node.number, each.wanted is not None, each.place)))
 
 
-def _all_asked(made: Iterable[Seen]) -> frozenset[str]:
+def _all_asked(calls: Iterable[CallView]) -> frozenset[str]:
     """Name the tools that any model asked for."""
-    models = (each.answered for each in made if each.word == "llm")
+    models = (each.answered for each in calls if each.word == "llm")
     messages = (message for reply in models if reply for message in reply.messages)
     return frozenset(part.name for message in messages for part in message.parts if isinstance(part, ToolCall))
 
 
-def _helped(each: Seen, by_id: Mapping[tuple[str, str], Seen]) -> Seen:
+def _helped(each: CallView, by_id: Mapping[tuple[str, str], CallView]) -> CallView:
     """Let a tool call whose own span kept less stand on what its model asked for and was told."""
     node = each.node
     if each.word != "tool" or OURS in node.span.attributes or not (node.caused_by and node.tool_call_id):
@@ -232,7 +232,7 @@ def _helped(each: Seen, by_id: Mapping[tuple[str, str], Seen]) -> Seen:
     wish = by_id.get((node.caused_by, node.tool_call_id))
     if wish is None or not (isinstance(each.arguments, Lost) or isinstance(node.outcome, Unfinished)):
         return each
-    return Seen(node=node, wish=wish.wanted, told=wish.told)
+    return CallView(node=node, wish=wish.wanted, told=wish.told)
 
 
 def _is_root(node: Node) -> bool:
@@ -240,9 +240,9 @@ def _is_root(node: Node) -> bool:
     return attributes.get("reenact.run.root") is True or bool(attributes.get("reenact.process.root"))
 
 
-def _wanted(made: Iterable[Seen]) -> Iterator[Seen]:
+def _wanted(calls: Iterable[CallView]) -> Iterator[CallView]:
     """Give the tool calls that models asked for, each with the message that brought its result where there is one."""
-    models = [each for each in made if each.word == "llm"]
+    models = [each for each in calls if each.word == "llm"]
     results: dict[str, Message] = {}
     for each in models:
         for message in each.asked.messages if each.asked else ():
@@ -255,10 +255,10 @@ def _wanted(made: Iterable[Seen]) -> Iterator[Seen]:
             if part.id and part.id in met:
                 continue
             met.add(part.id)
-            yield Seen(node=each.node, wanted=part, told=results.get(part.id) if part.id else None, place=place)
+            yield CallView(node=each.node, wanted=part, told=results.get(part.id) if part.id else None, place=place)
 
 
-def asked_unseen(each: Seen) -> bool:
+def asked_unseen(each: CallView) -> bool:
     """Tell whether a model ended its answer in order to call tools, and the trace does not hold which."""
     reply = each.answered
     if reply is None or not _TOOL_REASONS.intersection(reply.finish_reasons):
@@ -266,7 +266,7 @@ def asked_unseen(each: Seen) -> bool:
     return not any(isinstance(part, ToolCall) for message in reply.messages for part in message.parts)
 
 
-def answered_before(first: Seen, then: Seen) -> bool:
+def answered_before(first: CallView, then: CallView) -> bool:
     """Tell whether `first` was over when `then` was made: by the process's own sequence, else by time."""
     if first is then:
         return False
@@ -282,7 +282,7 @@ def answered_before(first: Seen, then: Seen) -> bool:
     return a.number < b.number and (not a.span.end_ns or a.span.end_ns <= b.span.start_ns)
 
 
-def _by_messages(first: Seen, then: Seen) -> bool:
+def _by_messages(first: CallView, then: CallView) -> bool:
     """Tools that one model call asked for are answered together; of others the model calls tell the order."""
     if first.node is then.node:
         return first.wanted is None and then.wanted is not None

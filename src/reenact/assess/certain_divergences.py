@@ -32,20 +32,20 @@ _ASKED: Final = ("reenact.replay.missed", "reenact.evidence", "reenact.replay.li
 class Parting:
     """The divergences of a replay that are certain, each at its place: the number of a recorded call."""
 
-    def __init__(self, recorded: Run, replayed: Run, found: Evidence, result: ReplayResult) -> None:
-        self._recorded, self._found, self._result = recorded, found, result
+    def __init__(self, recorded: Run, replayed: Run, evidence: Evidence, result: ReplayResult) -> None:
+        self._recorded, self._found, self._result = recorded, evidence, result
         self._met = frozenset(made_again(replayed))
         self._nodes = {node.id: node for node in recorded.nodes}
         self.owed = owed(recorded)
-        self._question = next((node for node in found.run.nodes if _is_unanswered(node)), None)
+        self._question = next((node for node in evidence.run.nodes if _is_unanswered(node)), None)
         self._miss = result.misses[0] if result.misses else None
         self._missed = next((each for each in result.divergences if self._is_of_miss(each)), None)
         self._missed_at = self._place_of_miss() if self._miss is not None else END
-        told = [each for each in result.divergences if not each.get("crash")]  # it has no place among the calls
+        divergences = [each for each in result.divergences if not each.get("crash")]  # it has no place among the calls
         self.certain = sorted(
-            ((self._place(each), each) for each in told if self._is_certain(each)), key=lambda each: each[0]
+            ((self._place(each), each) for each in divergences if self._is_certain(each)), key=lambda each: each[0]
         )
-        self._all = [(self._place(each), each) for each in told]
+        self._all = [(self._place(each), each) for each in divergences]
 
     @property
     def first(self) -> Divergence | None:
@@ -66,14 +66,14 @@ class Parting:
 
     def place_of(self, node: Node) -> int:
         """Give the place of a call of the replay: that of the recorded call which answered it."""
-        said = node.span.attributes
-        met = next((said[name] for name in MET_BY if name in said), None)
+        attributes = node.span.attributes
+        met = next((attributes[name] for name in MET_BY if name in attributes), None)
         return self.place_named(str(met))
 
     def place_named(self, node_id: str) -> int:
         """Give the place of a recorded call by its id."""
-        known = self._nodes.get(node_id)
-        return known.number if known is not None else END
+        node = self._nodes.get(node_id)
+        return node.number if node is not None else END
 
     def before(self, place: int, witnesses: Collection[str]) -> bool:
         """Tell whether anything was different before a place, other than what became of the witnesses."""
@@ -106,8 +106,8 @@ class Parting:
 
     def only_writes_before(self, place: int) -> bool:
         """Tell whether nothing but what databases were told to write differs before a place."""
-        found = [each for at, each in self._all if at < place]
-        return bool(found) and all(self._write_of(each) is not None for each in found)
+        divergences = [each for at, each in self._all if at < place]
+        return bool(divergences) and all(self._write_of(each) is not None for each in divergences)
 
     @cached_property
     def stale(self) -> str:
@@ -168,11 +168,11 @@ class Parting:
         following = self._next(question.lane if question is not None else None)
         if question is None or question.kind not in MODELS or self._is_model_at(following):
             return following
-        told = asked(question)
-        brought = {each.tool_call_id for each in told.messages if each.tool_call_id} if told is not None else set[str]()
-        done = max((node.number for node in self.owed if node.tool_call_id in brought), default=0)
-        if done >= following:
-            return self._next(question.lane, done)
+        ask = asked(question)
+        brought = {each.tool_call_id for each in ask.messages if each.tool_call_id} if ask is not None else set[str]()
+        last_number = max((node.number for node in self.owed if node.tool_call_id in brought), default=0)
+        if last_number >= following:
+            return self._next(question.lane, last_number)
         nearest = self._nodes.get(as_text((self._miss or {}).get("nearest")))
         in_other_words = self._missed is not None and not self._missed.get("structural")
         if nearest is None or nearest.number < following or not (in_other_words and self._is_carried_on(question)):

@@ -8,9 +8,9 @@ from typing import assert_never
 
 from reenact.assess import answers, counting, grounding, order, prose, run_outputs, shapes, totals
 from reenact.assess.assertion_text import spelled
-from reenact.assess.known_names import Known
+from reenact.assess.known_names import KnownNames
 from reenact.assess.language import parse
-from reenact.assess.view import Told, View, undecided, view
+from reenact.assess.view import Assessment, View, undecided, view
 from reenact.values import assertion as a
 from reenact.values.assertion import Assertion, Finding, Judge, Placed, Price, Standing
 from reenact.values.run import Run
@@ -33,74 +33,74 @@ def check(
     a typo, and what would hold of it is undecided. `judge` is asked about prose; without one that is undecided, but
     for measures that need none. A text is read by `language.parse`, which raises `errors.AssertionInvalid`.
     """
-    given = placed(assertions)
-    prices = [each.assertion for each in given if isinstance(each.assertion, Price)]
-    seen = view(run, complete=complete, spanned=spanned, prices=prices)
-    known = Known((run, *beside)) if given else None
-    return tuple(_finding(each, seen, judge, known) for each in given if not isinstance(each.assertion, Price))
+    entries = placed(assertions)
+    prices = [each.assertion for each in entries if isinstance(each.assertion, Price)]
+    run_view = view(run, complete=complete, spanned=spanned, prices=prices)
+    names = KnownNames((run, *beside)) if entries else None
+    return tuple(_finding(each, run_view, judge, names) for each in entries if not isinstance(each.assertion, Price))
 
 
 def placed(assertions: Iterable[Placed | Assertion | str]) -> list[Placed]:
     """Bring what can be given as an assertion into one form."""
-    found: list[Placed] = []
+    entries: list[Placed] = []
     for each in assertions:
         match each:
             case str():
-                found += parse(each)
+                entries += parse(each)
             case Placed():
-                found.append(each)
+                entries.append(each)
             case _:
-                found.append(Placed(assertion=each))
-    return found
+                entries.append(Placed(assertion=each))
+    return entries
 
 
-def _finding(each: Placed, seen: View, judge: Judge | None, known: Known | None) -> Finding:
-    told = _told(each.assertion, seen, judge)
-    if told.standing is not Standing.UNDECIDED and known is not None and (why := known.stranger(each.assertion)):
-        holds = told.standing is Standing.HOLDS
-        told = undecided(why) if holds else replace(told, because=f"{told.because}; {why}")
+def _finding(each: Placed, run_view: View, judge: Judge | None, names: KnownNames | None) -> Finding:
+    verdict = _told(each.assertion, run_view, judge)
+    if verdict.standing is not Standing.UNDECIDED and names is not None and (why := names.stranger(each.assertion)):
+        holds = verdict.standing is Standing.HOLDS
+        verdict = undecided(why) if holds else replace(verdict, because=f"{verdict.because}; {why}")
     return Finding(
         assertion=spelled(each.assertion),
-        standing=told.standing,
-        because=told.because,
-        nodes=told.nodes,
+        standing=verdict.standing,
+        because=verdict.because,
+        nodes=verdict.nodes,
         layer="prose" if isinstance(each.assertion, a.Prose) else "structure",
         place=each.place,
     )
 
 
-def _told(assertion: Assertion, seen: View, judge: Judge | None) -> Told:  # noqa: C901, PLR0911, PLR0912 - one case a member of the union
+def _told(assertion: Assertion, run_view: View, judge: Judge | None) -> Assessment:  # noqa: C901, PLR0911, PLR0912 - one case a member of the union
     match assertion:
         case a.Called():
-            return counting.called(assertion, seen)
+            return counting.called(assertion, run_view)
         case a.Every():
-            return counting.every(assertion, seen)
+            return counting.every(assertion, run_view)
         case a.Before():
-            return order.before(assertion, seen)
+            return order.before(assertion, run_view)
         case a.OnlyAfter():
-            return order.only_after(assertion, seen)
+            return order.only_after(assertion, run_view)
         case a.NoneAfter():
-            return order.none_after(assertion, seen)
+            return order.none_after(assertion, run_view)
         case a.PathIs():
-            return order.path(assertion, seen)
+            return order.path(assertion, run_view)
         case a.ArgumentsAre():
-            return shapes.arguments_are(assertion, seen)
+            return shapes.arguments_are(assertion, run_view)
         case a.ArgumentsFit():
-            return shapes.arguments_fit(assertion, seen)
+            return shapes.arguments_fit(assertion, run_view)
         case a.Says():
-            return answers.says(assertion, seen)
+            return answers.says(assertion, run_view)
         case a.Wrote():
-            return run_outputs.wrote(assertion, seen)
+            return run_outputs.wrote(assertion, run_view)
         case a.ModelIs():
-            return answers.models(assertion, seen)
+            return answers.models(assertion, run_view)
         case a.Ends():
-            return answers.ends(assertion, seen)
+            return answers.ends(assertion, run_view)
         case a.Total():
-            return totals.total(assertion, seen)
+            return totals.total(assertion, run_view)
         case a.Grounded():
-            return grounding.grounded(assertion, seen)
+            return grounding.grounded(assertion, run_view)
         case a.Prose():
-            return prose.decided(assertion, seen, judge)
+            return prose.decided(assertion, run_view, judge)
         case a.Price():
             return undecided("a price asserts nothing")
         case _:

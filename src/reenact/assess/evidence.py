@@ -97,8 +97,8 @@ def made_again(run: Run) -> Iterator[str]:
     """Give the ids of the recorded calls that a replay made again, evidence or not."""
     for node in run.nodes:
         for name in MET_BY:
-            if isinstance(found := node.span.attributes.get(name), str):
-                yield found
+            if isinstance(call_id := node.span.attributes.get(name), str):
+                yield call_id
 
 
 def _is_beyond(node: Node) -> bool:
@@ -131,8 +131,8 @@ def _so_far(node: Node, until_ns: int) -> Streamed | Unfinished:
     outcome = node.outcome
     if not isinstance(outcome, Streamed) or _is_beyond(node):
         return Unfinished()
-    passed = (until_ns - node.span.start_ns) // 1000
-    chunks = tuple(chunk for chunk in outcome.chunks if chunk.offset_us <= passed)
+    elapsed_us = (until_ns - node.span.start_ns) // 1000
+    chunks = tuple(chunk for chunk in outcome.chunks if chunk.offset_us <= elapsed_us)
     return replace(outcome, chunks=chunks, end=StreamEnd.UNFINISHED, exception=None, result=None)
 
 
@@ -152,9 +152,9 @@ def _died_of(run: Run) -> tuple[str, str] | None:
     root = run.root
     if root is None:
         return None
-    said = root.span.attributes
-    if said.get("reenact.outcome") == "raised":
-        return str(said.get("exception.type")), str(said.get("exception.message"))
+    attributes = root.span.attributes
+    if attributes.get("reenact.outcome") == "raised":
+        return str(attributes.get("exception.type")), str(attributes.get("exception.message"))
     if isinstance(root.outcome, Raised):
         return root.outcome.exception.qualname, root.outcome.exception.message
     return None

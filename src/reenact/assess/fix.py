@@ -45,14 +45,14 @@ def judge_fix(
     `replayed` is the replay's own run and `result` what the replay came to. Never raises for what a run holds; for a
     text that is no assertion `errors.AssertionInvalid`.
     """
-    given = placed(assertions)
+    entries = placed(assertions)
     beside = () if replayed is None else (replayed,)
-    before = check(recorded, given, complete=is_complete(recorded), beside=beside)
+    before = check(recorded, entries, complete=is_complete(recorded), beside=beside)
     of_code = result.result == "unjudged" and bool(result.other_code)
     if replayed is None or (result.result == "unjudged" and not of_code):
         return _unjudged(result.why or f"{_NOTHING}{_exit(result)}", before)
-    told = replace(result, result="same", why="") if of_code else result
-    judging = _Judging(recorded, replayed, told, given, before)
+    effective_result = replace(result, result="same", why="") if of_code else result
+    judging = _Judging(recorded, replayed, effective_result, entries, before)
     if judging.met_nothing:
         return _unjudged(f"{_NOTHING}{judging.ending}", before)
     judged = judging.judged()
@@ -100,7 +100,7 @@ class _Judging:
     """One judgement under way."""
 
     def __init__(
-        self, recorded: Run, replayed: Run, result: ReplayResult, given: Sequence[Placed], before: tuple[Finding, ...]
+        self, recorded: Run, replayed: Run, result: ReplayResult, entries: Sequence[Placed], before: tuple[Finding, ...]
     ) -> None:
         self._recorded, self._replayed, self._result = recorded, replayed, result
         self._found = evidence(recorded, replayed, result)
@@ -109,7 +109,7 @@ class _Judging:
         self._prose_only = self._parting.prose_only
         self._ended = came_to_its_end(recorded, replayed, result)
         self._witnesses = frozenset(at for each in before if each.standing is Standing.FAILS for at in each.nodes)
-        self._decided = self._all(given, before)
+        self._decided = self._all(entries, before)
 
     @property
     def decided_before_other_code(self) -> bool:
@@ -148,33 +148,33 @@ class _Judging:
 
     # the assertions, one by one
 
-    def _all(self, given: Sequence[Placed], before: tuple[Finding, ...]) -> list[_Decided]:
-        counted = [each.assertion for each in given if not isinstance(each.assertion, Price)]
+    def _all(self, entries: Sequence[Placed], before: tuple[Finding, ...]) -> list[_Decided]:
+        counted = [each.assertion for each in entries if not isinstance(each.assertion, Price)]
         tools = [node.call.name for node in self._parting.owed if node.kind is CallKind.TOOL]
         beside = (self._recorded,)
-        found = check(self._found.run, given, complete=self._found.complete, spanned=tools, beside=beside)
-        whole = found
+        findings = check(self._found.run, entries, complete=self._found.complete, spanned=tools, beside=beside)
+        whole = findings
         if self._result.beyond:
-            whole = check(self._replayed, given, complete=self._ended, spanned=tools, beside=beside)
-        return [self._one(*each) for each in zip(counted, before, found, whole, strict=True)]
+            whole = check(self._replayed, entries, complete=self._ended, spanned=tools, beside=beside)
+        return [self._one(*each) for each in zip(counted, before, findings, whole, strict=True)]
 
-    def _one(self, assertion: Assertion, before: Finding, found: Finding, whole: Finding) -> _Decided:
+    def _one(self, assertion: Assertion, before: Finding, finding: Finding, whole: Finding) -> _Decided:
         place = self._place_of_failure(before)
         basis: Basis | None = Basis.LIVE if self._found.live else Basis.RECORDED
-        if found.standing is Standing.UNDECIDED and not isinstance(assertion, Prose):
-            passed = self._passed(assertion, before, place)
-            if passed:
-                found = replace(found, standing=Standing.HOLDS, because=passed, nodes=())
+        if finding.standing is Standing.UNDECIDED and not isinstance(assertion, Prose):
+            reason = self._passed(assertion, before, place)
+            if reason:
+                finding = replace(finding, standing=Standing.HOLDS, because=reason, nodes=())
             elif whole.standing is not Standing.UNDECIDED and self._only_words_before(before, whole, place):
-                found, basis = whole, Basis.NEAREST
+                finding, basis = whole, Basis.NEAREST
             elif whole.standing is not Standing.UNDECIDED and self._parting.only_writes_before(END):
-                found, basis = whole, Basis.WRITES
+                finding, basis = whole, Basis.WRITES
             else:
                 basis = None
         if not _is_of_calls(assertion) and self._parting.stale and basis in {Basis.RECORDED, Basis.WRITES}:
-            found, basis = replace(found, standing=Standing.UNDECIDED, because=self._parting.stale, nodes=()), None
+            finding, basis = replace(finding, standing=Standing.UNDECIDED, because=self._parting.stale, nodes=()), None
         for_good = _is_of_calls(assertion) and not (isinstance(assertion, Called) and assertion.least)
-        return _Decided(recorded=before, replay=found, basis=basis, place=place, fails_for_good=for_good)
+        return _Decided(recorded=before, replay=finding, basis=basis, place=place, fails_for_good=for_good)
 
     def _place_of_failure(self, before: Finding) -> int | None:
         if before.standing is not Standing.FAILS:
@@ -216,8 +216,8 @@ class _Judging:
         failed = [each for each in counted if each.failed]
         if newly:
             one = newly[0]
-            held = "held on" if one.recorded.standing is Standing.HOLDS else "was not decided by"
-            why = f"{_quoted(one)} {held} the recording and fails now: {one.replay.because}"
+            verb = "held on" if one.recorded.standing is Standing.HOLDS else "was not decided by"
+            why = f"{_quoted(one)} {verb} the recording and fails now: {one.replay.because}"
             return self._said(Word.BROKEN, why, newly)
         if still := [each for each in failed if each.fails]:
             more = f" ({len(still)} of {len(failed)} that failed)" if len(failed) > len(still) else ""
@@ -241,10 +241,10 @@ class _Judging:
             if self._parting.stale and open_[0].replay.because == self._parting.stale:
                 why = f"{_quoted(open_[0])} cannot be decided: {self._parting.stale}"
             return self._said(Word.UNJUDGED, why, failed)
-        held = "; ".join(f"{_quoted(each)} failed on the recording and holds: {each.replay.because}" for each in failed)
+        text = "; ".join(f"{_quoted(each)} failed on the recording and holds: {each.replay.because}" for each in failed)
         lost = [each for each in self._decided if each.recorded.standing is Standing.HOLDS and each.is_open]
         more = f"; {len(lost)} that held on the recording could not be decided" if lost else ""
-        return self._said(Word.FIXED, f"{held}{self.ending}{more}", failed)
+        return self._said(Word.FIXED, f"{text}{self.ending}{more}", failed)
 
     def _of_a_good_run(self, counted: list[_Decided]) -> FixJudgement:
         if self._result.result == "same":
@@ -290,8 +290,8 @@ class _Judging:
         if not any(each.get("onward") for each in misses):
             return ""
         last = next((each for each in misses if each.get("onward") is None), None)
-        told = [each for each in self._result.divergences if last and each.get("call") == last.get("call")]
-        return f", went on, and stopped at {one_line(told[-1])}" if told else ""
+        divergences = [each for each in self._result.divergences if last and each.get("call") == last.get("call")]
+        return f", went on, and stopped at {one_line(divergences[-1])}" if divergences else ""
 
     @property
     def _same_structure(self) -> bool:

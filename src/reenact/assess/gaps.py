@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.assess.calls import OURS, Seen, asked_unseen
+from reenact.assess.calls import OURS, CallView, asked_unseen
 from reenact.assess.refusals import refused
 from reenact.boundary.reading import is_plain
 from reenact.boundary.resource import is_a_model
@@ -38,7 +38,7 @@ def missing(run: Run) -> str:
     return ""
 
 
-def unread(run: Run, seen: Iterable[Seen], calls: Calls | None) -> str:
+def unread(run: Run, run_calls: Iterable[CallView], calls: Calls | None) -> str:
     """Name spans of which nobody knows what they are, where the call may be one of them."""
     unknown = [
         node for node in run.nodes if node.call.word == "unknown" and not node.span.attributes.get("reenact.run.root")
@@ -49,18 +49,18 @@ def unread(run: Run, seen: Iterable[Seen], calls: Calls | None) -> str:
         return f"what the {len(unknown)} spans of this trace are is not known"
     wanted = calls.name.strip("*?").lower() if calls is not None else ""
     like = [node for node in unknown if wanted and wanted in node.span.name.lower()]
-    known = sum(each.wanted is not None and wanted in each.name.lower() for each in seen)
-    if len(like) <= known:  # they are the tools that a model was seen to ask for
+    known_count = sum(each.wanted is not None and wanted in each.name.lower() for each in run_calls)
+    if len(like) <= known_count:  # they are the tools that a model was seen to ask for
         return ""
     return f"what the span {like[0].span.name!r} is, is not known; it may be such a call"
 
 
-def unspanned(seen: Iterable[Seen], calls: Calls | None) -> str:
+def unspanned(run_calls: Iterable[CallView], calls: Calls | None) -> str:
     """Name a model call that may have asked for a tool, in a trace that holds no span of any."""
     if calls is not None and calls.kind not in {"", "tool"}:
         return ""
-    models: list[Seen] = []
-    for each in seen:
+    models: list[CallView] = []
+    for each in run_calls:
         if OURS in each.node.span.attributes or (each.word == "tool" and each.wanted is None):
             return ""
         if each.word == "llm" and each.wanted is None:
@@ -73,17 +73,17 @@ def unspanned(seen: Iterable[Seen], calls: Calls | None) -> str:
     return ""
 
 
-def unreadable(seen: Iterable[Seen], calls: Calls | None, spanned: Iterable[str]) -> str:
+def unreadable(run_calls: Iterable[CallView], calls: Calls | None, spanned: Iterable[str]) -> str:
     """Name a call of a model's API that nobody can read here: what it cost, which model it was, what it asked for.
 
     A tool that has spans of its own whenever it runs is known all the same.
     """
-    seen = [*seen]
+    run_calls = [*run_calls]
     if calls is not None and calls.kind not in {"", "llm", "embedding", "tool"}:
         return ""
-    if calls is not None and calls.kind in {"", "tool"} and calls.name in {*spanned, *_with_spans(seen)}:
+    if calls is not None and calls.kind in {"", "tool"} and calls.name in {*spanned, *_with_spans(run_calls)}:
         return ""
-    for each in seen:
+    for each in run_calls:
         request = each.node.call.request
         if isinstance(request, HttpRequest) and is_plain(each.node):
             url, body = request.url, request.body.data
@@ -92,5 +92,5 @@ def unreadable(seen: Iterable[Seen], calls: Calls | None, spanned: Iterable[str]
     return ""
 
 
-def _with_spans(seen: Iterable[Seen]) -> Iterable[str]:
-    return (each.name for each in seen if each.word == "tool" and each.wanted is None)
+def _with_spans(run_calls: Iterable[CallView]) -> Iterable[str]:
+    return (each.name for each in run_calls if each.word == "tool" and each.wanted is None)

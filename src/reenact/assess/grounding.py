@@ -22,9 +22,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from reenact.assess.answers import Answer, final_answer
-from reenact.assess.calls import Known, Lost, Seen
+from reenact.assess.calls import CallView, Known, Lost
 from reenact.assess.truth import TOKEN
-from reenact.assess.view import Told, View, failing, holding, undecided
+from reenact.assess.view import Assessment, View, failing, holding, undecided
 from reenact.values.assertion import Ground, Grounded
 from reenact.values.difference import Absent
 from reenact.values.json import Json
@@ -63,72 +63,72 @@ class Piece:
     text: str
 
 
-def grounded(assertion: Grounded, seen: View) -> Told:
+def grounded(assertion: Grounded, view: View) -> Assessment:
     """Decide whether the answer stands on its ground."""
-    answer = final_answer(seen)
-    if seen.stopped:
-        return undecided(seen.stopped, answer.calls)
+    answer = final_answer(view)
+    if view.stopped:
+        return undecided(view.stopped, answer.calls)
     if isinstance(answer.value, Lost):
         return undecided(f"{answer.of}: {answer.value.why}", answer.calls)
     if isinstance(answer.value, Absent):
         return holding(f"{answer.of}: {answer.why}, so there is nothing to be grounded", answer.calls)
-    return _looked_up(assertion, seen, answer)
+    return _looked_up(assertion, view, answer)
 
 
-def _looked_up(assertion: Grounded, seen: View, answer: Answer) -> Told:
+def _looked_up(assertion: Grounded, view: View, answer: Answer) -> Assessment:
     text = str(answer.value)
     if token := TOKEN.search(text):
         return undecided(f"redaction replaced a part of the answer by {token[0]}", answer.calls)
-    sources = list(_sources(assertion.ground, seen))
-    ground = Grounds([*(value for _, value in sources), *_asked(seen)])
-    said = list(pieces(text))
-    stray = next((piece for piece in said if not ground.has(piece)), None)
+    sources = list(_sources(assertion.ground, view))
+    ground = Grounds([*(value for _, value in sources), *_asked(view)])
+    items = list(pieces(text))
+    stray = next((piece for piece in items if not ground.has(piece)), None)
     where = _where(assertion.ground, len(sources))
     if stray is None:
         return holding(
-            f"{_many(said)} of the answer occur in {where}" if said else "the answer has no piece to look up"
+            f"{_many(items)} of the answer occur in {where}" if items else "the answer has no piece to look up"
         )
     because = f"the {stray.kind} {stray.text!r} is nowhere in {where}"
-    if why := _unsure(sources, ground) or seen.gap():
+    if why := _unsure(sources, ground) or view.gap():
         return undecided(f"{because}; {why}", answer.calls)
     return failing(f"{answer.of}: {because}", [*answer.calls, *(each for each, _ in sources)])
 
 
-def _unsure(sources: list[tuple[Seen, Known]], ground: Grounds) -> str:
+def _unsure(sources: list[tuple[CallView, Known]], ground: Grounds) -> str:
     """Say why a piece may occur all the same."""
     lost = next((f"{each.label}: {value.why}" for each, value in sources if isinstance(value, Lost)), "")
     redacted = any(TOKEN.search(text) for text in ground.texts)
     return lost or ("redaction replaced a part of it" if redacted else "")
 
 
-def _many(said: list[Piece]) -> str:
-    return f"all {len(said)} pieces" if len(said) != 1 else f"the {said[0].kind} {said[0].text!r}"
+def _many(items: list[Piece]) -> str:
+    return f"all {len(items)} pieces" if len(items) != 1 else f"the {items[0].kind} {items[0].text!r}"
 
 
 def _where(ground: Ground, calls: int) -> str:
     return f"{ground.value} ({calls} calls)" if calls else f"{ground.value}: there are none"
 
 
-def _sources(ground: Ground, seen: View) -> Iterator[tuple[Seen, Known]]:
+def _sources(ground: Ground, view: View) -> Iterator[tuple[CallView, Known]]:
     words = {
         Ground.DOCUMENTS: {"retriever", "reranker"},
         Ground.RESULTS: {"tool"},
         Ground.BOTH: {"retriever", "reranker", "tool"},
     }[ground]
-    for each in seen.calls:
+    for each in view.calls:
         if each.word in words:
             yield each, each.result if not isinstance(each.result, Absent) else _raised(each)
 
 
-def _raised(each: Seen) -> Known:
+def _raised(each: CallView) -> Known:
     raised = each.raised
     return raised if isinstance(raised, Absent | Lost) else raised.message
 
 
-def _asked(seen: View) -> Iterator[str]:
+def _asked(view: View) -> Iterator[str]:
     """Give what people asked: the messages of users to models."""
     met = set[str]()
-    for each in seen.calls:
+    for each in view.calls:
         for message in each.asked.messages if each.word == "llm" and each.wanted is None and each.asked else ():
             text = "".join(part.text for part in message.parts if isinstance(part, Text))
             if message.role == "user" and text not in met:
@@ -140,29 +140,29 @@ def pieces(answer: str) -> Iterator[Piece]:
     """Take an answer apart. Longer pieces come first; what they cover is no piece of its own."""
     left = _LISTED.sub(_blank, answer)
     for kind, pattern in (("address", _ADDRESS), ("quotation", _QUOTED), ("file name", _FILE)):
-        for found in pattern.finditer(left):
-            text = next((group for group in found.groups() if group is not None), found[0]).strip()
+        for match in pattern.finditer(left):
+            text = next((group for group in match.groups() if group is not None), match[0]).strip()
             if kind != "quotation" or _is_quotation(text):
                 yield Piece(kind, text if kind == "quotation" else text.rstrip(".,;:"))
         left = pattern.sub(_blank, left)
-    for found in _WORD.finditer(left):
-        if _is_identifier(word := found[0].strip("-")):
+    for match in _WORD.finditer(left):
+        if _is_identifier(word := match[0].strip("-")):
             yield Piece("identifier", word)
-    for found in _NUMBER.finditer(_WORD.sub(_number_alone, left)):
-        if _is_counted(found[0]):
-            yield Piece("number", found[0].strip())
+    for match in _NUMBER.finditer(_WORD.sub(_number_alone, left)):
+        if _is_counted(match[0]):
+            yield Piece("number", match[0].strip())
 
 
-def _blank(found: re.Match[str]) -> str:
-    return " " * len(found[0])
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
-def _number_alone(found: re.Match[str]) -> str:
+def _number_alone(match: re.Match[str]) -> str:
     """Leave of a word no more than the number that it may be."""
-    word = found[0].strip("-")
+    word = match[0].strip("-")
     if _is_identifier(word):
-        return _blank(found)
-    return re.sub(r"[^\d]", " ", found[0]) if _WITH_UNIT.fullmatch(word) else found[0]
+        return _blank(match)
+    return re.sub(r"[^\d]", " ", match[0]) if _WITH_UNIT.fullmatch(word) else match[0]
 
 
 def _is_identifier(word: str) -> bool:

@@ -39,11 +39,11 @@ def parse(text: str, *, source: str = "") -> tuple[Placed, ...]:
     `source` is the file they stand in; each is placed at `source:line`, or nowhere without one. Raises
     `errors.AssertionInvalid`, which names line and column and what was expected there.
     """
-    found: list[Placed] = []
+    entries: list[Placed] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("#"):
-            found.append(Placed(assertion=_read(line, source, number), place=f"{source}:{number}" if source else ""))
-    return tuple(found)
+            entries.append(Placed(assertion=_read(line, source, number), place=f"{source}:{number}" if source else ""))
+    return tuple(entries)
 
 
 def spell(assertion: Assertion) -> str:
@@ -60,7 +60,7 @@ def _read(line: str, source: str, number: int) -> Assertion:
     if len(line) > _LONGEST or sum(map(line.count, "([{")) > _MOST_BRACKETS:
         raise InputError(f"{source or 'assertion'}:{number}", "this assertion is too long, or nested too deep")
     try:
-        made: Assertion = Making().transform(parser().parse(line))
+        assertion: Assertion = Making().transform(parser().parse(line))
     except UnexpectedInput as error:
         column = _column(error, line)
         raise _invalid(line, source, number, column, _expected(error, line, column)) from None
@@ -68,7 +68,7 @@ def _read(line: str, source: str, number: int) -> Assertion:
         if isinstance(error.orig_exc, Refused):
             raise _invalid(line, source, number, error.orig_exc.column, str(error.orig_exc)) from None
         raise
-    return made
+    return assertion
 
 
 def _column(error: UnexpectedInput, line: str) -> int:
@@ -81,8 +81,8 @@ def _expected(error: UnexpectedInput, line: str, column: int) -> str:
     from reenact.assess.grammar import parser
 
     wanted = getattr(error, "accepts", None) or getattr(error, "expected", None) or getattr(error, "allowed", None)
-    said = {_readable(name, {each.name: each.pattern.value for each in parser().terminals}) for name in wanted or ()}
-    listed = sorted(said - {""})
+    labels = {_readable(name, {each.name: each.pattern.value for each in parser().terminals}) for name in wanted or ()}
+    listed = sorted(labels - {""})
     more = " …" if len(listed) > _MOST_EXPECTED else ""
     rest = line[column - 1 :].split()
     return f"{f'{rest[0]!r} is not' if rest else 'the line ends before'} {_joined(listed[:_MOST_EXPECTED])}{more}"

@@ -26,22 +26,22 @@ def plain(value: Json) -> Json:
 
 
 def _tagged(tag: str, value: dict[str, Json]) -> Json:
-    held = value[tag]
+    content = value[tag]
     if tag in _LISTS:
-        return [plain(item) for item in as_list(held)]
+        return [plain(item) for item in as_list(content)]
     if tag in _PAIRS:
-        pairs = [pair for each in as_list(held) if len(pair := as_list(each)) == 2]
+        pairs = [pair for each in as_list(content) if len(pair := as_list(each)) == 2]
         return {_key(name): plain(item) for name, item in pairs}
     if tag in _FIELDS:
         return {name: plain(item) for part in ("fields", "extra") for name, item in as_object(value.get(part)).items()}
     if tag in _VALUES:
         return plain(value.get("values" if tag == "$namedtuple" else "value"))
     if tag == "$exception":
-        said = as_object(held)
-        return {"class": said.get("qualname"), "message": said.get("message")}
+        fields = as_object(content)
+        return {"class": fields.get("qualname"), "message": fields.get("message")}
     if tag == "$int":
-        return _integer(held)
-    return held if tag in _TEXTS else value
+        return _integer(content)
+    return content if tag in _TEXTS else value
 
 
 def _integer(text: Json) -> Json:
@@ -52,8 +52,8 @@ def _integer(text: Json) -> Json:
 
 
 def _key(value: Json) -> str:
-    known = plain(value)
-    return known if isinstance(known, str) else str(known)
+    plain_key = plain(value)
+    return plain_key if isinstance(plain_key, str) else str(plain_key)
 
 
 def unstable(value: Json) -> bool:

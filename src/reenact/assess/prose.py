@@ -10,9 +10,9 @@ from typing import Final
 from reenact.assess.answers import final_answer
 from reenact.assess.calls import Lost
 from reenact.assess.truth import TOKEN
-from reenact.assess.view import Told, View, failing, holding, undecided
+from reenact.assess.view import Assessment, View, failing, holding, undecided
 from reenact.values.assertion import Asks, Judge, Opinion, Prose
-from reenact.values.difference import Absent, shown
+from reenact.values.difference import Absent, short_json
 
 ENOUGH: Final = 0.8
 """The score from which on a measure holds, where the assertion names none."""
@@ -55,11 +55,11 @@ def measure_of(assertion: Prose) -> str | None:
     return "similarity" if assertion.asks is Asks.LIKE and not assertion.judge else None
 
 
-def decided(assertion: Prose, seen: View, judge: Judge | None) -> Told:
+def decided(assertion: Prose, view: View, judge: Judge | None) -> Assessment:
     """Say what a judge or a measure says of the answer."""
-    answer = final_answer(seen)
-    if seen.stopped:
-        return undecided(seen.stopped, answer.calls)
+    answer = final_answer(view)
+    if view.stopped:
+        return undecided(view.stopped, answer.calls)
     if isinstance(answer.value, Lost):
         return undecided(f"{answer.of}: {answer.value.why}", answer.calls)
     if isinstance(answer.value, Absent):
@@ -68,7 +68,7 @@ def decided(assertion: Prose, seen: View, judge: Judge | None) -> Told:
     name = measure_of(assertion)
     if name is not None:
         score = round(MEASURES[name](assertion.text, text), 4)
-        opinion = Opinion(score=score, by=name, reason=f"the answer is {shown(text)}")
+        opinion = Opinion(score=score, by=name, reason=f"the answer is {short_json(text)}")
     elif judge is None:
         return undecided("no judge was given (`--judge`)", answer.calls)
     else:
@@ -92,5 +92,5 @@ def _holds(assertion: Prose, opinion: Opinion, *, measured: bool) -> bool | None
 def _said(opinion: Opinion) -> str:
     verdict = {True: "yes", False: "no", None: ""}[opinion.holds]
     score = "" if opinion.score is None else f"{opinion.score:g}"
-    said = ", ".join(each for each in (verdict, score) if each) or "nothing"
-    return f"{opinion.by or 'the judge'} says {said}{f': {opinion.reason}' if opinion.reason else ''}"
+    words = ", ".join(each for each in (verdict, score) if each) or "nothing"
+    return f"{opinion.by or 'the judge'} says {words}{f': {opinion.reason}' if opinion.reason else ''}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reenact.assess.calls import Seen
+from reenact.assess.calls import CallView
 from reenact.values.call import HttpReply, Raised, Returned, Streamed, Unfinished
 from reenact.values.json import Json
 from reenact.values.message import Opaque
@@ -12,7 +12,7 @@ _REASONS = frozenset({"refusal", "content_filter", "content_filtered", "guardrai
 _GEMINI = frozenset({"safety", "prohibited_content", "blocklist", "recitation", "spii", "image_safety"})
 
 
-def refused(each: Seen) -> bool | None:
+def refused(each: CallView) -> bool | None:
     """Tell whether a model refused; None where its answer is not known."""
     if isinstance(each.node.outcome, Raised):
         return False

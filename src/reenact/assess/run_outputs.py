@@ -7,11 +7,11 @@ from typing import Final
 from reenact.assess.calls import Known, Lost
 from reenact.assess.plain_values import plain
 from reenact.assess.truth import glob
-from reenact.assess.view import Told, View, failing, holding, undecided
+from reenact.assess.view import Assessment, View, failing, holding, undecided
 from reenact.values.assertion import Subject, Wrote
 from reenact.values.call import CallKind, FunctionCall, Raised, Returned, Value
 from reenact.values.difference import ABSENT
-from reenact.values.file_writes import written
+from reenact.values.file_writes import writes_of
 from reenact.values.output import is_noted, outputs
 from reenact.values.run import Node, Run
 
@@ -55,18 +55,18 @@ def _is_top(node: Node, run: Run) -> bool:
     return node.parent is None or node.parent == top
 
 
-def wrote(assertion: Wrote, seen: View) -> Told:
+def wrote(assertion: Wrote, view: View) -> Assessment:
     """Decide whether a file was written."""
-    if seen.stopped:
-        return undecided(seen.stopped)
-    told = written(seen.run)
-    if told is None:
+    if view.stopped:
+        return undecided(view.stopped)
+    writes = writes_of(view.run)
+    if writes is None:
         return undecided("which files it wrote was not recorded")
-    names = [told.named(file.path) for file in told.files.values() if file.after is not None and not file.part_of]
+    names = [writes.named(file.path) for file in writes.files.values() if file.after is not None and not file.part_of]
     met = [name for name in names if any(glob(assertion.path, each) for each in (name, name.rpartition("/")[2]))]
     if met:
         return (failing if assertion.never else holding)(f"it wrote {', '.join(met[:3])}")
-    root = seen.run.root
-    if told.more or root is None or root.span.attributes.get("reenact.incomplete"):
+    root = view.run.root
+    if writes.more or root is None or root.span.attributes.get("reenact.incomplete"):
         return undecided("which files it wrote last was not recorded")
     return (holding if assertion.never else failing)(f"it wrote {', '.join(names[:3]) or 'no file'}")

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from reenact.assess.calls import Known, Lost, Seen
+from reenact.assess.calls import CallView, Known, Lost
 from reenact.assess.plain_values import unstable
 from reenact.values import globs
 from reenact.values.assertion import Calls, Condition, Op, Part, Step
 from reenact.values.automaton import PatternRefused, TooHard, automaton
 from reenact.values.call import ExceptionRecord, HttpRequest
-from reenact.values.difference import ABSENT, Absent, shown
+from reenact.values.difference import ABSENT, Absent, short_json
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list
 
@@ -64,7 +64,7 @@ def glob(pattern: str, name: str) -> bool:
     return globs.compiled(pattern, one="?").fullmatch(name) is not None
 
 
-def named(calls: Calls, each: Seen) -> bool:
+def has_name(calls: Calls, each: CallView) -> bool:
     """Tell whether a call has the kind and name that are meant, apart from `where`."""
     if calls.kind and calls.kind != each.word:
         return False
@@ -73,17 +73,17 @@ def named(calls: Calls, each: Seen) -> bool:
     return glob(calls.name, each.name)
 
 
-def meant(calls: Calls, each: Seen) -> Truth:
+def is_meant(calls: Calls, each: CallView) -> Truth:
     """Tell whether a call is one of those that are meant."""
-    if not named(calls, each):
+    if not has_name(calls, each):
         return False
     truth = all_of(holds(condition, each) for condition in calls.where)
     return Unknown(each.doubt) if truth is True and each.doubt else truth
 
 
-def holds(condition: Condition, each: Seen) -> Truth:
+def holds(condition: Condition, each: CallView) -> Truth:
     """Tell whether a condition is true of a call."""
-    return held(reached(part_of(condition, each), steps_of(condition)), condition.op, condition.value)
+    return comparison(reached(part_of(condition, each), steps_of(condition)), condition.op, condition.value)
 
 
 def steps_of(condition: Condition) -> tuple[Step, ...]:
@@ -91,7 +91,7 @@ def steps_of(condition: Condition) -> tuple[Step, ...]:
     return condition.path if condition.part in {Part.ARGUMENTS, Part.RESULT} else ()
 
 
-def part_of(condition: Condition, each: Seen) -> Known:
+def part_of(condition: Condition, each: CallView) -> Known:
     """Give the value that a condition's path begins at."""
     match condition.part:
         case Part.ARGUMENTS:
@@ -107,7 +107,7 @@ def part_of(condition: Condition, each: Seen) -> Known:
             return _fact(condition.path, each)
 
 
-def _fact(path: tuple[Step, ...], each: Seen) -> Known:
+def _fact(path: tuple[Step, ...], each: CallView) -> Known:
     request = each.node.call.request
     match path:
         case ("status",):
@@ -134,8 +134,8 @@ def reached(value: Known, path: tuple[Step, ...]) -> tuple[Known, ...]:
     for step in path:
         many = many or step is None
         values = [below for each in values for below in _below(each, step)]
-    found = tuple(each for each in values if not (many and each is ABSENT))
-    return found or (ABSENT,)
+    values_reached = tuple(each for each in values if not (many and each is ABSENT))
+    return values_reached or (ABSENT,)
 
 
 def _below(value: Known, step: Step) -> Iterator[Known]:
@@ -161,20 +161,20 @@ _NEGATIONS: Final = {
 }
 
 
-def held(values: tuple[Known, ...], op: Op, other: Json) -> Truth:
+def comparison(values: tuple[Known, ...], op: Op, other: Json) -> Truth:
     """Hold values against another: true where it is of any of them; a negation is true where it is of none."""
     if (positive := _NEGATIONS.get(op)) is not None:
-        return negated(held(values, positive, other))
-    return any_of(_held(value, op, other) for value in values)
+        return negated(comparison(values, positive, other))
+    return any_of(_truth_of(value, op, other) for value in values)
 
 
-def _held(value: Known, op: Op, other: Json) -> Truth:
+def _truth_of(value: Known, op: Op, other: Json) -> Truth:
     if isinstance(value, Lost):
         return Unknown(value.why)
     if isinstance(value, Absent) or op is Op.EXISTS:
         return not isinstance(value, Absent)
     if unstable(value):
-        return Unknown(f"{shown(value)} could not be written down as data")
+        return Unknown(f"{short_json(value)} could not be written down as data")
     match op:
         case Op.IN:
             return any_of(_equal(value, each) for each in as_list(other))
@@ -200,8 +200,8 @@ def same(a: Json, b: Json) -> bool:
 
 
 def _redacted(value: Json) -> str:
-    found = TOKEN.search(value if isinstance(value, str) else compact(value))
-    return found[0] if found else ""
+    match = TOKEN.search(value if isinstance(value, str) else compact(value))
+    return match[0] if match else ""
 
 
 def _equal(value: Json, other: Json) -> Truth:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from reenact.assess import gaps
 from reenact.assess.assertion_text import calls as spelled_calls
 from reenact.assess.assertion_text import place
-from reenact.assess.calls import Lost, Seen, seen
-from reenact.assess.truth import Unknown, meant, named, part_of, reached, steps_of
+from reenact.assess.calls import CallView, Lost, call_views
+from reenact.assess.truth import Unknown, has_name, is_meant, part_of, reached, steps_of
 from reenact.values.assertion import Calls, Condition, Price, Standing
-from reenact.values.difference import Absent, shown
+from reenact.values.difference import Absent, short_json
 from reenact.values.run import Run
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Assessment:
     """What was found of an assertion: standing, evidence, witnesses."""
 
     standing: Standing
@@ -31,7 +31,7 @@ class View:
     """A run and what must be known to assess it."""
 
     run: Run
-    calls: tuple[Seen, ...]
+    calls: tuple[CallView, ...]
     stopped: str = ""
     """Why the run goes on behind what is known of it; empty where all of it is."""
     prices: tuple[Price, ...] = ()
@@ -58,7 +58,11 @@ def view(run: Run, *, complete: bool = True, spanned: Iterable[str] = (), prices
     stopped = "" if complete else "the run was stopped before its end"
     spanned = tuple(spanned)
     return View(
-        run=run, calls=seen(run, spanned=spanned), stopped=stopped, prices=tuple(prices), spanned=frozenset(spanned)
+        run=run,
+        calls=call_views(run, spanned=spanned),
+        stopped=stopped,
+        prices=tuple(prices),
+        spanned=frozenset(spanned),
     )
 
 
@@ -66,73 +70,74 @@ def view(run: Run, *, complete: bool = True, spanned: Iterable[str] = (), prices
 class Matches:
     """The calls that an assertion means."""
 
-    sure: tuple[Seen, ...]
-    unsure: tuple[tuple[Seen, str], ...] = ()
+    sure: tuple[CallView, ...]
+    unsure: tuple[tuple[CallView, str], ...] = ()
     """Those that it may mean, and why that cannot be known."""
-    others: tuple[Seen, ...] = ()
+    others: tuple[CallView, ...] = ()
     """Those of the same kind and name of which the rest is not true."""
 
 
-def matches(calls: Calls, among: Iterable[Seen]) -> Matches:
+def matches(calls: Calls, among: Iterable[CallView]) -> Matches:
     """Find the calls that are meant."""
-    sure: list[Seen] = []
-    unsure: list[tuple[Seen, str]] = []
-    others: list[Seen] = []
+    sure: list[CallView] = []
+    unsure: list[tuple[CallView, str]] = []
+    others: list[CallView] = []
     for each in among:
-        match meant(calls, each):
+        match is_meant(calls, each):
             case True:
                 sure.append(each)
             case Unknown(why=why):
                 unsure.append((each, why))
             case _:
-                if named(calls, each):
+                if has_name(calls, each):
                     others.append(each)
     return Matches(sure=tuple(sure), unsure=tuple(unsure), others=tuple(others))
 
 
-def holding(because: str, witnesses: Sequence[Seen] = ()) -> Told:
+def holding(because: str, witnesses: Sequence[CallView] = ()) -> Assessment:
     """Say that it holds."""
-    return Told(Standing.HOLDS, because, ids(witnesses))
+    return Assessment(Standing.HOLDS, because, ids(witnesses))
 
 
-def failing(because: str, witnesses: Sequence[Seen] = ()) -> Told:
+def failing(because: str, witnesses: Sequence[CallView] = ()) -> Assessment:
     """Say that it fails."""
-    return Told(Standing.FAILS, because, ids(witnesses))
+    return Assessment(Standing.FAILS, because, ids(witnesses))
 
 
-def undecided(because: str, witnesses: Sequence[Seen] = ()) -> Told:
+def undecided(because: str, witnesses: Sequence[CallView] = ()) -> Assessment:
     """Say that it cannot be decided."""
-    return Told(Standing.UNDECIDED, because, ids(witnesses))
+    return Assessment(Standing.UNDECIDED, because, ids(witnesses))
 
 
-def ids(witnesses: Sequence[Seen]) -> tuple[str, ...]:
+def ids(witnesses: Sequence[CallView]) -> tuple[str, ...]:
     """Name calls by the ids of their nodes, each once."""
     return tuple(dict.fromkeys(each.node.id for each in witnesses))
 
 
-def several(made: Sequence[Seen], conditions: Sequence[Condition] = ()) -> str:
+def several(calls: Sequence[CallView], conditions: Sequence[Condition] = ()) -> str:
     """Name calls, the first few with the values that the conditions look at."""
-    said = [with_values(each, conditions) for each in made[:_SHOWN]]
-    more = f" and {len(made) - _SHOWN} more" if len(made) > _SHOWN else ""
-    return ", ".join(said) + more
+    labels = [with_values(each, conditions) for each in calls[:_SHOWN]]
+    more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
+    return ", ".join(labels) + more
 
 
-def with_values(each: Seen, conditions: Sequence[Condition]) -> str:
+def with_values(each: CallView, conditions: Sequence[Condition]) -> str:
     """Name a call with the values that the conditions look at: `tool pay #4: amount = 7`."""
     values: dict[str, str] = {}
     for condition in conditions:
-        found = reached(part_of(condition, each), steps_of(condition))
+        readings = reached(part_of(condition, each), steps_of(condition))
         values[place(condition.part, condition.path)] = " | ".join(
-            f"not known ({value.why})" if isinstance(value, Lost) else shown(value, 120) for value in found[:_SHOWN]
-        ) + (" | …" if len(found) > _SHOWN else "")
-    said = ", ".join(f"{where} {'is' if value == 'absent' else '='} {value}" for where, value in values.items())
-    return f"{each.label}: {said}" if said else each.label
+            f"not known ({value.why})" if isinstance(value, Lost) else short_json(value, 120)
+            for value in readings[:_SHOWN]
+        ) + (" | …" if len(readings) > _SHOWN else "")
+    terms = ", ".join(f"{where} {'is' if value == 'absent' else '='} {value}" for where, value in values.items())
+    return f"{each.label}: {terms}" if terms else each.label
 
 
-def none_of(calls: Calls, found: Matches) -> str:
+def none_of(calls: Calls, hits: Matches) -> str:
     """Say that there is no such call, and what calls of that name there are."""
-    if found.others:
-        near = several(found.others, calls.where)
+    if hits.others:
+        near = several(hits.others, calls.where)
         return f"no call fits {spelled_calls(calls)}; there is {near}"
     bare = Calls(kind=calls.kind, name=calls.name)
     return f"{spelled_calls(bare)} was not called"
@@ -140,4 +145,4 @@ def none_of(calls: Calls, found: Matches) -> str:
 
 def value_text(value: object) -> str:
     """Spell a value that may be missing."""
-    return "absent" if isinstance(value, Absent) else value.why if isinstance(value, Lost) else shown(value)  # type: ignore[arg-type]  # `Absent` and `Lost` are told before
+    return "absent" if isinstance(value, Absent) else value.why if isinstance(value, Lost) else short_json(value)  # type: ignore[arg-type]  # `Absent` and `Lost` are told before

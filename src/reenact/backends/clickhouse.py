@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from reenact.contracts.backend import Backend
 from reenact.errors import InputError, UsageError
-from reenact.foreign.http_exchange import asked, shown, user_of
+from reenact.foreign.http_exchange import fetch_reply, printable_url, user_of
 from reenact.formats import clickhouse_rows
 from reenact.values.finding import Filters
 from reenact.values.json import Json, parse
@@ -68,7 +68,7 @@ class _Database:
         parts = urlsplit(url)
         self._database = unquote(parts.path.strip("/")) or "default"
         if not parts.hostname or parts.query or not _NAME.fullmatch(self._database):
-            raise UsageError(f"{shown(url)} names no database: it is spelled {BACKEND.usage}")
+            raise UsageError(f"{printable_url(url)} names no database: it is spelled {BACKEND.usage}")
         self._scheme, self._place = parts.scheme, parts.netloc.rpartition("@")[2]
         user, password = user_of(url)
         user = user or os.environ.get("CLICKHOUSE_USER", "")
@@ -100,15 +100,15 @@ class _Database:
 
     def _paged(self, source: str, wanted: Mapping[str, str]) -> Iterator[str]:
         """Give ids page by page, each asked for behind the last one of the page before: what arrives now moves none."""
-        after, given = "", dict(wanted)
+        after, parameters = "", dict(wanted)
         while True:
             ask = f"SELECT TraceId, toUnixTimestamp64Nano(Start) AS At FROM ({source}){after}"  # noqa: S608 - as above
-            rows = list(self._rows(f"{ask} ORDER BY At DESC, TraceId DESC LIMIT {_PAGE}", given))
+            rows = list(self._rows(f"{ask} ORDER BY At DESC, TraceId DESC LIMIT {_PAGE}", parameters))
             yield from (as_text(row.get("TraceId")) for row in rows)
             if len(rows) < _PAGE:
                 return
             after = " WHERE (At, TraceId) < ({at:Int64}, {id:String})"
-            given |= {"at": str(rows[-1].get("At")), "id": as_text(rows[-1].get("TraceId"))}
+            parameters |= {"at": str(rows[-1].get("At")), "id": as_text(rows[-1].get("TraceId"))}
 
     def resolve(self, prefix: str) -> list[str]:
         if not _PREFIX.fullmatch(prefix):
@@ -158,10 +158,10 @@ class _Database:
                 raise InputError(self.name, f"answered with no row: {refusal}") from None
 
     def _asked(self, ask: str, wanted: Mapping[str, str]) -> bytes:
-        given = {f"param_{name}": value.translate(_ESCAPED) for name, value in wanted.items()}
-        query = urlencode({"database": self._database, **_SETTINGS, **given})
+        parameters = {f"param_{name}": value.translate(_ESCAPED) for name, value in wanted.items()}
+        query = urlencode({"database": self._database, **_SETTINGS, **parameters})
         url = f"{_SCHEMES[self._scheme]}://{self._place}/?{query}"
-        return asked(url, self._headers, ask.encode(), most=_LARGEST)
+        return fetch_reply(url, self._headers, ask.encode(), most=_LARGEST)
 
 
 _ESCAPED: Final = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"})

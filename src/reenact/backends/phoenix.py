@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from reenact.contracts.backend import Backend
 from reenact.errors import InputError, UsageError
-from reenact.foreign.http_exchange import asked, shown
+from reenact.foreign.http_exchange import fetch_reply, printable_url
 from reenact.formats import phoenix_json
 from reenact.values.finding import Filters
 from reenact.values.json import parse
@@ -42,7 +42,7 @@ class _Project:
         parts = urlsplit(url.removeprefix(_PREFIX))
         below, _, project = parts.path.rstrip("/").rpartition("/")
         if not parts.hostname or parts.query:
-            raise UsageError(f"{shown(url)} names no Phoenix: it is spelled {BACKEND.usage}")
+            raise UsageError(f"{printable_url(url)} names no Phoenix: it is spelled {BACKEND.usage}")
         self._url = parts._replace(netloc=parts.netloc.rpartition("@")[2], path=below, fragment="").geturl()
         self._project = unquote(project) or _PROJECT
         key = os.environ.get("PHOENIX_API_KEY", "")
@@ -50,7 +50,7 @@ class _Project:
 
     @property
     def name(self) -> str:
-        return f"{_PREFIX}{shown(self._url)}/{quote(self._project, safe='')}"
+        return f"{_PREFIX}{printable_url(self._url)}/{quote(self._project, safe='')}"
 
     def newest(self, filters: Filters) -> Iterator[str]:
         wanted: dict[str, str] = {}
@@ -89,7 +89,7 @@ class _Project:
         cursor = ""
         while True:
             query = urlencode({**wanted, "cursor": cursor} if cursor else wanted)
-            data = asked(f"{place}?{query}", self._headers, most=_LARGEST_PAGE)
+            data = fetch_reply(f"{place}?{query}", self._headers, most=_LARGEST_PAGE)
             page: Any = _page(data, self.name)
             yield data
             cursor = as_text(page.get("next_cursor"))

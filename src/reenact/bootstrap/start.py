@@ -23,8 +23,8 @@ def _record() -> None:
         from reenact.keep import journal_owner
         from reenact.pipeline import recording
 
-        made = recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
-        journal_owner.loaded(made.store, made.id)
+        tape = recording.start(recording.Setup(generators={}))  # before the agent's first line: nobody chose a seed yet
+        journal_owner.loaded(tape.store, tape.id)
     except Exception as error:  # the host is sacred
         from reenact.values.terminal import tell
 

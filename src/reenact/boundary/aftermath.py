@@ -95,30 +95,30 @@ class _Spelling:
         for number in sorted(self._before.touched(self._after)):
             if not self._matters(root for _, root in self._before.leading_to(number, self._after)):
                 continue
-            made = len(self._new)
+            new_count = len(self._new)
             try:
-                done = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
-                contents.append([self._way(number), done])
+                change = self._contents(self._was.object(number), self._was.shapes[number], self._is.shapes[number])
+                contents.append([self._way(number), change])
             except Unspelled as why:
-                self._give_up(why, made, (root for _, root in self._before.leading_to(number, self._after)))
+                self._give_up(why, new_count, (root for _, root in self._before.leading_to(number, self._after)))
         return {"set": contents, "put": self._bindings(), "new": self._new}
 
     def _matters(self, roots: Iterable[Root]) -> bool:
         """Tell whether somebody reads a change back: one that nobody does is not made again."""
         return self._is_read is None or any(map(self._is_read, roots))
 
-    def _give_up(self, why: Unspelled, made: int, roots: Iterable[Root]) -> None:
+    def _give_up(self, why: Unspelled, new_count: int, roots: Iterable[Root]) -> None:
         """Leave a change out that nobody reads back; note it otherwise."""
         if self._is_read is None:
             raise why
-        del self._new[made:]
-        self._numbers = {number: at for number, at in self._numbers.items() if at < made}
+        del self._new[new_count:]
+        self._numbers = {number: at for number, at in self._numbers.items() if at < new_count}
         for root in roots:
             if root.name not in self.lost and self._is_read(root):
                 self.lost[root.name] = str(why)
 
     def _bindings(self) -> list[Json]:
-        places, put = self._before.places(), list[Json]()
+        places, bindings = self._before.places(), list[Json]()
         for place, at in self._after.places().items():
             was = self._before.values[places[place]] if place in places else ABSENT
             now = self._after.values[at]
@@ -128,14 +128,14 @@ class _Spelling:
                 continue
             if place not in places:  # it hangs from an object that the call made, and is spelled with that
                 continue
-            made = len(self._new)
+            new_count = len(self._new)
             try:
                 if self._after.roots[at].kind == "value":
                     raise Unspelled(f"{place[0]} cannot be set")  # noqa: TRY301 - it goes the way of the others
-                put.append([[*place], self._value(now)])
+                bindings.append([[*place], self._value(now)])
             except Unspelled as why:
-                self._give_up(why, made, [self._after.roots[at]])
-        return put
+                self._give_up(why, new_count, [self._after.roots[at]])
+        return bindings
 
     def _way(self, number: int) -> Json:
         steps: list[Json] = []
@@ -176,12 +176,12 @@ class _Spelling:
             return cast("Json", value)
         if kind is float and math.isfinite(value):
             return cast("Json", value)
-        written = typed.encode(value)
-        if kind is str and isinstance(written, str):
-            return written
-        if unstable_places(written):
+        typed_json = typed.encode(value)
+        if kind is str and isinstance(typed_json, str):
+            return typed_json
+        if unstable_places(typed_json):
             raise Unspelled(f"{class_of(value)} cannot be written down")
-        return {"is": written}
+        return {"is": typed_json}
 
     def _object(self, number: int) -> Json:
         """Spell an object that the call made, once."""
@@ -243,20 +243,20 @@ class _Spelling:
         items, steps = shape.items, shape.steps
         if shape.kind == "bytearray":
             return {"items": [self._plain(items[0])]}
-        held: dict[str, Json] = {}
+        spec: dict[str, Json] = {}
         if steps and steps[-1] is ATTRIBUTES:
-            held["attributes"] = self._value(items[-1])
+            spec["attributes"] = self._value(items[-1])
             items, steps = items[:-1], steps[:-1]
         if shape.kind == "pairs":
             half = len(items) // 2
             return {
-                **held,
+                **spec,
                 "items": [[self._value(k), self._value(v)] for k, v in zip(items[:half], items[half:], strict=True)],
             }
         if shape.kind in {"dict", "object"}:
-            named = zip(steps or (), items, strict=True)
-            return {**held, "items": [[self._plain(step), self._value(item)] for step, item in named]}
-        return {**held, "items": [self._value(item) for item in items]}
+            members = zip(steps or (), items, strict=True)
+            return {**spec, "items": [[self._plain(step), self._value(item)] for step, item in members]}
+        return {**spec, "items": [self._value(item) for item in items]}
 
     def _contents(self, value: Any, was: Shape, now: Shape) -> Json:
         """Spell what an object holds now, against what it held."""
@@ -285,10 +285,10 @@ class _Spelling:
         spelled_order: list[Json] = [self._value(item) for item in order]
         came = [self._value(item) for item in order if _exact(item) not in before]
         try:
-            gone: Json = [self._value(item) for item in was.items if _exact(item) not in after]
+            removals: Json = [self._value(item) for item in was.items if _exact(item) not in after]
         except Unspelled:  # what hung nowhere else has no name now: all are put in anew
-            gone = None
-        return {"gone": gone, "came": came, "order": spelled_order}
+            removals = None
+        return {"gone": removals, "came": came, "order": spelled_order}
 
     def _by_methods(self, value: Any, now: Shape) -> Json:
         """Spell what only an object's own methods change."""
@@ -351,12 +351,12 @@ class _Putting:
         self._found: dict[str, Any] = {}
 
     def go(self) -> None:
-        contents = [(self._at(way), as_object(done)) for way, done in self._pairs("set")]
+        contents = [(self._at(way), as_object(change)) for way, change in self._pairs("set")]
         bindings = [(self._root(root), self._value(value)) for root, value in self._pairs("put")]
         for at in range(len(self._specs)):
             self._new(at)
         steps: list[Callable[[], None]] = [self._filling(at) for at in range(len(self._specs))]
-        steps += [self._setting(value, done) for value, done in contents]
+        steps += [self._setting(value, change) for value, change in contents]
         for step in steps:
             step()
         for root, value in bindings:
@@ -367,10 +367,10 @@ class _Putting:
 
     def _root(self, spelling: Json) -> Root:
         name, kind, turn = as_list(spelling)
-        found = self._roots.get((str(name), str(kind), cast("int", turn)))
-        if found is None:
+        root = self._roots.get((str(name), str(kind), cast("int", turn)))
+        if root is None:
             raise Unspelled(f"there is no {name}")
-        return found
+        return root
 
     def _at(self, way: Json) -> Any:
         root, *steps = as_list(way)
@@ -393,10 +393,10 @@ class _Putting:
         if "gone" in spelling:
             return ABSENT
         if "named" in spelling:
-            found = _named(str(spelling["named"]))
-            if found is None:
+            code = _named(str(spelling["named"]))
+            if code is None:
                 raise Unspelled(f"there is no {spelling['named']}")
-            return found
+            return code
         return typed.decode(spelling["is"])
 
     def _new(self, at: int) -> Any:
@@ -408,60 +408,60 @@ class _Putting:
         cls: Any = _class_named(of) if isinstance(of, str) else None
         if word in {"tuple", "frozenset"}:
             items = [self._value(item) for item in as_list(spec.get("items"))]
-            made: Any = {"tuple": tuple, "frozenset": frozenset}[word](items)
+            instance: Any = {"tuple": tuple, "frozenset": frozenset}[word](items)
             if cls is not None:
                 base: Any = tuple if word == "tuple" else frozenset
-                made = base.__new__(cls, items)
+                instance = base.__new__(cls, items)
         elif cls is defaultdict:
-            made = defaultdict[Any, Any](self._value(spec.get("factory")))
+            instance = defaultdict[Any, Any](self._value(spec.get("factory")))
         elif word == "deque":
             length = spec.get("maxlen")
-            made = cast("Any", deque).__new__(cls or deque)
-            cast("Any", deque).__init__(made, (), length if isinstance(length, int) else None)
+            instance = cast("Any", deque).__new__(cls or deque)
+            cast("Any", deque).__init__(instance, (), length if isinstance(length, int) else None)
         elif cls is not None:
             base = {"pairs": dict, "dict": dict, "list": list, "set": set, "bytearray": bytearray}.get(word, object)
             whole: Any = OrderedDict if base is dict and issubclass(cls, OrderedDict) else base
-            made = whole.__new__(cls)
+            instance = whole.__new__(cls)
         else:
-            made = _CONTAINERS["dict" if word == "pairs" else word]()
-        self._made[at] = made
-        return made
+            instance = _CONTAINERS["dict" if word == "pairs" else word]()
+        self._made[at] = instance
+        return instance
 
     def _filling(self, at: int) -> Callable[[], None]:
-        spec, made = self._specs[at], self._made[at]
+        spec, instance = self._specs[at], self._made[at]
         if str(spec["is"]) in {"tuple", "frozenset"}:
-            return self._attributes(made, spec) or _nothing
-        return self._setting(made, spec)
+            return self._attributes(instance, spec) or _nothing
+        return self._setting(instance, spec)
 
-    def _setting(self, value: Any, done: Mapping[str, Json]) -> Callable[[], None]:
+    def _setting(self, value: Any, change: Mapping[str, Json]) -> Callable[[], None]:
         """Prepare a change of contents, so that nothing can fail any more when it is made."""
-        special = _special(value, {name: self._value(each) for name, each in done.items() if name in _SPECIAL})
+        special = _special(value, {name: self._value(each) for name, each in change.items() if name in _SPECIAL})
         if special is not None:
             return special
-        if "keep" in done:
-            keep, add = cast("int", done["keep"]), [self._value(item) for item in as_list(done.get("add"))]
+        if "keep" in change:
+            keep, add = cast("int", change["keep"]), [self._value(item) for item in as_list(change.get("add"))]
             if keep > list.__len__(value):
                 raise Unspelled("a list is shorter than it was")
             return lambda: list.__setitem__(value, slice(keep, None), add)
-        if "order" in done:
-            went, came, order = (self._values(done.get(name)) for name in ("gone", "came", "order"))
-            return lambda: _set_members(value, None if done.get("gone") is None else went, came, order)
-        if "put" in done:
-            drop = [self._value(each) for each in as_list(done.get("drop"))]
-            put = [(self._value(pair[0]), self._value(pair[1])) for pair in map(as_list, as_list(done["put"]))]
-            return _fields(value, drop, put)
-        filled = self._filled(value, as_list(done.get("items")))
-        attributes = self._attributes(value, done)
+        if "order" in change:
+            went, came, order = (self._values(change.get(name)) for name in ("gone", "came", "order"))
+            return lambda: _set_members(value, None if change.get("gone") is None else went, came, order)
+        if "put" in change:
+            drop = [self._value(each) for each in as_list(change.get("drop"))]
+            pairs = [(self._value(pair[0]), self._value(pair[1])) for pair in map(as_list, as_list(change["put"]))]
+            return _fields(value, drop, pairs)
+        filled = self._filled(value, as_list(change.get("items")))
+        attributes = self._attributes(value, change)
         return filled if attributes is None else lambda: (filled(), attributes())[0]
 
     def _values(self, spelling: Json) -> list[Any]:
         return [self._value(each) for each in as_list(spelling)]
 
-    def _attributes(self, value: Any, done: Mapping[str, Json]) -> Callable[[], None] | None:
-        held = done.get("attributes")
-        if held is None:
+    def _attributes(self, value: Any, change: Mapping[str, Json]) -> Callable[[], None] | None:
+        spelling = change.get("attributes")
+        if spelling is None:
             return None
-        table = self._value(held)
+        table = self._value(spelling)
         return lambda: dict_of(value).update(table)
 
     def _filled(self, value: Any, items: list[Json]) -> Callable[[], None]:
@@ -484,18 +484,18 @@ class _Putting:
 _SPECIAL: Final = frozenset({"context", "repr", "random", "buffer", "text", "at", "index"})
 
 
-def _set_members(value: Any, gone: list[Any] | None, came: list[Any], order: list[Any]) -> None:
+def _set_members(value: Any, removals: list[Any] | None, came: list[Any], order: list[Any]) -> None:
     """Change a set so that one meets its members in the recorded order, which hangs on how they came to be there."""
-    for each in gone or ():
+    for each in removals or ():
         _SET.discard(value, each)
     for each in came:
         _SET.add(value, each)
-    if gone is not None and [*_SET.__iter__(value)] == order:
+    if removals is not None and [*_SET.__iter__(value)] == order:
         return
     tries = itertools.islice(itertools.permutations(order), _TRIES)
-    found = next((each for each in tries if _met(each) == order), order)
+    insertion_order = next((each for each in tries if _met(each) == order), order)
     _SET.clear(value)
-    for each in found:
+    for each in insertion_order:
         _SET.add(value, each)
     if [*_SET.__iter__(value)] != order:
         raise Unspelled("the members of a set came in another order")
@@ -503,10 +503,10 @@ def _set_members(value: Any, gone: list[Any] | None, came: list[Any], order: lis
 
 def _met(members: Iterable[Any]) -> list[Any]:
     """Give members in the order in which one meets them in a set to which they were added one by one."""
-    made = set[Any]()
+    probe = set[Any]()
     for each in members:
-        made.add(each)
-    return [*made]
+        probe.add(each)
+    return [*probe]
 
 
 def _nothing() -> None:
@@ -515,19 +515,19 @@ def _nothing() -> None:
 
 def _class_named(name: str) -> type:
     """Find a class that may be instantiated because a trace says so: the agent's own, or a kind of collection."""
-    found = loaded(name)
-    if not (isinstance(found, type) and (found in _MADE or is_own_class(found))):
+    candidate = loaded(name)
+    if not (isinstance(candidate, type) and (candidate in _MADE or is_own_class(candidate))):
         raise Unspelled(f"there is no class {name}")
-    return found
+    return candidate
 
 
 def _named(name: str) -> Any:
     """Find what the agent's own code calls so; no trace may name other code."""
-    found = loaded(name)
-    if isinstance(found, FunctionType):
-        return found if is_own_function(found) else None
-    if isinstance(found, type):
-        return found if is_own_class(found) or found in _FACTORIES else None
+    candidate = loaded(name)
+    if isinstance(candidate, FunctionType):
+        return candidate if is_own_function(candidate) else None
+    if isinstance(candidate, type):
+        return candidate if is_own_class(candidate) or candidate in _FACTORIES else None
     return None
 
 
@@ -540,56 +540,56 @@ def _stepped(value: Any, step: Json, plain: Any) -> Any:
     if issubclass(kind, list | tuple | deque):
         items: list[Any] = list(kind_iter(value, cast("Any", kind)))
         return items[plain]
-    found = attribute(value, str(plain))
-    if found is ABSENT:
+    attribute_value = attribute(value, str(plain))
+    if attribute_value is ABSENT:
         raise Unspelled(f"{class_of(value)} has no {plain}")
-    return found
+    return attribute_value
 
 
-def _fields(value: Any, drop: list[Any], put: list[tuple[Any, Any]]) -> Callable[[], None]:
+def _fields(value: Any, drop: list[Any], assignments: list[tuple[Any, Any]]) -> Callable[[], None]:
     if issubclass(kind_of(value), dict):
         base: Any = OrderedDict if issubclass(kind_of(value), OrderedDict) else dict
 
         def change() -> None:
             for key in drop:
                 base.pop(value, key, None)
-            for key, item in put:
+            for key, item in assignments:
                 base.__setitem__(value, key, item)
 
         return change
     slots = slots_of(kind_of(value))
-    if any(name not in slots for name, _ in put) and not hasattr(kind_of(value), "__dict__"):
+    if any(name not in slots for name, _ in assignments) and not hasattr(kind_of(value), "__dict__"):
         raise Unspelled(f"{class_of(value)} takes no attributes")
 
     def set_them() -> None:
         for name in drop:
             put_attribute(value, name, ABSENT)
-        for name, item in put:
+        for name, item in assignments:
             put_attribute(value, name, item)
 
     return set_them
 
 
-def _special(value: Any, done: Mapping[str, Any]) -> Callable[[], None] | None:
+def _special(value: Any, spec: Mapping[str, Any]) -> Callable[[], None] | None:
     """Prepare the change of what only its own methods change."""
     kind = kind_of(value)
-    if "repr" in done and kind is itertools.count:
-        return lambda: _advance(value, done["repr"])
-    if "context" in done and kind is ContextVar:
-        return lambda: value.set(done["context"]) and None
-    if "random" in done and kind is random.Random:
-        return lambda: value.setstate(done["random"])
-    if "text" in done and kind in {io.StringIO, io.BytesIO}:
-        return lambda: (value.seek(0), value.truncate(), value.write(done["text"]), value.seek(done["at"]))[0] and None
-    if "buffer" in done:
+    if "repr" in spec and kind is itertools.count:
+        return lambda: _advance(value, spec["repr"])
+    if "context" in spec and kind is ContextVar:
+        return lambda: value.set(spec["context"]) and None
+    if "random" in spec and kind is random.Random:
+        return lambda: value.setstate(spec["random"])
+    if "text" in spec and kind in {io.StringIO, io.BytesIO}:
+        return lambda: (value.seek(0), value.truncate(), value.write(spec["text"]), value.seek(spec["at"]))[0] and None
+    if "buffer" in spec:
         if kind is array:
-            return lambda: (array.__delitem__(value, slice(None)), value.frombytes(done["buffer"]))[0]
+            return lambda: (array.__delitem__(value, slice(None)), value.frombytes(spec["buffer"]))[0]
         view = memoryview(value).cast("B")
-        if view.readonly or view.nbytes != len(done["buffer"]):
+        if view.readonly or view.nbytes != len(spec["buffer"]):
             raise Unspelled(f"{class_of(value)} has another size")
-        return lambda: view.__setitem__(slice(None), done["buffer"])
-    if "index" in done and kind in ITERATORS:
-        return lambda: value.__setstate__(done["index"])
+        return lambda: view.__setitem__(slice(None), spec["buffer"])
+    if "index" in spec and kind in ITERATORS:
+        return lambda: value.__setstate__(spec["index"])
     return None
 
 

@@ -34,20 +34,20 @@ _SHORT: Final = 16
 """Characters of a cookie's value that is kept."""
 
 
-def kept(headers: Iterable[tuple[str, str]]) -> list[list[str]]:
+def kept_headers(headers: Iterable[tuple[str, str]]) -> list[list[str]]:
     """Pick what is kept of the headers of an answer, in their order."""
-    found: list[list[str]] = []
+    pairs: list[list[str]] = []
     for name, value in headers:
         if name == "set-cookie":
-            found += _cookie(value)
+            pairs += _cookie(value)
         elif not (name in DRAWN or _DRAWN.fullmatch(name) or _SECRET.fullmatch(name)):
-            found.append([name, value])
-    return found
+            pairs.append([name, value])
+    return pairs
 
 
 def _cookie(spelled: str) -> list[list[str]]:
-    told, _, attributes = spelled.partition(";")
-    name, _, value = told.strip().partition("=")
+    pair, _, attributes = spelled.partition(";")
+    name, _, value = pair.strip().partition("=")
     value = value.strip().strip('"')
-    named = [f"set-cookie:{name}", "; ".join(part.strip() for part in attributes.split(";") if part.strip())]
-    return [named, ["cookie", f"{name}={value}"]] if len(value) < _SHORT else [named]
+    header = [f"set-cookie:{name}", "; ".join(part.strip() for part in attributes.split(";") if part.strip())]
+    return [header, ["cookie", f"{name}={value}"]] if len(value) < _SHORT else [header]

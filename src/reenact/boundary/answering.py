@@ -37,8 +37,8 @@ class Aftermath:
         if change is None:
             return
         try:
-            found = reach_of(self._fn, self._arguments, self._holding)
-            looked = reached(self._fn, self._holding, found, few=True)
+            code_reach = reach_of(self._fn, self._arguments, self._holding)
+            looked = reached(self._fn, self._holding, code_reach, few=True)
             put_back(change, {place: looked.roots[at] for place, at in looked.places().items()})
         except Unspelled as why:
             self._passage.unrestored(str(why))

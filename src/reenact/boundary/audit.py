@@ -23,8 +23,8 @@ def hear(
     """
     finalizing = sys.is_finalizing
 
-    def heard(event: str, args: tuple[Any, ...]) -> None:
+    def dispatch(event: str, args: tuple[Any, ...]) -> None:
         if event in events and (when_finalizing or not finalizing()):
             hook(event, args)
 
-    sys.addaudithook(heard)
+    sys.addaudithook(dispatch)

@@ -50,31 +50,31 @@ class Descent:
 
     def spelled(self) -> str:
         """Spell it for the environment: JSON with a W3C `traceparent` in it (Trace Context, section 3.2)."""
-        said: dict[str, Json] = {
+        fields: dict[str, Json] = {
             "traceparent": f"00-{self.trace_id:032x}-{self.span_id:016x}-01",
             "lane": self.lane,
             "name": self.name,
             "identity": dict(self.identity),
             "within": self.within,
         }
-        return compact(said)
+        return compact(fields)
 
 
 def read(text: str) -> Descent | None:
     """Read what `Descent.spelled` wrote; anything else is None."""
-    said = parsed_or_none(text)
-    if not isinstance(said, dict):
+    fields = parsed_or_none(text)
+    if not isinstance(fields, dict):
         return None
-    parts = str(said.get("traceparent")).split("-")
-    identity = said.get("identity")
+    parts = str(fields.get("traceparent")).split("-")
+    identity = fields.get("identity")
     try:
         return Descent(
             trace_id=int(parts[1], 16),
             span_id=int(parts[2], 16),
-            lane=str(said["lane"]),
-            name=str(said.get("name") or "python"),
+            lane=str(fields["lane"]),
+            name=str(fields.get("name") or "python"),
             identity={key: str(value) for key, value in identity.items()} if isinstance(identity, dict) else {},
-            within=said.get("within") is True,
+            within=fields.get("within") is True,
         )
     except (IndexError, KeyError, ValueError):
         return None
@@ -87,8 +87,8 @@ class Host(Protocol):
         """Say where a child hangs that the code now running is about to start, on a lane of its own or on `lane`."""
         ...
 
-    def environment(self, given: Mapping[str, str], descent: Descent) -> dict[str, str] | None:
-        """Give `given` with what a child program needs to record itself there; None where it would not join."""
+    def environment(self, variables: Mapping[str, str], descent: Descent) -> dict[str, str] | None:
+        """Give `variables` with what a child program needs to record itself there; None where it would not join."""
         ...
 
     def take_in(self, descent: Descent, *, eager: bool) -> None:
@@ -140,18 +140,18 @@ def host() -> Host | None:
     return _hosts[-1] if _hosts and not _state.apart else None
 
 
-def install(found: Host) -> None:
+def install(process_host: Host) -> None:
     """Put a host in charge. The hooks around `os.fork` stay for good and do nothing without one."""
-    _hosts.append(found)
+    _hosts.append(process_host)
     if not _watched:
         _watched.append(True)
         os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
 
 
-def remove(found: Host) -> None:
+def remove(process_host: Host) -> None:
     """Take a host out of charge."""
-    if found in _hosts:
-        _hosts.remove(found)
+    if process_host in _hosts:
+        _hosts.remove(process_host)
 
 
 class apart:  # noqa: N801 - reads as a function does
@@ -211,11 +211,11 @@ def hear_reads() -> None:
 
 
 def _before() -> None:
-    found = host()
+    process_host = host()
     _state.forking = None
-    if found is not None and not _state.starting:
+    if process_host is not None and not _state.starting:
         try:
-            _state.forking = found.descent("fork")
+            _state.forking = process_host.descent("fork")
         except Exception:  # the host program forks, whatever becomes of us
             alarms.pass_on()
             _state.forking = None
@@ -249,10 +249,10 @@ class Job:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function where the job was submitted."""
-        found = host()
-        if found is None:
+        process_host = host()
+        if process_host is None:
             return self.function(*args, **kwargs)
-        with found.job(self.descent):
+        with process_host.job(self.descent):
             return self.function(*args, **kwargs)
 
     @property

@@ -48,11 +48,11 @@ class CodeFacts:
 @lru_cache(maxsize=8192)
 def code_facts(code: CodeType) -> CodeFacts:
     """Tell what code names."""
-    found = _Found()
+    gatherer = _Found()
     steps = [step for step in dis.get_instructions(code) if step.opname not in _PREPARES]
     for at, step in enumerate(steps):
-        found.take(steps, at, step.opname, str(step.argval))
-    return found.facts(code_facts(each) for each in _inner(code))
+        gatherer.take(steps, at, step.opname, str(step.argval))
+    return gatherer.facts(code_facts(each) for each in _inner(code))
 
 
 class _Found:
@@ -62,26 +62,26 @@ class _Found:
         self._names: dict[str, set[Any]] = {name: set() for name in _SETS}
         self._computed = self._matches = False
 
-    def take(self, steps: list[dis.Instruction], at: int, name: str, said: str) -> None:
+    def take(self, steps: list[dis.Instruction], at: int, name: str, argument: str) -> None:
         """Take in one instruction."""
         names = self._names
         if name in _GLOBAL:
-            names["variables"].add(said)
-            if said in _BY_NAME:
-                self._by_name(said, _spelled(steps, at))
+            names["variables"].add(argument)
+            if argument in _BY_NAME:
+                self._by_name(argument, _spelled(steps, at))
             following = steps[at + 1] if at + 1 < len(steps) else None
             if following is not None and following.opname in _ATTRIBUTE:
-                names["dotted"].add((said, str(following.argval)))
+                names["dotted"].add((argument, str(following.argval)))
             else:
-                names["bare"].add(said)
+                names["bare"].add(argument)
         elif name in _STORED:
-            names["stored"].add(said)
+            names["stored"].add(argument)
         elif name in _ATTRIBUTE or name in _SET:
-            names["attributes"].add(said)
+            names["attributes"].add(argument)
             if name in _SET:
-                names["set_attributes"].add(said)
+                names["set_attributes"].add(argument)
         elif name == "IMPORT_NAME":
-            names["imports"].add(said)
+            names["imports"].add(argument)
         self._matches |= name in _MATCHES
 
     def _by_name(self, function: str, spelled: str | None) -> None:
@@ -96,10 +96,10 @@ class _Found:
     def facts(self, inner: Iterable[CodeFacts]) -> CodeFacts:
         """Give what was found, and what was found in the code inside."""
         for each in inner:
-            for name, held in self._names.items():
-                held.update(getattr(each, name))
+            for name, members in self._names.items():
+                members.update(getattr(each, name))
             self._computed, self._matches = self._computed or each.computed, self._matches or each.matches
-        names: dict[str, frozenset[Any]] = {name: frozenset(held) for name, held in self._names.items()}
+        names: dict[str, frozenset[Any]] = {name: frozenset(members) for name, members in self._names.items()}
         return CodeFacts(**names, computed=self._computed, matches=self._matches)
 
 

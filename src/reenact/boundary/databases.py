@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Made:
+class MadeConnection:
     """A connection that was seen being made: the question of that, what came of it, and the run that has it."""
 
     __slots__ = ("about", "is_new", "query", "reel", "settings")
@@ -52,24 +52,24 @@ class Made:
             self.is_new = False
 
 
-NOT_SEEN: Final = Made(Query(system="", operation=CONNECT), None)
+NOT_SEEN: Final = MadeConnection(Query(system="", operation=CONNECT), None)
 """Stands for a connection that nobody saw being made."""
 
 
-def _remind(doorman: Doorman, made: Made) -> None:
+def _remind(doorman: Doorman, connection: MadeConnection) -> None:
     """Tell the run that a question belongs to of its connection, where another run has made that.
 
     A unit of work that is replayed by itself has no other way to come by one.
     """
-    made.reel = lanes.current().reel
-    passage = doorman.open(made.query.call())
-    if made.settings:
-        passage.annotate({SETTINGS: "; ".join(made.settings)})
-    told(passage, made.about)
+    connection.reel = lanes.current().reel
+    passage = doorman.open(connection.query.call())
+    if connection.settings:
+        passage.annotate({SETTINGS: "; ".join(connection.settings)})
+    describe_answer(passage, connection.about)
 
 
 def opened(
-    query: Query, *, over_stand_in: bool = False, made: Made | None = None, connects: bool = True
+    query: Query, *, over_stand_in: bool = False, made: MadeConnection | None = None, connects: bool = True
 ) -> Passage | None:
     """Let a question in; None where it goes straight through.
 
@@ -104,11 +104,11 @@ def opened(
     return passage
 
 
-def told(passage: Passage, answer: Json, further: Mapping[str, Json] | None = None) -> None:
+def describe_answer(passage: Passage, answer: Json, further: Mapping[str, Json] | None = None) -> None:
     """Tell what came back."""
     try:
-        if said := {**facts(answer), **(further or {})}:
-            passage.annotate(said)
+        if attributes := {**facts(answer), **(further or {})}:
+            passage.annotate(attributes)
         passage.closed(Returned(payload=Value(json=answer)))
     except Exception:
         forgive("databases.told")
@@ -123,7 +123,7 @@ def failed(passage: Passage, error: BaseException) -> None:
 
 
 async def witnessed(
-    query: Query, run: Callable[[], Awaitable[T]], spell: Callable[[T], Json], *, made: Made | None = None
+    query: Query, run: Callable[[], Awaitable[T]], spell: Callable[[T], Json], *, made: MadeConnection | None = None
 ) -> T:
     """Ask for real, and tell what came back, spelled by `spell`."""
     passage = opened(query, made=made)
@@ -139,7 +139,7 @@ async def witnessed(
     return result
 
 
-def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, made: Made | None = None) -> T:
+def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, made: MadeConnection | None = None) -> T:
     """Do the same of a client that blocks."""
     passage = opened(query, made=made)
     if passage is None:
@@ -178,10 +178,10 @@ def _told(passage: Passage, result: T, spell: Callable[[T], Json]) -> None:
     except Exception:
         forgive("databases.spell")
         return
-    told(passage, spelled)
+    describe_answer(passage, spelled)
 
 
-def asked(query: Query) -> Json:
+def ask_stand_in(query: Query) -> Json:
     """Ask over a stand-in, and give what was recorded. Raises what was raised."""
     passage = opened(query, over_stand_in=True)
     return None if passage is None else answer(passage)
@@ -196,7 +196,7 @@ async def asked_async(query: Query) -> Json:
 def answer(passage: Passage) -> Json:
     """Give the recorded answer when its time has come. Raises what was raised, or a miss where nothing was kept."""
     passage.wait(passage.end_order)
-    return given(passage)
+    return recorded_answer(passage)
 
 
 async def answer_async(passage: Passage) -> Json:
@@ -205,14 +205,14 @@ async def answer_async(passage: Passage) -> Json:
 
     if passage.answer is not None:
         await until_released(passage, passage.answer)
-    return given(passage)
+    return recorded_answer(passage)
 
 
-def given(passage: Passage) -> Json:
+def recorded_answer(passage: Passage) -> Json:
     """Give the recorded answer now."""
     match passage.answer:
-        case Returned(payload=Value(json=json)) as found:
-            passage.closed(found)
+        case Returned(payload=Value(json=json)) as reply:
+            passage.closed(reply)
             return json
         case Raised(exception=exception):
             error = typed.decode_exception(exception)
@@ -223,12 +223,12 @@ def given(passage: Passage) -> Json:
             raise passage.miss(f"the recording holds no answer to this question ({kind})")
 
 
-def held(thing: Any) -> dict[str, Any]:
+def client_attributes(thing: Any) -> dict[str, Any]:
     """Give the attributes of a client's object, among which ours stand."""
     return cast("dict[str, Any]", vars(thing))
 
 
 def server_of(host: Any, port: Any) -> str:
     """Spell where a server is; a folder is where its socket lies."""
-    said = "" if host is None else str(host)
-    return f"{said}:{port}" if port and not said.startswith("/") else said
+    host_text = "" if host is None else str(host)
+    return f"{host_text}:{port}" if port and not host_text.startswith("/") else host_text

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def _context_reader() -> Callable[[], Mapping[str, object]]:
     """Find the shortest way to the application's context, which every call asks for twice."""
-    held: Any = getattr(getattr(context, "_RUNTIME_CONTEXT", None), "_current_context", None)
-    return cast("ContextVar[context.Context]", held).get if isinstance(held, ContextVar) else context.get_current
+    holder: Any = getattr(getattr(context, "_RUNTIME_CONTEXT", None), "_current_context", None)
+    return cast("ContextVar[context.Context]", holder).get if isinstance(holder, ContextVar) else context.get_current
 
 
 application_context: Final = _context_reader()
@@ -55,8 +55,8 @@ def doorman() -> Doorman | None:
     current = _DOOR.doorman
     if current is None:
         return None
-    held = application_context()
-    if held and not _DOOR.strict and any(map(held.get, _SUPPRESSED)) and not held.get(_SHOWN):
+    values = application_context()
+    if values and not _DOOR.strict and any(map(values.get, _SUPPRESSED)) and not values.get(_SHOWN):
         _DOOR.suppressed += 1
         return None
     return current
@@ -64,8 +64,8 @@ def doorman() -> Doorman | None:
 
 def is_quiet() -> bool:
     """Tell whether instrumentations were told to show nothing here."""
-    held = application_context()
-    return bool(held) and any(map(held.get, _SUPPRESSED))
+    values = application_context()
+    return bool(values) and any(map(values.get, _SUPPRESSED))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from reenact.boundary.code_facts import code_facts
 from reenact.boundary.harmless import is_listed_class
-from reenact.boundary.lasting_state import MEMORY, PLAIN, Named, functions_behind
+from reenact.boundary.lasting_state import MEMORY, PLAIN, NameUse, functions_behind
 from reenact.boundary.own_code import is_own_class, own_modules
 from reenact.boundary.reads import reads_of
 from reenact.boundary.roots import CACHE, CODE, COLLECTIONS, kind_of
@@ -45,19 +45,19 @@ class Entries:
         self._bound: dict[str, list[Any]] = {}
         """By name: what variables of the agent's modules and attributes of its classes stand for."""
 
-    def know(self, named: Named) -> None:
+    def know(self, code_names: NameUse) -> None:
         """Take in the agent's modules as they are now."""
         self._known.clear()
         self._beside.clear()
-        self._functions = named.functions
+        self._functions = code_names.functions
         self._bound = {}
         for module in own_modules():
             for name, value in [*vars(module).items()]:
                 self._bound.setdefault(name, []).append(value)
                 if issubclass(kind_of(value), type) and is_own_class(value):
-                    for key, held in [*cast("dict[str, Any]", vars(value)).items()]:
-                        self._bound.setdefault(key, []).append(held)
-        for fn in named.functions:
+                    for key, member in [*cast("dict[str, Any]", vars(value)).items()]:
+                        self._bound.setdefault(key, []).append(member)
+        for fn in code_names.functions:
             self._bound.setdefault(fn.__name__, []).append(fn)
 
     def reached(self, entry: object, others: Callable[[], Iterable[object]] | None = None) -> Reach | None:
@@ -91,19 +91,19 @@ class Entries:
         return Reach(frozenset(read), frozenset({*names, MEMORY}))
 
     def _walk(self, entry: FunctionType) -> Reach | None:
-        names, read, seen, left = set[str](), {MEMORY}, set[FunctionType](), [*_functions(entry)]
+        names, read, seen_functions, left = set[str](), {MEMORY}, set[FunctionType](), [*_functions(entry)]
         while left:
             fn = left.pop()
-            if fn in seen:
+            if fn in seen_functions:
                 continue
-            seen.add(fn)
+            seen_functions.add(fn)
             if (used := _used(fn)) is None:
                 return None
-            held = [*_held(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
+            values = [*_held(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
             names |= used
             read |= _read(fn, used)
             try:
-                left += [found for value in held for found in _code_in(value)]
+                left += [function for value in values for function in _code_in(value)]
             except (_Unknown, RecursionError, RuntimeError):  # or it changes meanwhile
                 return None
         return Reach(frozenset(read), frozenset({*names, MEMORY}))
@@ -118,8 +118,8 @@ def _used(fn: FunctionType) -> set[str] | None:
 
 def _read(fn: FunctionType, used: set[str]) -> set[str]:
     """Give the names of those that it reads; all of them where nobody can tell."""
-    told = reads_of(fn.__code__)
-    return used if told is None else {*told}
+    names = reads_of(fn.__code__)
+    return used if names is None else {*names}
 
 
 def _held(fn: FunctionType) -> Iterator[Any]:
@@ -164,17 +164,17 @@ def _called_by_python(cls: type) -> list[FunctionType]:
     if not all(map(_is_plain_base, cls.__mro__)):
         raise _Unknown  # a library calls its methods by names that no code of the agent's spells
     table = cast("dict[str, Any]", vars(cls))
-    return [fn for name, held in [*table.items()] if name.startswith("__") for fn in functions_behind(held)]
+    return [fn for name, member in [*table.items()] if name.startswith("__") for fn in functions_behind(member)]
 
 
 def _code_of_members(value: Any) -> list[FunctionType]:
-    found: list[FunctionType] = []
+    functions: list[FunctionType] = []
     for each in _members(value):
         if not issubclass(kind_of(each), COLLECTIONS):
-            found += _code_in(each)
+            functions += _code_in(each)
         elif _is_deep(each):
             raise _Unknown
-    return found
+    return functions
 
 
 def _members(value: Any) -> list[Any]:

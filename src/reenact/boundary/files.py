@@ -40,10 +40,10 @@ def path_changes(event: str, args: tuple[Any, ...]) -> Iterator[PathChange]:
     reader = _EVENTS.get(event)
     for change in reader(args) if reader is not None else ():
         yield PathChange(
-            touches.told(change.path),
+            touches.program_path(change.path),
             keeps=change.keeps,
             reads=change.reads,
-            part_of=touches.told(change.part_of) if change.part_of else "",
+            part_of=touches.program_path(change.part_of) if change.part_of else "",
         )
 
 

@@ -145,15 +145,15 @@ def hold(lane: Lane, call: int, site: Any, value: Any) -> None:
 
 def _read(segment: Segment, where: tuple[int, Any], value: Any) -> None:
     """Note what a clock said; the first readings of a site are enough for all but a loop that polls."""
-    if (held := segment.read.get(where)) is None:
+    if (readings := segment.read.get(where)) is None:
         reel = segment.reel
         if id(segment.lane) not in reel.read:
             if len(reel.read) >= _MOST_LANES:
                 return
             reel.read[id(segment.lane)] = segment.lane
-        held = segment.read[where] = []
-    if len(held) < _MOST_READ:
-        held.append(value)
+        readings = segment.read[where] = []
+    if len(readings) < _MOST_READ:
+        readings.append(value)
 
 
 def are_held() -> bool:
@@ -161,39 +161,39 @@ def are_held() -> bool:
     return bool(_new or _held)
 
 
-def seen(text: str, reel: Reel) -> list[Segment]:
+def note_output(text: str, reel: Reel) -> list[Segment]:
     """Keep what stands in a text that is given out on `reel`; gives the segments that it was drawn in.
 
     What was drawn on another reel, as where the modules of a service were imported, is found by each that gives it out.
     """
     with _lock:
         _take_in()
-        found: dict[int, _Held] = {}
+        draws: dict[int, _Held] = {}
         for needle in _needles_in(_unseen(text[:_MOST_TEXT], reel)):
             for each in _index.get(needle, ()):
                 if each.at >= 0:
-                    found[each.at] = each
-        if not found:
+                    draws[each.at] = each
+        if not draws:
             return []
-        kept = _near(found)
-        for each in kept:
+        near_draws = _near(draws)
+        for each in near_draws:
             _keep(each, reel)
-        return [*{id(each.segment): each.segment for each in kept}.values()]
+        return [*{id(each.segment): each.segment for each in near_draws}.values()]
 
 
-def _near(found: Mapping[int, _Held]) -> list[_Held]:
+def _near(draws: Mapping[int, _Held]) -> list[_Held]:
     """Add to what was seen what was drawn near it, on the same lane between the same calls."""
     spans: dict[tuple[int, Any], tuple[int, int]] = {}
-    for each in found.values():
+    for each in draws.values():
         for group in _groups(each):
             first, last = spans.get(group, (each.at, each.at))
             spans[group] = min(first, each.at), max(last, each.at)
-    kept = list[_Held]()
+    near_draws = list[_Held]()
     for each in _held.values():
         of_it = (spans[group] for group in _groups(each) if group in spans)
         if any(first - _NEAR <= each.at <= last + _NEAR for first, last in of_it):
-            kept.append(each)
-    return kept
+            near_draws.append(each)
+    return near_draws
 
 
 def _groups(each: _Held) -> list[tuple[int, Any]]:
@@ -207,12 +207,12 @@ def _making(frame: FrameType | None) -> int:
         if frame is None:
             return 0
         code = frame.f_code
-        known = _own.get(id(code))
-        if known is None:
+        cache_entry = _own.get(id(code))
+        if cache_entry is None:
             if len(_own) >= MOST:
                 _own.clear()
-            known = _own[id(code)] = code, is_own_code(code, frame.f_globals)
-        if known[1]:
+            cache_entry = _own[id(code)] = code, is_own_code(code, frame.f_globals)
+        if cache_entry[1]:
             return id(frame) + frame.f_lasti
         frame = frame.f_back
     return 0
@@ -301,24 +301,24 @@ def _needles(value: Any) -> tuple[str, ...]:
     """Say what a text holds that tells of a drawn value."""
     match value:
         case uuid.UUID():
-            found = value.hex[:_SHORT], value.hex[-_SHORT:]
+            needles = value.hex[:_SHORT], value.hex[-_SHORT:]
         case bytes():
-            found = _of_bytes(value)
+            needles = _of_bytes(value)
         case int() if value >= _LARGEST_TIME:
-            found = _of_bytes(value.to_bytes(16)) if value.bit_length() <= _UUID_BITS else ()
+            needles = _of_bytes(value.to_bytes(16)) if value.bit_length() <= _UUID_BITS else ()
         case int() | float():
-            found = _of_seconds(int(value if value < _NANOSECONDS else value / 1e9))
+            needles = _of_seconds(int(value if value < _NANOSECONDS else value / 1e9))
         case datetime():
-            found = (*_of_seconds(int(value.timestamp())), *_of_day(value.year, value.month, value.day))
+            needles = (*_of_seconds(int(value.timestamp())), *_of_day(value.year, value.month, value.day))
         case date():
-            found = _of_day(value.year, value.month, value.day)
+            needles = _of_day(value.year, value.month, value.day)
         case time.struct_time():
-            found = _of_day(value.tm_year, value.tm_mon, value.tm_mday)
+            needles = _of_day(value.tm_year, value.tm_mon, value.tm_mday)
         case _ if isinstance(data := getattr(value, "bytes", None), bytes):  # a uuid of another making
-            found = _of_bytes(data)
+            needles = _of_bytes(data)
         case _:
-            found = tuple(each[:_LONG] for each in _WORD.findall(str(value)) if len(each) >= _LONG)
-    return found
+            needles = tuple(each[:_LONG] for each in _WORD.findall(str(value)) if len(each) >= _LONG)
+    return needles
 
 
 def _of_bytes(value: bytes) -> tuple[str, ...]:
@@ -328,19 +328,19 @@ def _of_bytes(value: bytes) -> tuple[str, ...]:
     if len(value) < _SHORT:
         return digits[:_SHORT], digits[-_SHORT:]
     spelled = base64.b64encode(value[:_LONG]).decode()[:_LONG]
-    found = digits[:_SHORT], digits[-_SHORT:], spelled, spelled.translate(_URL_SAFE)
+    needles = digits[:_SHORT], digits[-_SHORT:], spelled, spelled.translate(_URL_SAFE)
     if len(value) == _ULID_BYTES:
-        return *found, base64.b32encode(value).decode()[:_LONG].translate(_CROCKFORD)
-    return found
+        return *needles, base64.b32encode(value).decode()[:_LONG].translate(_CROCKFORD)
+    return needles
 
 
 @lru_cache(maxsize=1024)
 def _of_seconds(seconds: int) -> tuple[str, ...]:
     days = datetime.fromtimestamp(seconds, UTC), datetime.fromtimestamp(seconds).astimezone()
-    found: Iterable[str] = (name for each in days for name in _of_day(each.year, each.month, each.day))
+    day_names: Iterable[str] = (name for each in days for name in _of_day(each.year, each.month, each.day))
     # as they begin in ids that are made of a time: RFC 9562 sections 5.6 and 5.7, and an ObjectId of BSON
     ids = (seconds * 10_000_000 + _GREGORIAN) >> 28, (seconds * 1000) >> 16, seconds
-    return tuple(dict.fromkeys((str(seconds), *found, *(f"{each:08x}" for each in ids))))
+    return tuple(dict.fromkeys((str(seconds), *day_names, *(f"{each:08x}" for each in ids))))
 
 
 @lru_cache(maxsize=64)

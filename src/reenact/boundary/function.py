@@ -66,11 +66,11 @@ class Function:
         self._is_sourced = False
         self._marked: frozenset[str] | None = None
         """Parameters that a framework fills in, by their annotations."""
-        named = _named(fn)
-        qualname = str(getattr(named, "__qualname__", type(named).__qualname__))
+        name_bearer = _named(fn)
+        qualname = str(getattr(name_bearer, "__qualname__", type(name_bearer).__qualname__))
         self.kind = kind
-        self.name = name or str(getattr(named, "__name__", type(named).__name__))
-        self.spelling = f"{getattr(named, '__module__', None) or type(named).__module__}:{qualname}"
+        self.name = name or str(getattr(name_bearer, "__name__", type(name_bearer).__name__))
+        self.spelling = f"{getattr(name_bearer, '__module__', None) or type(name_bearer).__module__}:{qualname}"
         self.attributes = dict(attributes)
         if kind is CallKind.TOOL and fn.__doc__ and "tool.description" not in self.attributes:
             self.attributes["tool.description"] = inspect.cleandoc(fn.__doc__)
@@ -95,8 +95,8 @@ class Function:
             self._is_sourced = True
             if self.kind not in STRUCTURE and (source := self._source()):
                 self.attributes[SOURCE] = source
-        said = {**self.attributes, LEFT_OUT: compact([*sorted(injected)])} if injected else self.attributes
-        return Call(kind=self.kind, name=self.name, request=request, attributes=said)
+        attributes = {**self.attributes, LEFT_OUT: compact([*sorted(injected)])} if injected else self.attributes
+        return Call(kind=self.kind, name=self.name, request=request, attributes=attributes)
 
     def injected(self, arguments: Mapping[str, Any]) -> frozenset[str]:
         """Name the arguments that a framework filled in, and no model."""
@@ -114,8 +114,8 @@ class Function:
         parameter = self.signature.parameters.get(name) if injected and self.signature is not None else None
         if parameter is None or parameter.kind is not parameter.VAR_KEYWORD:
             return value
-        held = cast("dict[str, Any]", value)
-        return {key: inner for key, inner in held.items() if key not in injected}
+        keywords = cast("dict[str, Any]", value)
+        return {key: inner for key, inner in keywords.items() if key not in injected}
 
     def _source(self) -> str:
         """Tell what it is written as; an answer to its calls does not run it."""
@@ -180,25 +180,25 @@ class Function:
         from reenact.boundary.state import reached
 
         few = self.offered is None
-        found = self._reach
-        if found is None or not found.holds():
-            found = self._searched(arguments, holding)
-        looked = reached(self.fn, holding, found, few=few)
-        if not all(map(found.knows, looked.snapshot.strange)):
-            found = self._searched(arguments, holding)
-            looked = reached(self.fn, holding, found, few=few)
-            if not found.unknown and not all(map(found.knows, looked.snapshot.strange)):
-                found.unknown.append("what was not looked at")
+        code_reach = self._reach
+        if code_reach is None or not code_reach.holds():
+            code_reach = self._searched(arguments, holding)
+        looked = reached(self.fn, holding, code_reach, few=few)
+        if not all(map(code_reach.knows, looked.snapshot.strange)):
+            code_reach = self._searched(arguments, holding)
+            looked = reached(self.fn, holding, code_reach, few=few)
+            if not code_reach.unknown and not all(map(code_reach.knows, looked.snapshot.strange)):
+                code_reach.unknown.append("what was not looked at")
         return looked
 
     def _searched(self, arguments: Mapping[str, Any], holding: Mapping[str, Any]) -> Reach:
         from reenact.boundary.state import reach_of
 
-        self._reach = found = reach_of(self.fn, arguments, holding)
+        self._reach = code_reach = reach_of(self.fn, arguments, holding)
         self._searches += 1
-        if self._searches > _SEARCHES and not found.unknown:
-            found.unknown.append("other code each time")
-        return found
+        if self._searches > _SEARCHES and not code_reach.unknown:
+            code_reach.unknown.append("other code each time")
+        return code_reach
 
     @property
     def is_async(self) -> bool:
@@ -212,19 +212,19 @@ class Function:
 
     def is_read(self, root: Root) -> bool:
         """Tell whether code that runs again in a replay may read a piece of state that this one changed."""
-        known = self._read.get((root.name, id(root.holder)))
-        if known is None:
+        has_reader = self._read.get((root.name, id(root.holder)))
+        if has_reader is None:
             from reenact.boundary.readers import Readers
             from reenact.boundary.tool_discovery import declared
 
             reached = () if self._reach is None else self._reach.functions
             others: list[Any] = [vars(each).get("__wrapped__") for each in tuple(declared)]
             entries = [*reached[:1], *(each for each in others if isinstance(each, FunctionType))]
-            known = Readers(entries, reached).read(root)
+            has_reader = Readers(entries, reached).read(root)
             if len(self._read) > _SEARCHES:
                 self._read.clear()
-            self._read[root.name, id(root.holder)] = known
-        return known
+            self._read[root.name, id(root.holder)] = has_reader
+        return has_reader
 
     def aftermath(self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Aftermath | None:
         """Give what an answered call does beside giving its answer; None where that is nothing."""
@@ -256,10 +256,10 @@ UNWATCHED = nullcontext()
 class _Watched:
     """Takes the fingerprints of what a function that a replay answers can reach, before it runs and after."""
 
-    def __init__(self, known: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._known, self._passage = known, passage
-        self._arguments = known.bound(args, kwargs)
-        self._holding = known.holding(self._arguments)
+    def __init__(self, function: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._known, self._passage = function, passage
+        self._arguments = function.bound(args, kwargs)
+        self._holding = function.holding(self._arguments)
         self._before: Reached | None = None
         self.beside = False
         """Another one was under way at the same time."""
@@ -330,14 +330,14 @@ class _Watched:
         changed, injected = before.changed(after), self._known.injected(self._arguments)
         gave = given(before.reach.functions, context=bool(injected))
         held = [*dict.fromkeys((*before.held, *after.held))]
-        said = {STATE: after.state, CHANGED: [*changed, *gave], HELD: held}
-        told = {name: compact([*listed]) for name, listed in said.items() if listed}
+        lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: held}
+        attributes = {name: compact([*listed]) for name, listed in lists.items() if listed}
         if changed and not gave:
             try:
-                told[AFTER] = compact(spelled(before, after, beside=self.beside))
+                attributes[AFTER] = compact(spelled(before, after, beside=self.beside))
             except Unspelled as why:
                 _log.debug("reenact cannot put back what %s changed: %s", self._known.spelling, why)
-        self._passage.annotate({**told, REACHES: compact([*before.reach.told()])})
+        self._passage.annotate({**attributes, REACHES: compact([*before.reach.told()])})
 
 
 _under_way: set[_Watched] = set()

@@ -57,18 +57,18 @@ class _Stepping:
             forgive("generators.ended")
 
 
-def generator(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+def generator(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
     """Put the doorman before a generator function."""
 
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        passage = known.open(args, kwargs)
+        passage = function.open(args, kwargs)
         if passage is None:
             body: Generator[Any, Any, Any] = fn(*args, **kwargs)
             return (yield from body)
-        lane = known.lane()
+        lane = function.lane()
         if passage.answer is not None:
-            return (yield from _replayed(passage, _stream_of(passage), known.aftermath(passage, args, kwargs)))
-        watched = known.watched(passage, args, kwargs)
+            return (yield from _replayed(passage, _stream_of(passage), function.aftermath(passage, args, kwargs)))
+        watched = function.watched(passage, args, kwargs)
         return (yield from _recorded(fn(*args, **kwargs), _Stepping(passage, lane, watched)))
 
     return wrapper
@@ -158,18 +158,18 @@ def _end_replayed(passage: Passage, answer: Streamed, thrown: BaseException | No
     return returned
 
 
-def async_generator(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+def async_generator(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
     """Put the doorman before a generator function that is asynchronous."""
 
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        passage = known.open(args, kwargs)
-        lane = known.lane() if passage is not None else None
+        passage = function.open(args, kwargs)
+        lane = function.lane() if passage is not None else None
         if passage is not None and passage.answer is not None:
-            aftermath = known.aftermath(passage, args, kwargs)
+            aftermath = function.aftermath(passage, args, kwargs)
             steps: AsyncGenerator[Any, Any] = _replayed_async(passage, _stream_of(passage), aftermath)
             stepping = _Stepping(None, None, UNWATCHED)
         else:
-            watched = UNWATCHED if passage is None else known.watched(passage, args, kwargs)
+            watched = UNWATCHED if passage is None else function.watched(passage, args, kwargs)
             steps, stepping = fn(*args, **kwargs), _Stepping(passage, lane, watched)
         step: Callable[[], Any] = partial(anext, steps)
         try:

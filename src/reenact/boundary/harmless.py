@@ -237,14 +237,14 @@ def is_listed_class(cls: type) -> bool:
     outer = cls.__qualname__.partition(".")[0]
     if not is_listed(cls.__module__, outer):
         return False
-    held: Any = sys.modules.get(cls.__module__)
-    if not isinstance(held, ModuleType):
+    member: Any = sys.modules.get(cls.__module__)
+    if not isinstance(member, ModuleType):
         return False
     for part in cls.__qualname__.split("."):
-        held = vars(held).get(part)
-        if held is None:
+        member = vars(member).get(part)
+        if member is None:
             return cls.__module__ in _PLAIN and not cls.__flags__ & _HEAP  # a type of C's that no module names
-    return held is cls
+    return member is cls
 
 
 _LOCK: Final = type(allocate_lock())
@@ -263,8 +263,8 @@ def is_listed_function(fn: FunctionType) -> bool:
 def is_listed_builtin(value: Any) -> bool:
     """Tell whether a function that is written in C, and bound to no value, is on the list."""
     module, name = value.__module__, value.__name__
-    held = sys.modules.get(module) if isinstance(module, str) else None
-    return isinstance(held, ModuleType) and vars(held).get(name) is value and is_listed(module, name)
+    home_module = sys.modules.get(module) if isinstance(module, str) else None
+    return isinstance(home_module, ModuleType) and vars(home_module).get(name) is value and is_listed(module, name)
 
 
 def reads_clock(cls: type, names: frozenset[str]) -> str:

@@ -66,15 +66,15 @@ def left_out(
     """
     parameters: Mapping[str, inspect.Parameter] = signature.parameters if signature is not None else {}
     rest = {name for name, each in parameters.items() if each.kind is each.VAR_KEYWORD}
-    known = offered is not None and (bool(rest) or set(offered) <= parameters.keys())
-    given: dict[str, Any] = {}
+    schema_fits = offered is not None and (bool(rest) or set(offered) <= parameters.keys())
+    flat_arguments: dict[str, Any] = {}
     for name, value in arguments.items():
-        given |= cast("dict[str, Any]", value) if name in rest and isinstance(value, dict) else {name: value}
+        flat_arguments |= cast("dict[str, Any]", value) if name in rest and isinstance(value, dict) else {name: value}
     return frozenset(
         name
-        for name, value in given.items()
+        for name, value in flat_arguments.items()
         if not (offered and name in offered)
-        and (name in marked or _is_of_framework(value) or (known and not is_plain(value)))
+        and (name in marked or _is_of_framework(value) or (schema_fits and not is_plain(value)))
     )
 
 
@@ -141,16 +141,16 @@ def _is_installed(cls: type) -> bool:
 
 def is_plain(value: object) -> bool:
     """Tell whether a value is JSON, or what Python spells as a value, all through."""
-    left, seen = [(value, 0)], 0
+    left, count = [(value, 0)], 0
     while left:
         each, depth = left.pop()
-        seen += 1
+        count += 1
         cls = type(each)
-        if depth > _DEEPEST or seen > _MOST:
+        if depth > _DEEPEST or count > _MOST:
             return True  # as large as this it is data
         if isinstance(each, dict) and is_value(cls):
-            held = cast("dict[object, object]", each)
-            left += [(inner, depth + 1) for pair in held.items() for inner in pair]
+            mapping = cast("dict[object, object]", each)
+            left += [(inner, depth + 1) for pair in mapping.items() for inner in pair]
         elif isinstance(each, list | tuple | set | frozenset) and is_value(cls):
             left += [(inner, depth + 1) for inner in cast("Iterable[object]", each)]
         elif not (isinstance(each, Enum) or is_value(cls)):

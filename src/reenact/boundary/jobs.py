@@ -37,12 +37,12 @@ def up_to_the_first() -> Generator[None]:
 def unit(
     name: str,
     arguments: Mapping[str, Json],
-    said: Mapping[str, Json],
+    description: Mapping[str, Json],
     origin: Callable[[], Mapping[str, Json] | None],
     *,
     handed: bool = False,
 ) -> Inbound:
-    """Make the unit for one call: `arguments` is typed JSON, `said` describes it, `origin` tells where it is from.
+    """Make the unit for one call: `arguments` is typed JSON, `description` says what it is, `origin` where it is from.
 
     `handed` says that a worker took it from others.
     """
@@ -51,12 +51,12 @@ def unit(
 
     def asked() -> dict[str, Any]:
         facts: dict[str, Any] = {
-            "reenact.inbound": compact({"protocol": PROTOCOL, **said}),
+            "reenact.inbound": compact({"protocol": PROTOCOL, **description}),
             "input.value": compact(dict(arguments)),
             "input.mime_type": "application/json",
         }
-        if (made := origin()) is not None:
-            facts["reenact.app"] = compact(dict(made))
+        if (app_origin := origin()) is not None:
+            facts["reenact.app"] = compact(dict(app_origin))
         return facts
 
     return Inbound(lambda: name, asked, handed=handed)

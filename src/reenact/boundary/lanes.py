@@ -316,8 +316,8 @@ def _in_context(work: object) -> partial[Any] | None:
     """Give `work` where it is `partial(Context.run, function, …)`, as asyncio makes it."""
     if not isinstance(work, partial):
         return None
-    found = cast("partial[Any]", work)
-    return found if found.args and _runs_in_context(found.func) else None
+    bound_call = cast("partial[Any]", work)
+    return bound_call if bound_call.args and _runs_in_context(bound_call.func) else None
 
 
 def carried(lane: Lane, work: Callable[..., Any], *, job: bool = False) -> Callable[..., Any]:
@@ -425,21 +425,21 @@ def _thread_start(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _prepare(thread: threading.Thread) -> Callable[[], object]:
     """Make a thread run on a lane of its own; gives a function that makes it as it was."""
-    held: dict[str, Any] = vars(thread)
-    target, args, own = held.get("_target"), held.get("_args") or (), held.get("run")
+    attributes: dict[str, Any] = vars(thread)
+    target, args, own = attributes.get("_target"), attributes.get("_args") or (), attributes.get("run")
     code = getattr(type(thread).run if target is None else target, "__code__", None)
     _begun[0] += code is None or not is_of_package(code.co_filename)
     if at := _innermost(target, *args):  # Thread(target=context.run, args=(function, …))
         lane = _spawn_threaded(label(args[at - 1]))
-        held["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
+        attributes["_args"] = (*args[: at - 1], carried(lane, args[at - 1]), *args[at:])
     else:
         lane = _spawn_threaded(label(target) if target is not None else type(thread).__qualname__)
     run = carried(lane, thread.run)
 
     def restore() -> None:
-        held.pop("run", None)
+        attributes.pop("run", None)
         if own is not None:
-            held["run"] = own
+            attributes["run"] = own
 
     def run_and_tell() -> None:
         restore()  # no cycle is left behind
@@ -449,7 +449,7 @@ def _prepare(thread: threading.Thread) -> Callable[[], object]:
         finally:
             _ended(lane)
 
-    held["run"] = run_and_tell
+    attributes["run"] = run_and_tell
     return restore
 
 
@@ -567,16 +567,16 @@ def _futures_as_completed(original: Callable[..., Any]) -> Callable[..., Any]:
     def as_completed(fs: Iterable[Future[Any]], timeout: float | None = None) -> Generator[Future[Any]]:
         until = None if timeout is None else time.monotonic() + timeout
         ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        given = dict.fromkeys(fs)
-        count = left = len(given)
-        for future in given:
+        futures = dict.fromkeys(fs)
+        count = left = len(futures)
+        for future in futures:
             future.add_done_callback(ended.put)
-        given.clear()  # who was given is forgotten, so that the memory of results is freed
-        done = sorted((ended.get() for _ in range(ended.qsize())), key=lambda each: -vars(each).get(_END, 0))
+        futures.clear()  # who was given is forgotten, so that the memory of results is freed
+        early_futures = sorted((ended.get() for _ in range(ended.qsize())), key=lambda each: -vars(each).get(_END, 0))
         while left:
             left -= 1
-            if done:
-                yield done.pop()
+            if early_futures:
+                yield early_futures.pop()
                 continue
             try:
                 yield ended.get(timeout=None if until is None else max(0.0, until - time.monotonic()))

@@ -39,7 +39,7 @@ _MOST_KEPT: Final = 50
 """Values of a cache that are looked at."""
 
 
-class Named:
+class NameUse:
     """The names that the agent's functions use."""
 
     def __init__(self, functions: Iterator[FunctionType]) -> None:
@@ -51,18 +51,20 @@ class Named:
         self.either = self.named | self.stored
 
 
-def names() -> Named:
+def names() -> NameUse:
     """Gather what the functions of the agent's modules name."""
-    return Named(fn for module in own_modules() for value in [*vars(module).values()] for fn in functions_behind(value))
+    return NameUse(
+        fn for module in own_modules() for value in [*vars(module).values()] for fn in functions_behind(value)
+    )
 
 
-def roots(named: Named) -> Iterator[Root]:
+def roots(code_names: NameUse) -> Iterator[Root]:
     """Name the state of the agent's modules that its functions name."""
     for module in own_modules():
         for name, value in [*vars(module).items()]:
-            if not name.startswith("__") and name in named.either:
-                yield from _of_variable(module, name, value, named)
-    for fn in named.functions:
+            if not name.startswith("__") and name in code_names.either:
+                yield from _of_variable(module, name, value, code_names)
+    for fn in code_names.functions:
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
             root = Root(f"{fn.__module__}:{fn.__qualname__}.{name}", "cell", cell, name)
             value = root.get()
@@ -71,71 +73,71 @@ def roots(named: Named) -> Iterator[Root]:
     yield Root(MEMORY, "value", memory_databases)
 
 
-def _of_variable(module: ModuleType, name: str, value: Any, named: Named) -> Iterator[Root]:
-    said = f"{module.__name__}:{name}"
+def _of_variable(module: ModuleType, name: str, value: Any, code_names: NameUse) -> Iterator[Root]:
+    label = f"{module.__name__}:{name}"
     if issubclass(kind_of(value), type):
         if is_own_class(value):
-            yield from _of_class(value, named)
-    elif is_state(value) or (name in named.stored and type(value) in PLAIN):
-        yield Root(said, "table", vars(module), name)
+            yield from _of_class(value, code_names)
+    elif is_state(value) or (name in code_names.stored and type(value) in PLAIN):
+        yield Root(label, "table", vars(module), name)
     elif not issubclass(kind_of(value), CODE):
-        yield from _of_library(said, value, named)
+        yield from _of_library(label, value, code_names)
 
 
-def _of_class(cls: type, named: Named) -> Iterator[Root]:
+def _of_class(cls: type, code_names: NameUse) -> Iterator[Root]:
     table = cast("dict[str, Any]", vars(cls))
     for name, value in [*table.items()]:
-        if name.startswith("__") or name not in named.either:
+        if name.startswith("__") or name not in code_names.either:
             continue
-        if is_state(value) or (name in named.stored and type(value) in PLAIN):
+        if is_state(value) or (name in code_names.stored and type(value) in PLAIN):
             yield Root(f"{cls.__module__}:{cls.__qualname__}.{name}", "class", cls, name)
 
 
-def _of_library(said: str, value: Any, named: Named) -> Iterator[Root]:
+def _of_library(label: str, value: Any, code_names: NameUse) -> Iterator[Root]:
     """Name the attributes of a library's object that the agent's code names, and that can change."""
-    for name, held in [*dict_of(value).items()]:
+    for name, member in [*dict_of(value).items()]:
         public = name.removeprefix("_")
-        if public not in named.either or issubclass(kind_of(held), CODE):
+        if public not in code_names.either or issubclass(kind_of(member), CODE):
             continue
-        plain = type(held) in PLAIN
-        if (plain and name in named.stored) or is_state(held) or (not plain and name == "state"):
-            yield Root(f"{said}.{public}", "attribute", value, name)
+        plain = type(member) in PLAIN
+        if (plain and name in code_names.stored) or is_state(member) or (not plain and name == "state"):
+            yield Root(f"{label}.{public}", "attribute", value, name)
 
 
 def functions_behind(value: Any) -> Iterator[FunctionType]:
     """Give the agent's functions behind a variable: itself, what it wraps, the methods of a class."""
     if issubclass(kind_of(value), type):
         if is_own_class(value):
-            for held in [*cast("dict[str, Any]", vars(value)).values()]:
-                if not issubclass(kind_of(held), type):
-                    yield from functions_behind(held)
+            for member in [*cast("dict[str, Any]", vars(value)).values()]:
+                if not issubclass(kind_of(member), type):
+                    yield from functions_behind(member)
         return
     if kind_of(value) is property:
         for each in (value.fget, value.fset, value.fdel):
             yield from functions_behind(each)
         return
-    seen = 0
-    while value is not None and seen < 9:
+    depth = 0
+    while value is not None and depth < 9:
         value = getattr(value, "__func__", value) if kind_of(value) in {staticmethod, classmethod} else value
         if type(value) is FunctionType and is_own_function(value):
             yield value
         if type(value) is not FunctionType and type(value) is not CACHE:
             yield from _held_by(value)
             return
-        value, seen = vars(value).get("__wrapped__"), seen + 1
+        value, depth = vars(value).get("__wrapped__"), depth + 1
 
 
 def _held_by(value: Any) -> Iterator[FunctionType]:
     """Give the agent's functions that a library's callable object holds, such as a task; runs none of its code."""
     if issubclass(kind_of(value), CODE) or not callable(value):
         return
-    seen, left = {id(value)}, deque([value])
-    while left and len(seen) < _HELD:
+    seen_ids, left = {id(value)}, deque([value])
+    while left and len(seen_ids) < _HELD:
         for each in gc.get_referents(left.popleft()):
             kind = kind_of(each)
-            if id(each) in seen or kind in PLAIN or issubclass(kind, ModuleType):
+            if id(each) in seen_ids or kind in PLAIN or issubclass(kind, ModuleType):
                 continue
-            seen.add(id(each))
+            seen_ids.add(id(each))
             if kind is FunctionType:
                 if is_own_function(each):
                     yield each
@@ -166,7 +168,7 @@ def is_of_whoever_looks(value: Any) -> bool:
     return issubclass(kind_of(value), ContextVar | threading.local)
 
 
-def prints(value: Any, named: frozenset[str]) -> Any:
+def prints(value: Any, code_names: frozenset[str]) -> Any:
     """Give what tells a value from another one: plain data by its digest, all else by what a look takes in."""
     kind = kind_of(value)
     if kind in PLAIN:
@@ -176,7 +178,7 @@ def prints(value: Any, named: frozenset[str]) -> Any:
     if value is memory_databases:
         return memory_databases.counts()
     if kind is CACHE:
-        return _of_cache(value, named)
+        return _of_cache(value, code_names)
     if issubclass(kind, COLLECTIONS) and (many := _many(value)) > _HUGE:
         return many
     try:
@@ -185,23 +187,23 @@ def prints(value: Any, named: frozenset[str]) -> Any:
         pass
     if issubclass(kind, CODE):
         return id(value)
-    looked = Snapshot(few=True, named=named)
+    looked = Snapshot(few=True, named=code_names)
     top = looked.look(value, "")
     shapes = [(shape.kind, shape.steps, shape.items) for shape in looked.done().shapes.values()]
     return hash(repr((top, shapes)))
 
 
-def _of_cache(value: Any, named: frozenset[str]) -> Any:
+def _of_cache(value: Any, code_names: frozenset[str]) -> Any:
     """Tell how often a cache was filled; of a function without parameters, what it keeps."""
     misses = value.cache_info().misses
     behind = value.__wrapped__
     if type(behind) is FunctionType and behind.__code__.co_argcount:
         return misses
-    kept = [each for each in _kept(value) if type(each) not in PLAIN]
-    return "kept", [prints(each, named) for each in kept if not issubclass(kind_of(each), CODE) and is_state(each)]
+    pool = [each for each in _cache_items(value) if type(each) not in PLAIN]
+    return "kept", [prints(each, code_names) for each in pool if not issubclass(kind_of(each), CODE) and is_state(each)]
 
 
-def _kept(cache: Any) -> Iterator[Any]:
+def _cache_items(cache: Any) -> Iterator[Any]:
     """Give what a cache keeps, where its parts tell it."""
     attributes = cast("dict[str, Any]", vars(cache))
     for table in gc.get_referents(cache):

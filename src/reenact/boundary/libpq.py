@@ -86,8 +86,8 @@ def unspelled(value: Json) -> bytes | None:
         return None
     if isinstance(value, str):
         return value.encode()
-    made = typed.decode(value)
-    return made if isinstance(made, bytes) else str(made).encode()
+    python_value = typed.decode(value)
+    return python_value if isinstance(python_value, bytes) else str(python_value).encode()
 
 
 def parameters(params: Sequence[Any] | None, types: Sequence[int] | None, formats: Sequence[int] | None) -> Json:
@@ -109,19 +109,19 @@ def parameters(params: Sequence[Any] | None, types: Sequence[int] | None, format
 
 def column(result: Any, at: int) -> Json:
     """Describe a column."""
-    told: dict[str, Json] = {"name": text(result.fname(at)), "type": result.ftype(at)}
-    told |= {name: value for name, value in (("size", result.fsize(at)), ("mod", result.fmod(at))) if value != -1}
+    spelling: dict[str, Json] = {"name": text(result.fname(at)), "type": result.ftype(at)}
+    spelling |= {name: value for name, value in (("size", result.fsize(at)), ("mod", result.fmod(at))) if value != -1}
     if result.ftable(at):
-        told["table"] = [result.ftable(at), result.ftablecol(at)]
+        spelling["table"] = [result.ftable(at), result.ftablecol(at)]
     if result.fformat(at):
-        told["binary"] = True
-    return told
+        spelling["binary"] = True
+    return spelling
 
 
 def rows(result: Any) -> list[Json]:
     """Give the rows of a result."""
     columns, value = range(result.nfields), result.get_value
-    found: list[Json] = []
+    table: list[Json] = []
     for at in range(result.ntuples):
         row: list[Json] = []
         for number in columns:
@@ -133,50 +133,50 @@ def rows(result: Any) -> list[Json]:
                 row.append(data.decode())
             except UnicodeDecodeError:
                 row.append(typed.encode(data))
-        found.append(row)
-    return found
+        table.append(row)
+    return table
 
 
 def result_told(result: Any, *, with_rows: bool = True) -> dict[str, Json]:
     """Spell a result."""
     status = int(result.status)
-    told: dict[str, Json] = {"status": _NAMES[status] if status < len(_NAMES) else str(status)}
+    spelling: dict[str, Json] = {"status": _NAMES[status] if status < len(_NAMES) else str(status)}
     if status == _FATAL:
         fields = {name: text(result.error_field(code)) for name, code in _FIELDS.items()}
-        told["error"] = {name: value for name, value in fields.items() if value is not None}
-        told["message"] = text(result.error_message)
-        return told
+        spelling["error"] = {name: value for name, value in fields.items() if value is not None}
+        spelling["message"] = text(result.error_message)
+        return spelling
     if command := result.command_status:
-        told["command"] = text(command)
+        spelling["command"] = text(command)
     if (count := result.command_tuples) is not None:
-        told["rowcount"] = count
+        spelling["rowcount"] = count
     if result.nfields:
-        told["columns"] = [column(result, at) for at in range(result.nfields)]
+        spelling["columns"] = [column(result, at) for at in range(result.nfields)]
     if status in {_TUPLES_OK, _SINGLE, _CHUNK} and with_rows:
-        told["rows"] = rows(result)
+        spelling["rows"] = rows(result)
     if result.nparams:
-        told["parameters"] = [result.param_type(at) for at in range(result.nparams)]
-    return told
+        spelling["parameters"] = [result.param_type(at) for at in range(result.nparams)]
+    return spelling
 
 
 def answer_told(results: Iterable[Any], pgconn: Any, asked: str) -> Json:
     """Spell what came of a statement: its results, the state of the transaction, and what of the session changed."""
-    found = list(results)
-    told: dict[str, Json] = {"results": [result_told(each) for each in found]}
+    result_list = list(results)
+    spelling: dict[str, Json] = {"results": [result_told(each) for each in result_list]}
     if state := int(pgconn.transaction_status):
-        told["transaction"] = state
+        spelling["transaction"] = state
     if int(pgconn.status) == _BAD:  # the server hung up behind its last word
-        told["closed"] = True
-    commands = [each.command_status or b"" for each in found]
+        spelling["closed"] = True
+    commands = [each.command_status or b"" for each in result_list]
     if any(each.startswith(_CHANGES[:-1]) for each in commands) or "set_config" in asked:
-        told["settings"] = settings(pgconn)
-    return told
+        spelling["settings"] = settings(pgconn)
+    return spelling
 
 
 def settings(pgconn: Any) -> Json:
     """Give what the server tells of itself and of the session."""
-    found = {name: text(pgconn.parameter_status(name.encode())) for name in _SETTINGS}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {name: text(pgconn.parameter_status(name.encode())) for name in _SETTINGS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def connection_told(pgconn: Any) -> Json:
@@ -198,8 +198,8 @@ def connection_told(pgconn: Any) -> Json:
 class Result:
     """A recorded result, with what psycopg asks of a `PGresult`."""
 
-    def __init__(self, told: Json) -> None:
-        self._told = as_object(told)
+    def __init__(self, spelling: Json) -> None:
+        self._told = as_object(spelling)
         name = as_text(self._told.get("status"))
         self.status = _NAMES.index(name) if name in _NAMES else _FATAL
         self._columns = [as_object(each) for each in as_list(self._told.get("columns"))]
@@ -265,8 +265,8 @@ class Result:
         """Hold on to nothing."""
 
     def _number(self, at: int, name: str, default: int) -> int:
-        found = as_count(self._columns[at].get(name)) if at < self.nfields else None
-        return default if found is None else found
+        number = as_count(self._columns[at].get(name)) if at < self.nfields else None
+        return default if number is None else number
 
 
 class _Sync:
@@ -291,8 +291,8 @@ class StandIn:
     nonblocking, socket, tty, password = 1, -1, b"", b""
     pgconn_ptr = None
 
-    def __init__(self, told: Json, server: str, namespace: str) -> None:
-        about = as_object(told)
+    def __init__(self, description: Json, server: str, namespace: str) -> None:
+        about = as_object(description)
         self.server, self.namespace = server, namespace
         self.status, self.transaction_status, self.pipeline_status = _OK, _IDLE, 0
         self.host, self.hostaddr, self.port, self.db, self.user, self.options = (
@@ -319,8 +319,8 @@ class StandIn:
 
     @property
     def _encoding(self) -> str:
-        said = as_text(self._settings.get("client_encoding")).lower()
-        return _ENCODED.get(said, said) or "utf-8"
+        encoding_name = as_text(self._settings.get("client_encoding")).lower()
+        return _ENCODED.get(encoding_name, encoding_name) or "utf-8"
 
     def parameter_status(self, name: bytes) -> bytes | None:
         """Give a setting of the session."""
@@ -336,18 +336,18 @@ class StandIn:
 
     # asking
 
-    def _ask(self, operation: str, statement: Any, given: Json = None) -> None:
+    def _ask(self, operation: str, statement: Any, bound_values: Json = None) -> None:
         if self.status != _OK:
             from psycopg import OperationalError
 
             raise OperationalError("the connection is closed")
-        said = text(statement)
-        self._statement = said if isinstance(said, str) else str(said)
+        spelling = text(statement)
+        self._statement = spelling if isinstance(spelling, str) else str(spelling)
         query = Query(
             system=SYSTEM,
             operation=operation,
             text=self._statement,
-            parameters=given,
+            parameters=bound_values,
             server=self.server,
             namespace=self.namespace,
         )
@@ -464,18 +464,18 @@ class StandIn:
                 self._answers.append([piece, _NO_END])
             return
         try:
-            told = as_object(databases.given(passage))
+            answer = as_object(databases.recorded_answer(passage))
         except BaseException:  # the connection broke off
             self.status = _BAD
             raise
-        self._answers.append([Result(each) for each in as_list(told.get("results"))])
-        if "data" in told:
-            self._copied_out = deque(unspelled(each) or b"" for each in as_list(told["data"]))
+        self._answers.append([Result(each) for each in as_list(answer.get("results"))])
+        if "data" in answer:
+            self._copied_out = deque(unspelled(each) or b"" for each in as_list(answer["data"]))
         if not self._asked:
-            self.transaction_status = as_count(told.get("transaction")) or _IDLE
-        if isinstance(settings := told.get("settings"), dict):
+            self.transaction_status = as_count(answer.get("transaction")) or _IDLE
+        if isinstance(settings := answer.get("settings"), dict):
             self._settings = settings
-        if told.get("closed") is True:
+        if answer.get("closed") is True:
             self.status = _BAD
 
     def get_result(self) -> Any:
@@ -572,7 +572,7 @@ class _Stream:
             self.passage.ended(self._answer.end, None, self.result)
             return Result(self.result)
         chunk = self._chunks.popleft()
-        told = as_object(chunk.value)
-        self._columns = told.get("columns", self._columns)
+        piece = as_object(chunk.value)
+        self._columns = piece.get("columns", self._columns)
         self.passage.chunk(value=chunk.value)
-        return Result({**told, "columns": self._columns})
+        return Result({**piece, "columns": self._columns})

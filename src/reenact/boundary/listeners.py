@@ -71,16 +71,16 @@ def _serves(host: Any, port: int, *, streams: bool) -> bool:
     number = _number(host)
     if (number is None and is_this_machine(host)) or (number is not None and number.is_unspecified):
         number = _LOOPBACK
-    found = _inet(number, port, streams=streams) if number is not None else []
-    return bool(found) and all(_is_owned(inode, port) for inode in found)
+    inodes = _inet(number, port, streams=streams) if number is not None else []
+    return bool(inodes) and all(_is_owned(inode, port) for inode in inodes)
 
 
 def _number(host: Any) -> IPv4Address | IPv6Address | None:
     try:
-        found = ip_address(os.fsdecode(host).partition("%")[0])
+        address = ip_address(os.fsdecode(host).partition("%")[0])
     except (TypeError, ValueError):
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def _is_looped(number: IPv4Address | IPv6Address | None) -> bool:
@@ -95,33 +95,33 @@ def is_visited() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     listening, accepted, own = set[Any](), list[tuple[Any, Any, int]](), set[int]()
-    for held in _held():
-        own.add(os.fstat(held.fileno()).st_ino)
-        at: Any = held.getsockname()
+    for stream_socket in _stream_sockets():
+        own.add(os.fstat(stream_socket.fileno()).st_ino)
+        at: Any = stream_socket.getsockname()
         where: Any = cast("tuple[Any, ...]", at)[1] if isinstance(at, tuple) else at
-        if held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        if stream_socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             listening.add(where)
         elif where:
             with suppress(OSError):  # it is not connected, or no more
-                accepted.append((where, held.getpeername(), _asker(held)))
+                accepted.append((where, stream_socket.getpeername(), _asker(stream_socket)))
     return any(where in listening and not _is_within(peer, pid, own) for where, peer, pid in accepted)
 
 
-def _held() -> Iterator[socket.socket]:
+def _stream_sockets() -> Iterator[socket.socket]:
     """Give the sockets of streams that this process has, each for as long as it is looked at."""
     for each in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # it is closed by now
             if str(each.readlink()).startswith("socket:"):
-                with socket.socket(fileno=os.dup(int(each.name))) as held:
-                    if held.type == socket.SOCK_STREAM and held.family in _STREAMS:
-                        yield held
+                with socket.socket(fileno=os.dup(int(each.name))) as stream_socket:
+                    if stream_socket.type == socket.SOCK_STREAM and stream_socket.family in _STREAMS:
+                        yield stream_socket
 
 
-def _asker(held: socket.socket) -> int:
+def _asker(stream_socket: socket.socket) -> int:
     """Give the process at the other end of a unix socket; 0 of another."""
-    if held.family != socket.AF_UNIX:
+    if stream_socket.family != socket.AF_UNIX:
         return 0
-    return int(struct.unpack("3i", held.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+    return int(struct.unpack("3i", stream_socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
 
 
 def _is_within(peer: Any, pid: int, own: set[int]) -> bool:
@@ -140,8 +140,8 @@ def _connected(host: str, port: int) -> list[int] | None:
     """Give the inodes of the sockets of this machine that speak from an address; None where none does."""
     number = _number(host)
     rows = (words for name in ("tcp", "tcp6") for words in _rows(f"/proc/net/{name}"))
-    spoken = [words for words in rows if int(words[1].rpartition(":")[2], 16) == port and words[3] != _LISTENS]
-    return [int(words[9]) for words in spoken if _spelled(words[1].partition(":")[0]) == number] or None
+    speakers = [words for words in rows if int(words[1].rpartition(":")[2], 16) == port and words[3] != _LISTENS]
+    return [int(words[9]) for words in speakers if _spelled(words[1].partition(":")[0]) == number] or None
 
 
 # what listens
@@ -152,8 +152,8 @@ def _inet(number: IPv4Address | IPv6Address, port: int, *, streams: bool) -> lis
     exact, wild = list[int](), list[int]()
     for name in ("tcp", "tcp6") if streams else ("udp", "udp6"):
         for words in _rows(f"/proc/net/{name}"):
-            spelled, _, heard = words[1].partition(":")
-            if int(heard, 16) != port or words[3] != (_LISTENS if streams else _UNCONNECTED):
+            spelled, _, port_digits = words[1].partition(":")
+            if int(port_digits, 16) != port or words[3] != (_LISTENS if streams else _UNCONNECTED):
                 continue
             bound = _spelled(spelled)
             if bound == number:
@@ -169,8 +169,8 @@ def _spelled(text: str) -> IPv4Address | IPv6Address:
     data = b"".join(struct.pack("=I", word) for word in words)
     if len(data) == _BYTES_OF_4:
         return IPv4Address(data)
-    found = IPv6Address(data)
-    return found.ipv4_mapped or found
+    address = IPv6Address(data)
+    return address.ipv4_mapped or address
 
 
 def _unix(target: Any, *, streams: bool) -> Iterator[tuple[int, Callable[[int], bool] | None]]:
@@ -252,31 +252,31 @@ def family(me: int = 0) -> Iterator[int]:
     yield me
     recording = os.environ.get(_RECORDING)
     mark = f"\0{_RECORDING}={recording}\0".encode() if recording else b""
-    known = {me: True}
+    membership = {me: True}
     for each in Path("/proc").iterdir():
-        if each.name.isdigit() and int(each.name) != me and _belongs(int(each.name), mark, known):
+        if each.name.isdigit() and int(each.name) != me and _belongs(int(each.name), mark, membership):
             yield int(each.name)
 
 
-def _belongs(pid: int, mark: bytes, known: dict[int, bool]) -> bool:
+def _belongs(pid: int, mark: bytes, membership: dict[int, bool]) -> bool:
     above = list[int]()
-    found = False
+    is_member = False
     while pid > 1 and len(above) < _DEEPEST:
-        if pid in known:
-            found = known[pid]
+        if pid in membership:
+            is_member = membership[pid]
             break
         above.append(pid)
         if mark and mark in b"\0" + read(f"/proc/{pid}/environ"):
-            found = True
+            is_member = True
             break
         pid = _parent(pid)
-    known.update(dict.fromkeys(above, found))
-    return found
+    membership.update(dict.fromkeys(above, is_member))
+    return is_member
 
 
 def _parent(pid: int) -> int:
-    told = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-    return int(told[1]) if len(told) > 1 else 0
+    fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def read(path: str) -> bytes:

@@ -80,8 +80,8 @@ def _does_nothing_else(steps: list[Instruction], names: dict[str, Any]) -> bool:
     """Tell whether a loop keeps nothing, has one statement, and calls none of the agent's own functions by name."""
     if sum(step.opname == "POP_TOP" for step in steps) > 1 or any(step.opname.startswith(_KEEPING) for step in steps):
         return False
-    named = (names.get(step.argval) for step in steps if step.opname in _NAMES)
-    return not any(isinstance(each, FunctionType) and is_own_code(each.__code__, each.__globals__) for each in named)
+    values = (names.get(step.argval) for step in steps if step.opname in _NAMES)
+    return not any(isinstance(each, FunctionType) and is_own_code(each.__code__, each.__globals__) for each in values)
 
 
 def _is_left(steps: list[Instruction]) -> bool:

@@ -38,14 +38,14 @@ def counts() -> dict[int, int]:
     That is -1 for one that is closed, or another thread's alone.
     """
     _let_go()
-    found: dict[int, int] = {}
+    totals: dict[int, int] = {}
     for connection in tuple(_open):
         try:
-            found[id(connection)] = connection.total_changes
+            totals[id(connection)] = connection.total_changes
         except Exception:  # it is closed, or another thread's alone
             alarms.pass_on()
-            found[id(connection)] = -1
-    return found
+            totals[id(connection)] = -1
+    return totals
 
 
 def _let_go() -> None:

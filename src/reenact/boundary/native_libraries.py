@@ -39,18 +39,18 @@ _IMPORT: Final = "import"
 
 def hear(tell: Callable[[str], None]) -> None:
     """Call `tell` with the name of each library that this process has loaded, and loads from here on, once."""
-    told = set[str]()
+    reported_names = set[str]()
 
     def loads(module: str, file: str | None) -> None:
         name = _name(module, file)
-        if name and name not in told:
-            told.add(name)
+        if name and name not in reported_names:
+            reported_names.add(name)
             tell(name)
 
-    def heard(_: str, args: tuple[Any, ...]) -> None:
+    def on_import(_: str, args: tuple[Any, ...]) -> None:
         loads(str(args[0]), args[1] if isinstance(args[1], str) else None)
 
-    audit.hear(frozenset({_IMPORT}), heard)
+    audit.hear(frozenset({_IMPORT}), on_import)
     for module, file in _loaded():
         loads(module, file)
 

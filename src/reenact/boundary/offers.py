@@ -78,13 +78,13 @@ def hear(body: bytes) -> None:
     if listener is None:
         return
     try:
-        for known in _OFFERS.known:
-            if body.endswith(known.end):
-                if known.names:
-                    _remember(known.properties)
-                    listener(known.names)
+        for offer in _OFFERS.known:
+            if body.endswith(offer.end):
+                if offer.names:
+                    _remember(offer.properties)
+                    listener(offer.names)
                 return
-        if (spoken := _KEYS.find_matches_as_indexes(body)) and (names := _offered(body, spoken[0][1])):
+        if (key_matches := _KEYS.find_matches_as_indexes(body)) and (names := _offered(body, key_matches[0][1])):
             listener(names)
     except Exception:
         alarms.pass_on()
@@ -106,9 +106,9 @@ def _offered(body: bytes, begins: int) -> frozenset[str]:
 def _remember(properties: Mapping[str, frozenset[str]]) -> None:
     here = place.current()
     root = here.root if here is not None else 0
-    held = _OFFERS.by_run.get(root, ())
-    if not any(each is properties for each in held):
-        _OFFERS.by_run[root] = (*held[-_REMEMBERED:], properties)
+    history = _OFFERS.by_run.get(root, ())
+    if not any(each is properties for each in history):
+        _OFFERS.by_run[root] = (*history[-_REMEMBERED:], properties)
         if len(_OFFERS.by_run) > _RUNS:
             _OFFERS.by_run.popitem(last=False)
 
@@ -128,9 +128,9 @@ def properties_of(name: str) -> frozenset[str] | None:
 
 def _offers(body: Json) -> Iterator[dict[str, Json]]:
     """Yield what a request body offers, in whichever provider's spelling, by which it may be named."""
-    held = as_object(body)
-    lists = [as_list(held.get(key)) for key in ("tools", "functions")]
-    lists.append(as_list(as_object(held.get("toolConfig")).get("tools")))  # Bedrock's
+    request = as_object(body)
+    lists = [as_list(request.get(key)) for key in ("tools", "functions")]
+    lists.append(as_list(as_object(request.get("toolConfig")).get("tools")))  # Bedrock's
     for tool in (as_object(tool) for each in lists for tool in each):
         yield from (tool, *(as_object(tool.get(key)) for key in ("function", "custom", "toolSpec")))
         for key in ("functionDeclarations", "function_declarations"):  # Gemini's
@@ -138,8 +138,8 @@ def _offers(body: Json) -> Iterator[dict[str, Json]]:
 
 
 def _schema(offer: dict[str, Json]) -> dict[str, Json] | None:
-    told = next((as_object(offer[key]) for key in _SCHEMAS if isinstance(offer.get(key), dict)), None)
-    return as_object(told["json"]) if told is not None and isinstance(told.get("json"), dict) else told
+    schema = next((as_object(offer[key]) for key in _SCHEMAS if isinstance(offer.get(key), dict)), None)
+    return as_object(schema["json"]) if schema is not None and isinstance(schema.get("json"), dict) else schema
 
 
 _SCHEMAS = (
@@ -153,15 +153,15 @@ _SCHEMAS = (
 
 def tool_properties(body: Json) -> dict[str, frozenset[str]]:
     """Read the properties of the schemas of the functions that a request body offers, by name."""
-    found: dict[str, frozenset[str]] = {}
+    properties_by_name: dict[str, frozenset[str]] = {}
     for offer in _offers(body):
         schema = _schema(offer)
         if isinstance(name := offer.get("name"), str) and name and schema is not None:
             if isinstance(properties := schema.get("properties"), dict):
-                found[name] = frozenset(properties)
+                properties_by_name[name] = frozenset(properties)
             elif not schema.keys() - {"type", "additionalProperties", "title", "description"}:
-                found[name] = frozenset()
-    return found
+                properties_by_name[name] = frozenset()
+    return properties_by_name
 
 
 def tool_names(body: Json) -> frozenset[str]:

@@ -36,12 +36,12 @@ class Origin:
 
     def to_json(self, interface: str) -> dict[str, Json]:
         """Spell it for the root of a run, with where modules were found."""
-        said: dict[str, Json] = {"interface": interface, "import": self.name, "path": [*search_path()]}
+        spelling: dict[str, Json] = {"interface": interface, "import": self.name, "path": [*search_path()]}
         if self.factory:
-            said["factory"] = True
+            spelling["factory"] = True
         if self.file is not None:
-            said["file"] = self.file
-        return said
+            spelling["file"] = self.file
+        return spelling
 
 
 _spelled: dict[int, tuple[Any, str]] = {}
@@ -52,15 +52,15 @@ _known: dict[int, tuple[Any, Origin | None]] = {}
 def note(app: Any, name: object, *, factory: bool = False) -> None:
     """Hear from a server under which name it loaded `app`; anything but `module:…` says nothing."""
     if isinstance(name, str) and ":" in name:
-        made = factory or not (name.endswith(")") or _attribute(name) is app)
-        _known[id(app)] = app, Origin(name=name, factory=made)
+        is_factory = factory or not (name.endswith(")") or _attribute(name) is app)
+        _known[id(app)] = app, Origin(name=name, factory=is_factory)
 
 
 def of(app: Any) -> Origin | None:
     """Say where `app` comes from, or the application inside of it; None where it has no name."""
     for each in _chain(app):
-        known = _known.get(id(each))
-        origin = known[1] if known is not None else _remember(each, _search(each))
+        entry = _known.get(id(each))
+        origin = entry[1] if entry is not None else _remember(each, _search(each))
         if origin is not None:
             return origin
     return None
@@ -68,9 +68,9 @@ def of(app: Any) -> Origin | None:
 
 def spelled(app: Any, interface: str) -> str:
     """Spell as JSON how `app` is made again, its name null where it has none; once for each application."""
-    known = _spelled.get(id(app))
-    if known is not None and known[0] is app:
-        return known[1]
+    entry = _spelled.get(id(app))
+    if entry is not None and entry[0] is app:
+        return entry[1]
     origin = of(app)
     nameless: dict[str, Json] = {"interface": interface, "import": None, "path": [*search_path()]}
     text = compact(origin.to_json(interface) if origin is not None else nameless)
@@ -83,15 +83,15 @@ def _chain(app: Any) -> Iterator[Any]:
     """Give `app` and, one by one, what it stands around: a server or an agent may have wrapped it."""
     for _ in range(_DEEPEST):
         yield app
-        held: Any = None
+        inner_app: Any = None
         for name in _INNER:
             with suppress(Exception):  # an attribute access of the host's
-                held = getattr(app, name, None)
-            if callable(held):
+                inner_app = getattr(app, name, None)
+            if callable(inner_app):
                 break
-        if not callable(held) or held is app:
+        if not callable(inner_app) or inner_app is app:
             return
-        app = held
+        app = inner_app
 
 
 def _remember(app: Any, origin: Origin | None) -> Origin | None:
@@ -102,16 +102,16 @@ def _remember(app: Any, origin: Origin | None) -> Origin | None:
 
 def _search(app: Any) -> Origin | None:
     """Find the module that holds `app`, the agent's own ones before libraries."""
-    found: list[tuple[bool, str, str]] = []
+    candidates: list[tuple[bool, str, str]] = []
     for name, module in tuple(sys.modules.items()):
         if type(module) is not ModuleType:  # a lazy or stand-in module runs code of its own
             continue
         for attribute, value in tuple(vars(module).items()):
             if value is app and attribute.isidentifier():
-                found.append((_is_library(module), name, attribute))
-    if not found:
+                candidates.append((_is_library(module), name, attribute))
+    if not candidates:
         return None
-    _, module_name, attribute = min(found)
+    _, module_name, attribute = min(candidates)
     if module_name not in {"__main__", "__mp_main__"}:
         return Origin(name=f"{module_name}:{attribute}")
     program = sys.modules[module_name]
@@ -129,10 +129,10 @@ def _is_library(module: ModuleType) -> bool:
 def _attribute(name: str) -> Any:
     """Look `module:attribute` up among the loaded modules."""
     module_name, _, path = name.partition(":")
-    found: Any = sys.modules.get(module_name)
+    member: Any = sys.modules.get(module_name)
     for part in path.split("."):
-        found = getattr(found, part, None)
-    return found
+        member = getattr(member, part, None)
+    return member
 
 
 _LIBRARIES = tuple(

@@ -49,9 +49,9 @@ def _started_from(main: ModuleType | None) -> frozenset[str]:
         return frozenset()
     if _started and _started[0][0]() is main:
         return _started[0][1]
-    found = _named_by(main)
-    _started[:] = [(weakref.ref(main), found)]
-    return found
+    packages = _named_by(main)
+    _started[:] = [(weakref.ref(main), packages)]
+    return packages
 
 
 def _named_by(main: ModuleType) -> frozenset[str]:

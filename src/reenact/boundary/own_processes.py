@@ -54,8 +54,8 @@ def _is_own_group(group: int) -> bool:
             if not name.isdigit() or int(name) in {os.getpid(), os.getppid()}:
                 continue
             with suppress(OSError):  # it has gone
-                told = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
-                if int(told[2]) == group and not _is_child(int(name)):
+                fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+                if int(fields[2]) == group and not _is_child(int(name)):
                     return False
     return True
 
@@ -67,10 +67,10 @@ def _is_child(process: int) -> bool:
     """
     for _ in range(_DEEPEST):
         try:
-            told = Path(f"/proc/{process}/stat").read_text()
+            stat_line = Path(f"/proc/{process}/stat").read_text()
         except OSError:
             return True  # there is none such, or no /proc
-        process = int(told.rpartition(")")[2].split()[1])
+        process = int(stat_line.rpartition(")")[2].split()[1])
         if process <= 1:
             return False
         if process == os.getpid():
@@ -117,7 +117,7 @@ def _is_own(event: str, args: tuple[Any, ...]) -> bool:
 def _joins(program: Any, words: Any, environment: Any, mark: str) -> bool:
     if not is_python(os.fsdecode(program)):
         return False
-    given = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
+    variable_names = {os.fsdecode(name) for name in (os.environ if environment is None else environment)}
     several = isinstance(words, list | tuple)
     flags = [os.fsdecode(word) for word in cast("list[Any]", words)[1:]] if several else []
-    return {mark, "PYTHONPATH"} <= given and not isolates(flags)
+    return {mark, "PYTHONPATH"} <= variable_names and not isolates(flags)

@@ -98,7 +98,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class PartialQuestion:
     """What a trace kept of a model's question."""
 
     shape: str
@@ -136,21 +136,21 @@ def rebuilt_parts(node: Node) -> tuple[str, ...]:
 
 def losses(node: Node) -> list[dict[str, Json]]:
     """List what the dialect, or the carrier, says was lost of a call: objects of `field`, `lost` and `fix`."""
-    told = [item for item in as_list(_told_of(node, LOST)) if isinstance(item, dict)]
-    return [{**item, "field": _FIELDS.get(as_text(item.get("field")), item.get("field"))} for item in told]
+    loss_items = [item for item in as_list(_told_of(node, LOST)) if isinstance(item, dict)]
+    return [{**item, "field": _FIELDS.get(as_text(item.get("field")), item.get("field"))} for item in loss_items]
 
 
 def _told_of(node: Node, name: str) -> Json:
     """Read what stands beside a call: set by its dialect, or by the carrier as an attribute of the span."""
-    if (told := node.call.attributes.get(name)) is not None:
-        return told
-    held: Any = node.span.attributes.get(name)
-    if isinstance(held, str):
-        return parsed_or_none(held)
-    return list(cast("tuple[Json, ...]", held)) if isinstance(held, tuple | list) else None
+    if (value := node.call.attributes.get(name)) is not None:
+        return value
+    attribute: Any = node.span.attributes.get(name)
+    if isinstance(attribute, str):
+        return parsed_or_none(attribute)
+    return list(cast("tuple[Json, ...]", attribute)) if isinstance(attribute, tuple | list) else None
 
 
-def kept(node: Node, redactor: Redactor | None = None) -> Kept | None:
+def read_partial_question(node: Node, redactor: Redactor | None = None) -> PartialQuestion | None:
     """Read what a foreign trace kept of a model's question, redacted as the live one is; None for any other call."""
     request = node.call.request
     if not isinstance(request, HttpRequest) or not is_partial(node):
@@ -161,7 +161,7 @@ def kept(node: Node, redactor: Redactor | None = None) -> Kept | None:
     if shape is None or not isinstance(body, dict):
         return None
     asked = asked_at(request.url, shape, without(body, shape.noise))
-    return Kept(
+    return PartialQuestion(
         shape=request.shape,
         asked=asked,
         turns=turns(asked.messages),
@@ -182,13 +182,13 @@ def live(question: Question) -> Asked | None:
     return asked if model is None else replace(asked, model=model)
 
 
-def may_be(of: Kept, said: Sequence[Turn], shape: str) -> bool:
+def may_be(of: PartialQuestion, dialog: Sequence[Turn], shape: str) -> bool:
     """Tell cheaply, by length and last words, a question that may be the recorded one from one that is not."""
-    if (_api(of.shape) != _api(shape) and not of.guessed) or not (len(of.turns) == len(said) or "system" in of.lost):
+    if (_api(of.shape) != _api(shape) and not of.guessed) or not (len(of.turns) == len(dialog) or "system" in of.lost):
         return False
-    if not said or not of.turns:
+    if not dialog or not of.turns:
         return True
-    last, now = blinded(of.turns[-1].text), blinded(said[-1].text)
+    last, now = blinded(of.turns[-1].text), blinded(dialog[-1].text)
     return _same_text(last, now) or (is_masked(last) and may_be_hidden(last, now))
 
 
@@ -197,40 +197,40 @@ def _api(name: str) -> str:
     return (shape.api or shape.name) if shape is not None else name
 
 
-def compared(of: Kept, asked: Asked, shape: str) -> Compared:
+def compared(of: PartialQuestion, asked: Asked, shape: str) -> Compared:
     """Hold a live question against what was kept of a recorded one."""
-    found = Compared()
+    comparison = Compared()
     is_other = _api(of.shape) != _api(shape)
     if is_other and not of.guessed:
-        found.differs.append(FieldDifference(path="api", a=of.shape, b=shape))
-        return found
-    _model(of, asked, found)
+        comparison.differs.append(FieldDifference(path="api", a=of.shape, b=shape))
+        return comparison
+    _model(of, asked, comparison)
     if of.asked.inputs or asked.inputs:
-        said: tuple[Json, Json] = [*of.asked.inputs], [*asked.inputs]
-        found.differs += differences(*said, "body.input")
-    _turns(of.turns, turns(asked.messages), of, found)
-    _tools(of, asked, found)
+        inputs: tuple[Json, Json] = [*of.asked.inputs], [*asked.inputs]
+        comparison.differs += differences(*inputs, "body.input")
+    _turns(of.turns, turns(asked.messages), of, comparison)
+    _tools(of, asked, comparison)
     if is_other:
-        _parameters_elsewhere(of, asked, found)
+        _parameters_elsewhere(of, asked, comparison)
     else:
-        _parameters(of, asked, found)
-    return found
+        _parameters(of, asked, comparison)
+    return comparison
 
 
 def turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
     """Read a conversation as it is compared: instructions in one, and a model's words and calls in one."""
-    found: list[Turn] = []
+    conversation: list[Turn] = []
     system: list[str] = []
     for place, message in enumerate(messages):
         turn = _turn(message, place)
         if turn.role == "system":
             system.append(turn.text)
-        elif turn.role == "assistant" and found and found[-1].role == "assistant":
-            found[-1] = _together(found[-1], turn)
+        elif turn.role == "assistant" and conversation and conversation[-1].role == "assistant":
+            conversation[-1] = _together(conversation[-1], turn)
         else:
-            found.append(turn)
+            conversation.append(turn)
     head = (Turn(role="system", text="\n".join(system)),) if system else ()
-    return (*head, *found)
+    return (*head, *conversation)
 
 
 def _together(a: Turn, b: Turn) -> Turn:
@@ -259,7 +259,7 @@ def _turn(message: Message, place: int) -> Turn:
     )
 
 
-def _model(of: Kept, asked: Asked, found: Compared) -> None:
+def _model(of: PartialQuestion, asked: Asked, comparison: Compared) -> None:
     recorded, now = of.asked.model, asked.model
     if recorded == now:
         return
@@ -268,7 +268,7 @@ def _model(of: Kept, asked: Asked, found: Compared) -> None:
     )
     unkept = recorded is None and not of.whole
     renamed = _bare(recorded or "") == _bare(now or "") or ("model" in of.lost and _resolves(now or "", recorded or ""))
-    (found.ignored if unkept or (recorded and now and renamed) else found.differs).append(difference)
+    (comparison.ignored if unkept or (recorded and now and renamed) else comparison.differs).append(difference)
 
 
 def _bare(model: str) -> str:
@@ -282,18 +282,18 @@ def _resolves(asked: str, answered: str) -> bool:
     return full.startswith(short) and (full == short or _VERSION.match(full, len(short)) is not None)
 
 
-def _turns(recorded: Sequence[Turn], now: Sequence[Turn], of: Kept, found: Compared) -> None:
+def _turns(recorded: Sequence[Turn], now: Sequence[Turn], of: PartialQuestion, comparison: Compared) -> None:
     if "system" in of.lost and recorded and now and recorded[0].role != "system" == now[0].role:
-        found.ignored.append(FieldDifference(path="body.messages[0]", a=ABSENT, b=now[0].text))
+        comparison.ignored.append(FieldDifference(path="body.messages[0]", a=ABSENT, b=now[0].text))
         now = now[1:]
     for number in range(max(len(recorded), len(now))):
         if number >= len(recorded) or number >= len(now):
             there = number < len(recorded)
             turn = recorded[number] if there else now[number]
             a, b = (_told(turn), ABSENT) if there else (ABSENT, _told(turn))
-            found.differs.append(FieldDifference(path=f"body.messages[{turn.place}]", a=a, b=b))
+            comparison.differs.append(FieldDifference(path=f"body.messages[{turn.place}]", a=a, b=b))
         else:
-            _of_turn(recorded[number], now[number], found)
+            _of_turn(recorded[number], now[number], comparison)
 
 
 def _told(turn: Turn) -> Json:
@@ -301,28 +301,28 @@ def _told(turn: Turn) -> Json:
     return {"role": turn.role, "content": turn.text, **({"tool_calls": calls} if calls else {})}
 
 
-def _of_turn(a: Turn, b: Turn, found: Compared) -> None:
+def _of_turn(a: Turn, b: Turn, comparison: Compared) -> None:
     path = f"body.messages[{b.place}]"
     if a.role != b.role:
-        found.differs.append(FieldDifference(path=f"{path}.role", a=a.role, b=b.role))
+        comparison.differs.append(FieldDifference(path=f"{path}.role", a=a.role, b=b.role))
     if a.answers and b.answers and a.answers != b.answers and not b.answers.startswith(MADE_ID):
-        found.differs.append(FieldDifference(path=f"{path}.tool_call_id", a=a.answers, b=b.answers))
+        comparison.differs.append(FieldDifference(path=f"{path}.tool_call_id", a=a.answers, b=b.answers))
     if not _same_text(a.text, b.text):
-        (found.ignored if _hidden(a.text, b.text) else found.differs).append(
+        (comparison.ignored if _hidden(a.text, b.text) else comparison.differs).append(
             FieldDifference(path=f"{path}.content", a=a.text, b=b.text)
         )
     for number in range(max(len(a.calls), len(b.calls))):
         inner = f"{path}.tool_calls[{number}]"
         if number >= len(a.calls) or number >= len(b.calls):
             sides = [[call.name for call in turn.calls] for turn in (a, b)]
-            found.differs.append(FieldDifference(path=f"{path}.tool_calls", a=[*sides[0]], b=[*sides[1]]))
+            comparison.differs.append(FieldDifference(path=f"{path}.tool_calls", a=[*sides[0]], b=[*sides[1]]))
             break
-        found.differs += _of_call(a.calls[number], b.calls[number], inner)
-    _of_media(a, b, path, found)
+        comparison.differs += _of_call(a.calls[number], b.calls[number], inner)
+    _of_media(a, b, path, comparison)
     for json in b.rest[len(a.rest) :]:
         kind = "a field that this version does not know" if "type" not in as_object(json) else "content"
         piece = FieldDifference(path=f"{path}.{kind}", a=ABSENT, b=json)
-        (found.differs if "type" in as_object(json) else found.ignored).append(piece)
+        (comparison.differs if "type" in as_object(json) else comparison.ignored).append(piece)
 
 
 def _hidden(recorded: str, now: str) -> bool:
@@ -355,7 +355,7 @@ def _read(arguments: str) -> Json:
     return arguments if read is None else read
 
 
-def _of_media(a: Turn, b: Turn, path: str, found: Compared) -> None:
+def _of_media(a: Turn, b: Turn, path: str, comparison: Compared) -> None:
     for number, media in enumerate(b.media):
         inner = f"{path}.{media.modality}"
         if (
@@ -364,49 +364,49 @@ def _of_media(a: Turn, b: Turn, path: str, found: Compared) -> None:
             or a.media[number].url in _REDACTED
             or is_masked(a.media[number].url)
         ):
-            found.ignored.append(FieldDifference(path=inner, a=ABSENT, b=media.modality))
+            comparison.ignored.append(FieldDifference(path=inner, a=ABSENT, b=media.modality))
         elif a.media[number].url != media.url:
-            found.differs.append(FieldDifference(path=inner, a=a.media[number].url, b=media.url))
+            comparison.differs.append(FieldDifference(path=inner, a=a.media[number].url, b=media.url))
     for media in a.media[len(b.media) :]:
-        found.differs.append(FieldDifference(path=f"{path}.{media.modality}", a=media.url, b=ABSENT))
+        comparison.differs.append(FieldDifference(path=f"{path}.{media.modality}", a=media.url, b=ABSENT))
 
 
-def _tools(of: Kept, asked: Asked, found: Compared) -> None:
+def _tools(of: PartialQuestion, asked: Asked, comparison: Compared) -> None:
     recorded, now = _by_name(of.asked.tools), _by_name(asked.tools)
     if "tools" in of.lost or (not recorded and not of.whole):
         if now:
-            found.ignored.append(FieldDifference(path="body.tools", a=ABSENT, b=[*now]))
+            comparison.ignored.append(FieldDifference(path="body.tools", a=ABSENT, b=[*now]))
         return
     if recorded.keys() != now.keys():
-        found.differs.append(FieldDifference(path="body.tools", a=[*recorded], b=[*now]))
+        comparison.differs.append(FieldDifference(path="body.tools", a=[*recorded], b=[*now]))
         return
     for name, (description, schema) in recorded.items():
-        said = now[name]
-        for what, a, b in (("description", description, said[0]), ("parameters", schema, said[1])):
+        live_tool = now[name]
+        for what, a, b in (("description", description, live_tool[0]), ("parameters", schema, live_tool[1])):
             if a is None and b is not None and not of.whole:
-                found.ignored.append(FieldDifference(path=f"body.tools.{name}.{what}", a=ABSENT, b=b))
+                comparison.ignored.append(FieldDifference(path=f"body.tools.{name}.{what}", a=ABSENT, b=b))
             elif not equal(a, b) and not (isinstance(a, str) and isinstance(b, str) and a.split() == b.split()):
-                found.differs.append(FieldDifference(path=f"body.tools.{name}.{what}", a=a, b=b))
+                comparison.differs.append(FieldDifference(path=f"body.tools.{name}.{what}", a=a, b=b))
 
 
 def _by_name(tools: Sequence[Json]) -> dict[str, tuple[Json, Json]]:
     """Read tools as name to description and schema, from whichever provider's spelling."""
-    found: dict[str, tuple[Json, Json]] = {}
+    tools_by_name: dict[str, tuple[Json, Json]] = {}
     for tool in tools:
         inner = at(tool, "function")
         spec = at(tool, "toolSpec")
-        said = as_object(inner if isinstance(inner, dict) else spec if isinstance(spec, dict) else tool)
-        name = as_text(said.get("name")) or as_text(said.get("type")) or (tool if isinstance(tool, str) else "")
-        schema = next((said[key] for key in _SCHEMAS if key in said), None)
+        offer = as_object(inner if isinstance(inner, dict) else spec if isinstance(spec, dict) else tool)
+        name = as_text(offer.get("name")) or as_text(offer.get("type")) or (tool if isinstance(tool, str) else "")
+        schema = next((offer[key] for key in _SCHEMAS if key in offer), None)
         schema = schema["json"] if isinstance(schema, dict) and schema.keys() == {"json"} else schema
         schema = _read(schema) if isinstance(schema, str) else schema
         schema = without(schema, ("$schema",)) if isinstance(schema, dict) else schema  # which draft, and no more
-        found[name] = (said.get("description") or None, schema)
-    return found
+        tools_by_name[name] = (offer.get("description") or None, schema)
+    return tools_by_name
 
 
-def _parameters(of: Kept, asked: Asked, found: Compared) -> None:
-    recorded, now = _named(of.asked), _named(asked)
+def _parameters(of: PartialQuestion, asked: Asked, comparison: Compared) -> None:
+    recorded, now = _emitter_parameters(of.asked), _emitter_parameters(asked)
     for name in [*recorded, *(name for name in now if name not in recorded)]:
         a, b = recorded.get(name), now.get(name)
         if equal(a, b):
@@ -414,22 +414,22 @@ def _parameters(of: Kept, asked: Asked, found: Compared) -> None:
         difference = FieldDifference(path=f"body.{name}", a=ABSENT if a is None else a, b=ABSENT if b is None else b)
         default = name in _DEFAULTS and equal(_DEFAULTS[name] if a is None else a, _DEFAULTS[name] if b is None else b)
         unkept = name not in recorded and not of.whole
-        (found.ignored if default or unkept or name in of.lost else found.differs).append(difference)
+        (comparison.ignored if default or unkept or name in of.lost else comparison.differs).append(difference)
 
 
-def _parameters_elsewhere(of: Kept, asked: Asked, found: Compared) -> None:
+def _parameters_elsewhere(of: PartialQuestion, asked: Asked, comparison: Compared) -> None:
     """Compare what an emitter wrote down with the parameters of an API that it did not name, where both have a name."""
-    recorded, now = _named(of.asked), _named(asked)
+    recorded, now = _emitter_parameters(of.asked), _emitter_parameters(asked)
     for group in _GROUPS:
         now |= {_ALIASES.get(name, name): value for name, value in as_object(now.get(group)).items()}
     for name, value in recorded.items():
-        told = now.get(name)
-        if not equal(value, told):
-            difference = FieldDifference(path=f"body.{name}", a=value, b=ABSENT if told is None else told)
-            (found.ignored if told is None else found.differs).append(difference)
+        live_value = now.get(name)
+        if not equal(value, live_value):
+            difference = FieldDifference(path=f"body.{name}", a=value, b=ABSENT if live_value is None else live_value)
+            (comparison.ignored if live_value is None else comparison.differs).append(difference)
 
 
-def _named(asked: Asked) -> dict[str, Json]:
+def _emitter_parameters(asked: Asked) -> dict[str, Json]:
     """Give a request's parameters by the names that emitters use; one that is null was not given."""
     return {
         _ALIASES.get(name, name): [value] if name == "stop" and isinstance(value, str) else value

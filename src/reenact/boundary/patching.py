@@ -31,13 +31,13 @@ class Patches:
         Where another instrumentation has put a wrapper there, ours goes beneath it, as if we had come first: taking
         theirs away takes off the outermost wrapper of its kind, and would not find it under ours.
         """
-        held = cast("dict[str, Any]", vars(owner))
-        if (outer := _innermost(held.get(name))) is not None:
+        attributes = cast("dict[str, Any]", vars(owner))
+        if (outer := _innermost(attributes.get(name))) is not None:
             self._beneath(outer, owner, name, make)
             return
-        own = name in held
+        own = name in attributes
         replacement = make(getattr(owner, name))
-        original = held.get(name)  # as it stands there: a class method is not what getattr makes of it
+        original = attributes.get(name)  # as it stands there: a class method is not what getattr makes of it
         setattr(owner, name, replacement)
         self._done.append((owner, name, original, replacement, own))
 
@@ -84,13 +84,13 @@ class Patches:
                 delattr(owner, name)
 
 
-def _innermost(held: Any) -> Any:
+def _innermost(wrapper: Any) -> Any:
     """Give the wrapper of wrapt's that stands directly around a plain function, or None."""
-    while isinstance(held, _WRAPPERS):
-        wrapped: Any = held.__wrapped__
+    while isinstance(wrapper, _WRAPPERS):
+        wrapped: Any = wrapper.__wrapped__
         if type(wrapped) is FunctionType:  # a wrapper of wrapt's says that it is one, too
-            return held
-        held = wrapped
+            return wrapper
+        wrapper = wrapped
     return None
 
 

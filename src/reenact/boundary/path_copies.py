@@ -44,8 +44,8 @@ class Leads:
         plain = os.path.normpath(text) if "/." in text or "//" in text else text
         if plain.startswith("//"):
             plain = plain[1:]
-        found = self._led(plain)
-        return path if found is plain else _as(path, f"{found}/" if text.endswith("/") else found)
+        target = self._led(plain)
+        return path if target is plain else _as(path, f"{target}/" if text.endswith("/") else target)
 
     def _led(self, path: str) -> str:
         if f"{path}/".startswith(self._tops):
@@ -77,10 +77,10 @@ def _as(path: Any, text: str) -> str | bytes:
     return os.fsencode(text) if isinstance(os.fspath(path), bytes) else text
 
 
-def _read(told: str) -> Leads | None:
+def _read(text: str) -> Leads | None:
     try:
-        found = json.loads(told)
-        return Leads({str(path): str(copy) for path, copy in found.items()})
+        copies = json.loads(text)
+        return Leads({str(path): str(copy) for path, copy in copies.items()})
     except (ValueError, AttributeError):
         return None
 
@@ -90,9 +90,9 @@ _known: dict[str, Leads | None] = {}
 
 def of_this_process() -> Leads | None:
     """Give the leads of this process; None where nothing is led."""
-    told = os.environ.get(VARIABLE)
-    if not told:
+    setting = os.environ.get(VARIABLE)
+    if not setting:
         return None
-    if told not in _known:
-        _known[told] = _read(told)
-    return _known[told]
+    if setting not in _known:
+        _known[setting] = _read(setting)
+    return _known[setting]

@@ -179,12 +179,12 @@ class Waiting:
         """The places of those of several that had ended, or were ready, when recorded; None where nobody knows."""
         return self._turn.done if self._turn is not None else None
 
-    def done_of(self, given: Sequence[T]) -> list[T] | None:
+    def done_of(self, candidates: Sequence[T]) -> list[T] | None:
         """Give those of several that had ended when recorded; None where nobody knows."""
-        done = self.done
-        if done is None or any(at >= len(given) for at in done):
+        positions = self.done
+        if positions is None or any(at >= len(candidates) for at in positions):
             return None
-        return [given[at] for at in done]
+        return [candidates[at] for at in positions]
 
     def ended(self, *, late: bool, done: tuple[int, ...] | None = None) -> None:
         """Hear that the time was up, or that whoever was waited for came in time."""
@@ -229,12 +229,12 @@ def take(reel: Reel) -> dict[str, list[Pause]]:
 
     Who waits at the end of the program never goes on: a thread that beats to the end beats as often in a replay.
     """
-    taken, reel.pauses = reel.pauses, {}
+    pauses_by_lane, reel.pauses = reel.pauses, {}
     if not reel.unit:
         waiting, reel.waiting = tuple(reel.waiting), set()
         for each in waiting:
-            taken.setdefault(each.lane.path, []).append(each.unended())
-    return taken
+            pauses_by_lane.setdefault(each.lane.path, []).append(each.unended())
+    return pauses_by_lane
 
 
 # waits of patched functions

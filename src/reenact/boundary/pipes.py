@@ -58,7 +58,7 @@ def _stands_outside(path: str) -> bool:
     if led is None:
         return False
     try:
-        seen = os.stat(_UNLED + led.original(os.path.abspath(path)))  # noqa: PTH100, PTH116 - as above
+        status = os.stat(_UNLED + led.original(os.path.abspath(path)))  # noqa: PTH100, PTH116 - as above
     except OSError:
         return False
-    return stat.S_ISFIFO(seen.st_mode)
+    return stat.S_ISFIFO(status.st_mode)

@@ -154,12 +154,12 @@ def headers(
 
     `decoded` says that the body loses its content encoding, and with it the headers that speak of it.
     """
-    found = list(pairs)
-    encoded = decoded and any(name.lower() == "content-encoding" for name, _ in found)
-    kept = [(name, value) for name, value in found if _is_kept(name.lower(), encoded=encoded)]
+    header_pairs = list(pairs)
+    encoded = decoded and any(name.lower() == "content-encoding" for name, _ in header_pairs)
+    safe_headers = [(name, value) for name, value in header_pairs if _is_kept(name.lower(), encoded=encoded)]
     if reason is not None and reason != phrase(status):
-        kept.append((REASON, reason))
-    return tuple(kept)
+        safe_headers.append((REASON, reason))
+    return tuple(safe_headers)
 
 
 def _is_kept(name: str, *, encoded: bool) -> bool:
@@ -179,18 +179,18 @@ def phrase(status: int) -> str:
         return ""
 
 
-def split_reason(kept: Iterable[tuple[str, str]], status: int) -> tuple[list[tuple[str, str]], str]:
+def split_reason(recorded_headers: Iterable[tuple[str, str]], status: int) -> tuple[list[tuple[str, str]], str]:
     """Part recorded headers from the reason phrase."""
-    found = list(kept)
-    reason = next((value for name, value in found if name == REASON), phrase(status))
-    return [(name, value) for name, value in found if name != REASON], reason
+    header_pairs = list(recorded_headers)
+    reason = next((value for name, value in header_pairs if name == REASON), phrase(status))
+    return [(name, value) for name, value in header_pairs if name != REASON], reason
 
 
 class _Told:
     """Stands for an object of an error's arguments that could not be written down: a connection, a pool."""
 
-    def __init__(self, said: str) -> None:
-        self._said = said
+    def __init__(self, text: str) -> None:
+        self._said = text
 
     def __repr__(self) -> str:
         return self._said
@@ -199,9 +199,9 @@ class _Told:
 def failure(record: ExceptionRecord) -> BaseException:
     """Make the recorded error, so that it also shows as it did: libraries put one into the message of the next."""
     error = typed.decode_exception(record)
-    given = as_list(record.args)
-    if any(_is_unstable(item) for item in given):
-        error.args = tuple(_argument(item, record.message) for item in given)
+    arguments = as_list(record.args)
+    if any(_is_unstable(item) for item in arguments):
+        error.args = tuple(_argument(item, record.message) for item in arguments)
     return error
 
 
@@ -212,20 +212,20 @@ def _is_unstable(item: Json) -> bool:
 def _argument(item: Json, message: str) -> object:
     if not _is_unstable(item):
         return typed.decode(item)
-    said = as_text(as_object(item).get("repr"))
-    found = re.search(re.escape(said).replace("0x", "0x[0-9a-f]*"), message)  # the message still has the address
-    return _Told(found[0] if found else said)
+    spelling = as_text(as_object(item).get("repr"))
+    match = re.search(re.escape(spelling).replace("0x", "0x[0-9a-f]*"), message)  # the message still has the address
+    return _Told(match[0] if match else spelling)
 
 
 class Telling:
     """What is told of one reply while its body is read: as a whole where the agent gets it so, or piece by piece."""
 
-    def __init__(self, passage: Passage, status: int, kept: tuple[tuple[str, str], ...], *, whole: bool) -> None:
-        self._passage, self._status, self._kept, self._whole = passage, status, kept, whole
+    def __init__(self, passage: Passage, status: int, pairs: tuple[tuple[str, str], ...], *, whole: bool) -> None:
+        self._passage, self._status, self._kept, self._whole = passage, status, pairs, whole
         self._pieces: list[bytes] = []
         self._open = True
         if not whole:
-            passage.head(status, kept)
+            passage.head(status, pairs)
 
     def piece(self, data: bytes) -> None:
         """Tell a piece of the body, decoded, before the agent gets it."""

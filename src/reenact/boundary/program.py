@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from reenact.boundary import door, place
-from reenact.boundary.side_effects import made
+from reenact.boundary.side_effects import temporary_paths
 from reenact.boundary.touches import HARMLESS_PROGRAMS
 from reenact.contracts.doorman import Doorman
 from reenact.values import alarms, typed
@@ -65,8 +65,8 @@ def call(
     """
     words = words_of(args)
     names = Temporary()
-    told = [_without_descriptors(names.told(word), pass_fds) for word in words]
-    asked: dict[str, Json] = {"args": told[0] if shell else [*told]}
+    spelled_words = [_without_descriptors(names.told(word), pass_fds) for word in words]
+    asked: dict[str, Json] = {"args": spelled_words[0] if shell else [*spelled_words]}
     if shell:
         asked["shell"] = True
     if how:
@@ -75,10 +75,10 @@ def call(
         asked["cwd"] = names.told(os.fsdecode(cwd))
     if executable is not None:
         asked["executable"] = os.fsdecode(executable)
-    if env is not None and (given := _apart_from_ours(env)):
-        asked["env"] = {name: names.told(value) for name, value in given.items()}
-    if held := names.held():
-        asked["files"] = held
+    if env is not None and (variables := _apart_from_ours(env)):
+        asked["env"] = {name: names.told(value) for name, value in variables.items()}
+    if contents := names.held():
+        asked["files"] = contents
     name = _named(words, shell=shell)
     attributes: dict[str, Json] = {"process.executable.name": name, "process.command_args": _texts(words)}
     if names.found:
@@ -111,10 +111,10 @@ def _named(words: Sequence[str], *, shell: bool) -> str:
 
 def _apart_from_ours(env: Mapping[Any, Any]) -> dict[str, str]:
     """List the variables of a child's environment that are not as in ours."""
-    given = {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()}
+    variables = {os.fsdecode(name): os.fsdecode(value) for name, value in env.items()}
     return {
         name: value
-        for name, value in sorted(given.items())
+        for name, value in sorted(variables.items())
         if not name.startswith(_OURS) and name != "PYTHONPATH" and os.environ.get(name) != value
     }
 
@@ -122,12 +122,12 @@ def _apart_from_ours(env: Mapping[Any, Any]) -> dict[str, str]:
 class Temporary:
     """Calls temporary files of this process by numbers: their names are drawn anew each time."""
 
-    def __init__(self, found: Sequence[str] = ()) -> None:
-        self.found: list[str] = [*found]
+    def __init__(self, paths: Sequence[str] = ()) -> None:
+        self.found: list[str] = [*paths]
 
     def told(self, text: str) -> str:
         """Put numbers in place of names."""
-        for path in made():
+        for path in temporary_paths():
             if path in text:
                 if path not in self.found:
                     self.found.append(path)
@@ -136,7 +136,7 @@ class Temporary:
 
     def held(self) -> dict[str, Json]:
         """Give what the files hold: the agent wrote it, so it belongs to the question."""
-        found: dict[str, Json] = {}
+        contents: dict[str, Json] = {}
         for number, path in enumerate(self.found, 1):
             try:
                 if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - as above
@@ -147,8 +147,8 @@ class Temporary:
                 alarms.pass_on()
                 continue
             if data:
-                found[f"{{temporary {number}}}"] = text_of(data[:_LARGEST])
-        return found
+                contents[f"{{temporary {number}}}"] = text_of(data[:_LARGEST])
+        return contents
 
 
 def text_of(data: bytes) -> Json:
@@ -170,13 +170,13 @@ def is_this_python(program: str, path: str | None = None) -> bool:
 
     Any other may be without us, and cannot record itself or join a replay. `path` is the child's PATH.
     """
-    found = program if os.sep in program else _sought(program, path)
-    if not found or not sys.executable:
+    image = program if os.sep in program else _sought(program, path)
+    if not image or not sys.executable:
         return program == sys.executable
-    found = os.path.abspath(found)  # noqa: PTH100 - as above
-    if found == sys.executable or os.path.dirname(found) == os.path.dirname(sys.executable):  # noqa: PTH120 - as above
+    image = os.path.abspath(image)  # noqa: PTH100 - as above
+    if image == sys.executable or os.path.dirname(image) == os.path.dirname(sys.executable):  # noqa: PTH120 - as above
         return True
-    return os.path.realpath(found) == os.path.realpath(sys.executable) and _venv(found) == _venv(sys.executable)
+    return os.path.realpath(image) == os.path.realpath(sys.executable) and _venv(image) == _venv(sys.executable)
 
 
 def _sought(program: str, path: str | None) -> str:

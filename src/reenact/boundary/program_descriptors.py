@@ -47,5 +47,5 @@ class Lent:
 
 
 def _state_of(fd: int) -> tuple[int, int]:
-    told = os.fstat(fd)
-    return told.st_size, told.st_mtime_ns
+    status = os.fstat(fd)
+    return status.st_size, status.st_mtime_ns

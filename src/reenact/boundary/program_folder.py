@@ -45,31 +45,31 @@ class Look:
         self._indexes = {path: _bytes(path) for path in self._before if _is_of_git(path, _INDEX)}
 
     def _looked(self) -> tuple[dict[str, State], bool]:
-        found: dict[str, State] = {}
+        states: dict[str, State] = {}
         left: list[tuple[str, int]] = [(self._folder, 0)]
         whole = True
         for path in self._named:
             state = _state(path)
             if state is not None:
-                found[path] = state
+                states[path] = state
                 if state[1] < 0 and path not in {self._folder, os.sep}:
                     left.append((path, _DEEPEST))
         while left:
             folder, depth = left.pop(0)
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
-                    if len(found) >= _MOST:
-                        return found, False
+                    if len(states) >= _MOST:
+                        return states, False
                     state = _state(entry.path)
                     if state is None or entry.path == self._store or _is_passed_over(entry.path, entry.name):
                         continue
-                    found[entry.path] = state
+                    states[entry.path] = state
                     if state[1] < 0 and entry.name not in _PASSED:
                         if depth < _DEEPEST:
                             left.append((entry.path, depth + 1))
                         else:
                             whole = False
-        return found, whole
+        return states, whole
 
     def changed(self, spared: Iterable[tuple[int, int]], names: Temporary) -> list[Json]:
         """List what is another now, less files that are the agent's own, by device and number."""
@@ -79,16 +79,16 @@ class Look:
         if not paths:
             return []
         own = {*spared, *_open_to_write()}
-        told: list[Json] = []
-        made: list[str] = []
+        changes: list[Json] = []
+        new_paths: list[str] = []
         for path in sorted(paths):
             how = "removed" if path not in after else "changed" if path in self._before else "made"
             if (how == "made" and not self.whole and path not in self._named) or _number(path) in own:
                 continue  # where only a part was seen, it may have been there
-            if not any(path.startswith(f"{each}{os.sep}") for each in made):
-                told.append({"path": names.told(path), "how": how})
-                made += [path] if how == "made" else []
-        return told[:_NAMED]
+            if not any(path.startswith(f"{each}{os.sep}") for each in new_paths):
+                changes.append({"path": names.told(path), "how": how})
+                new_paths += [path] if how == "made" else []
+        return changes[:_NAMED]
 
     def _only_asked(self, path: str) -> bool:
         """Tell whether an index of git holds what it held, but for what git knows of the files' times."""
@@ -108,10 +108,10 @@ def _bytes(path: str) -> bytes:
     """Read a file; nothing where it cannot be read, or is too large."""
     try:
         with open(path, "rb") as stream:  # noqa: PTH123 - on the way of every start
-            found = stream.read(_MOST_OF_AN_INDEX + 1)
+            content = stream.read(_MOST_OF_AN_INDEX + 1)
     except OSError:
         return b""
-    return found if len(found) <= _MOST_OF_AN_INDEX else b""
+    return content if len(content) <= _MOST_OF_AN_INDEX else b""
 
 
 def _entries(index: bytes) -> list[bytes]:
@@ -120,47 +120,47 @@ def _entries(index: bytes) -> list[bytes]:
     One of another form, as of version 4, where names are shortened, is given whole.
     """
     version, count, at = int.from_bytes(index[4:8]), int.from_bytes(index[8:12]), 12
-    found: list[bytes] = []
+    entries: list[bytes] = []
     try:
         for _ in range(count):
             fixed = at + (64 if index[at + 60] & 0x40 else 62)
             end = index.index(b"\0", fixed)
-            found.append(index[at + 24 : at + 28] + index[at + 40 : end])
+            entries.append(index[at + 24 : at + 28] + index[at + 40 : end])
             at += (end - at) // 8 * 8 + 8
     except (IndexError, ValueError):
         return [index]
-    return found if version in {2, 3} else [index]
+    return entries if version in {2, 3} else [index]
 
 
 def _state(path: str) -> State | None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return None
-    if stat.S_ISDIR(found.st_mode):
-        return found.st_dev, -1, 0
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+    if stat.S_ISDIR(status.st_mode):
+        return status.st_dev, -1, 0
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         return None
-    return found.st_dev, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_size, status.st_mtime_ns
 
 
 def _number(path: str) -> tuple[int, int] | None:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _open_to_write() -> set[tuple[int, int]]:
     """List the files that this process has open for writing."""
     import fcntl
 
-    found = set[tuple[int, int]]()
+    file_ids = set[tuple[int, int]]()
     with suppress(OSError):
         for name in os.listdir("/proc/self/fd")[:1000]:  # noqa: PTH208 - as above
             with suppress(OSError, ValueError):
                 if fcntl.fcntl(int(name), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
-                    held = os.fstat(int(name))
-                    found.add((held.st_dev, held.st_ino))
-    return found
+                    status = os.fstat(int(name))
+                    file_ids.add((status.st_dev, status.st_ino))
+    return file_ids

@@ -118,8 +118,8 @@ class StandIn:
 
     def __init__(self, answer: Mapping[str, Json], names: Sequence[tuple[str, str]], patience_s: float) -> None:
         """Make ready. `names` are recorded names of temporary files with today's."""
-        told = _script(answer, names, patience_s)
-        self._told = _high(_held(marshal.dumps(told)))
+        script = _script(answer, names, patience_s)
+        self._told = _high(_memory_file(marshal.dumps(script)))
         read, write = os.pipe()
         self._parent, self._alive = _high(read), write
         read, write = os.pipe()
@@ -178,7 +178,7 @@ class StandIn:
         self._alive = self._report = -1
 
 
-def _held(data: bytes) -> int:
+def _memory_file(data: bytes) -> int:
     """Give a descriptor of a nameless file that holds `data`."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("reenact")

@@ -170,7 +170,7 @@ class Child:
         if self.accused is not None:
             raise self.accused
 
-    def compare(self, given: list[bytes]) -> None:
+    def compare(self, pieces: list[bytes]) -> None:
         """Hold what the child was given against the recording, once all of it was given."""
         answer = cast("Mapping[str, Json]", self.answer)
         if "talk" in answer:
@@ -179,15 +179,15 @@ class Child:
             recorded = [answer["stdin"]]
         else:
             return
-        now = [text_of(b"".join(given))] if "talk" not in answer else [text_of(each) for each in given]
+        now = [text_of(b"".join(pieces))] if "talk" not in answer else [text_of(each) for each in pieces]
         if "talk" in answer and len(now) != len(recorded):
-            recorded, now = [_joined(recorded)], [text_of(b"".join(given))]
+            recorded, now = [_joined(recorded)], [text_of(b"".join(pieces))]
         if answer.get("stdin_broken") is True and (recorded == [] or _begins_alike(recorded[0], now[0])):
             return  # how much went before it read no longer is a matter of time
         for a, b in zip(recorded, now, strict=False):
-            found = self.passage.differs("stdin", a, b)
-            if found is not None:
-                self.accused = found
+            difference = self.passage.differs("stdin", a, b)
+            if difference is not None:
+                self.accused = difference
                 return
 
     def accuse(self) -> None:
@@ -205,10 +205,10 @@ class Child:
     def _see_files(self) -> None:
         """Note which files changed while it ran."""
         if self._before is not None:
-            own = [(found.st_dev, found.st_ino) for fd, _ in self.files.values() for found in (os.fstat(fd),)]
+            own = [(facts.st_dev, facts.st_ino) for fd, _ in self.files.values() for facts in (os.fstat(fd),)]
             names = program.Temporary([as_text(each) for each in as_list(self.call.attributes.get(TEMPORARY))])
-            if found := self._before.changed(own, names):
-                self.facts[CHANGED] = found
+            if facts := self._before.changed(own, names):
+                self.facts[CHANGED] = facts
             if not self._before.whole:
                 self.facts[LOOKED] = "in part"
 
@@ -262,25 +262,25 @@ class Child:
     def _outcome(self) -> dict[str, Json]:
         if self.answer is not None:
             return dict(self.answer)
-        told: dict[str, Json] = {} if self.code is None else {"exit_code": self.code}
-        told |= self.talk.told(self.heard - self.unheard)
+        outcome: dict[str, Json] = {} if self.code is None else {"exit_code": self.code}
+        outcome |= self.talk.told(self.heard - self.unheard)
         if unread := sorted(self.heard - {IN} - self.unheard - self.talk.ended):
-            told["unread"] = [*unread]
+            outcome["unread"] = [*unread]
         if self.unheard:
-            told[UNHEARD] = [*sorted(self.unheard)]
+            outcome[UNHEARD] = [*sorted(self.unheard)]
         if self.talk.looks:
-            told[LOOKS] = self.talk.looks
-        return told | self.facts
+            outcome[LOOKS] = self.talk.looks
+        return outcome | self.facts
 
     def _attributes(self) -> dict[str, Json]:
-        said: dict[str, Json] = {}
+        attributes: dict[str, Json] = {}
         if self.code is not None:
-            said["process.exit.code"] = self.code
+            attributes["process.exit.code"] = self.code
         if not self.told:
-            said[LEFT] = True
+            attributes[LEFT] = True
         if self.inherited:
-            said[INHERITED] = [*sorted(self.inherited)]
-        return said
+            attributes[INHERITED] = [*sorted(self.inherited)]
+        return attributes
 
 
 _OPEN: Final = set[Child]()
@@ -316,37 +316,37 @@ def serves(pid: int, port: int) -> bool:
     return child is not None
 
 
-def start(original: Callable[..., None], popen: Any, args: Any, given: dict[str, Any]) -> None:
+def start(original: Callable[..., None], popen: Any, args: Any, options: dict[str, Any]) -> None:
     """Start what `Popen` was asked to. Raises what it raises, or raised when recorded, or a miss."""
     opened = None
     try:
-        opened = _opened(args, given)
+        opened = _opened(args, options)
     except Exception:  # arguments that are none: it will say so
         forgive("program_starts.start")
     if opened is None:
         with children.starting():  # a preexec_fn runs the hooks of os.fork
-            original(popen, args, **given)
+            original(popen, args, **options)
         return
     child = opened
     try:
         for stream in (OUT, ERR):  # before it starts: it may write at once
-            listen_elsewhere(given.get(stream), stream, child)
-        for fd in given.get("pass_fds") or ():
+            listen_elsewhere(options.get(stream), stream, child)
+        for fd in options.get("pass_fds") or ():
             if says_there(fd):
                 child.unheard.add(_HANDED_ON)
             elif child.answer is None:
                 child.lent.look_at(fd)
-        child.look_at(given.get("cwd"))
+        child.look_at(options.get("cwd"))
     except Exception:
         swallow("program_starts.listen_elsewhere")
     if child.answer is None:
-        _start_it(original, popen, args, given, child)
+        _start_it(original, popen, args, options, child)
     else:
-        _stand_in(original, popen, args, given, child)
+        _stand_in(original, popen, args, options, child)
     vars(popen)[_CHILD] = child
     running(child, popen.pid)
     try:
-        _listen(popen, given, child)
+        _listen(popen, options, child)
     except Exception:
         swallow("program_starts.listen")
         child.unheard.update({OUT, ERR})
@@ -359,9 +359,9 @@ def running(child: Child, pid: int, *, plain: bool = False) -> None:
     _OPEN.add(child)
 
 
-def _opened(args: Any, given: Mapping[str, Any]) -> Child | None:
+def _opened(args: Any, options: Mapping[str, Any]) -> Child | None:
     """Let the call in; None where it goes straight through. Raises the recorded failure, or a miss."""
-    shell = bool(given.get("shell"))
+    shell = bool(options.get("shell"))
     words = program.words_of(args)
     doorman = program.doorman(words if not shell else [])
     if doorman is None:
@@ -369,10 +369,10 @@ def _opened(args: Any, given: Mapping[str, Any]) -> Child | None:
     call = program.call(
         args,
         shell=shell,
-        cwd=given.get("cwd"),
-        env=given.get("env"),
-        executable=given.get("executable"),
-        pass_fds=tuple(given.get("pass_fds") or ()),
+        cwd=options.get("cwd"),
+        env=options.get("env"),
+        executable=options.get("executable"),
+        pass_fds=tuple(options.get("pass_fds") or ()),
     )
     return opened(doorman, call)
 
@@ -412,13 +412,13 @@ def descent_of(child: Child) -> Descent | None:
     return None if place is None or child.descent is None else child.descent.below(place.span_id)
 
 
-def _start_it(original: Callable[..., None], popen: Any, args: Any, given: dict[str, Any], child: Child) -> None:
-    env = os.environ if given.get("env") is None else given["env"]
+def _start_it(original: Callable[..., None], popen: Any, args: Any, options: dict[str, Any], child: Child) -> None:
+    env = os.environ if options.get("env") is None else options["env"]
     if further := environment_of(child, env):
-        given = {**given, "env": {**env, **further}}
+        options = {**options, "env": {**env, **further}}
     try:
         with children.starting(), replaced_in_a_replay():
-            original(popen, args, **given)
+            original(popen, args, **options)
     except BaseException as error:
         child.failed(error)
         raise
@@ -436,13 +436,13 @@ def environment_of(child: Child, env: Any) -> dict[str, str]:
         return {}
 
 
-def _stand_in(original: Callable[..., None], popen: Any, args: Any, given: dict[str, Any], child: Child) -> None:
+def _stand_in(original: Callable[..., None], popen: Any, args: Any, options: dict[str, Any], child: Child) -> None:
     stand_in = StandIn(child.answer or {}, names_of(child), patience_of(child))
-    taken = {name: value for name, value in given.items() if name in _WHOSE}
-    taken["pass_fds"] = (*(given.get("pass_fds") or ()), *stand_in.fds)
+    stand_in_options = {name: value for name, value in options.items() if name in _WHOSE}
+    stand_in_options["pass_fds"] = (*(options.get("pass_fds") or ()), *stand_in.fds)
     try:
         with children.starting(), replaced_in_a_replay():
-            original(popen, stand_in.words, **taken)
+            original(popen, stand_in.words, **stand_in_options)
     except BaseException:
         stand_in.failed()
         raise
@@ -466,16 +466,16 @@ def patience_of(child: Child) -> float:
 # hearing
 
 
-def _listen(popen: Any, given: Mapping[str, Any], child: Child) -> None:
-    bufsize = given.get("bufsize")
+def _listen(popen: Any, options: Mapping[str, Any], child: Child) -> None:
+    bufsize = options.get("bufsize")
     size = bufsize if isinstance(bufsize, int) else -1
     for stream in (OUT, ERR):
         file = getattr(popen, stream)
         if file is None:
             continue
-        made, raw = opened_over(file, Reader, size)
+        stream_file, raw = opened_over(file, Reader, size)
         raw.talk, raw.stream, raw.handed, raw.starved = child.talk, stream, _taken(child), child.starved
-        setattr(popen, stream, made)
+        setattr(popen, stream, stream_file)
         child.heard.add(stream)
         child.readers.append(raw)
         children.hear_reads()  # the agent may hold `os.read` when it asks for the descriptor
@@ -483,7 +483,7 @@ def _listen(popen: Any, given: Mapping[str, Any], child: Child) -> None:
         popen.stdin, raw = opened_over(popen.stdin, Writer, size)
         raw.talk = child.talk
         child.heard.add(IN)
-    elif stat.S_ISSOCK(mode_of(given.get("stdin"))):  # asyncio's
+    elif stat.S_ISSOCK(mode_of(options.get("stdin"))):  # asyncio's
         child.heard.add(IN)
 
 
@@ -494,42 +494,42 @@ def listen_elsewhere(target: Any, stream: str, child: Child) -> None:
             child.inherited.add(stream)
         return
     fd = target if isinstance(target, int) else target.fileno()
-    found = os.fstat(fd)
-    if stat.S_ISREG(found.st_mode):
+    status = os.fstat(fd)
+    if stat.S_ISREG(status.st_mode):
         import fcntl
 
         appends = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND
-        start = found.st_size if appends else os.lseek(fd, 0, os.SEEK_CUR)
+        start = status.st_size if appends else os.lseek(fd, 0, os.SEEK_CUR)
         child.files[stream] = (os.dup(fd), start)
-    elif fd in (1, 2) or (found.st_dev, found.st_ino) in _standard():
+    elif fd in (1, 2) or (status.st_dev, status.st_ino) in _standard():
         child.inherited.add(stream)
-    elif stat.S_ISFIFO(found.st_mode):
+    elif stat.S_ISFIFO(status.st_mode):
         child.unheard.add(stream)
-        _PIPES[found.st_dev, found.st_ino] = (child, stream)
+        _PIPES[status.st_dev, status.st_ino] = (child, stream)
         children.hear_reads()
-    elif not stat.S_ISCHR(found.st_mode):
+    elif not stat.S_ISCHR(status.st_mode):
         child.unheard.add(stream)
 
 
 def _standard() -> set[tuple[int, int]]:
-    found = set[tuple[int, int]]()
+    file_ids = set[tuple[int, int]]()
     for fd in (1, 2):
         with suppress(OSError):
             of_it = os.fstat(fd)
-            found.add((of_it.st_dev, of_it.st_ino))
-    return found
+            file_ids.add((of_it.st_dev, of_it.st_ino))
+    return file_ids
 
 
 def _taken(child: Child) -> Callable[[int, Reader], None]:
-    held = weakref.ref(child)
+    child_reference = weakref.ref(child)
 
-    def taken(fd: int, reader: Reader) -> None:
-        if (found := held()) is not None and found.is_open:
-            found.handed.add(reader.stream)
+    def hand_over(fd: int, reader: Reader) -> None:
+        if (live_child := child_reference()) is not None and live_child.is_open:
+            live_child.handed.add(reader.stream)
             _HANDED[fd] = reader
             children.hear_reads()
 
-    return taken
+    return hand_over
 
 
 def was_read(fd: int, data: bytes) -> None:
@@ -538,14 +538,14 @@ def was_read(fd: int, data: bytes) -> None:
     if reader is not None:
         reader.got(data)
     elif _PIPES:
-        found = os.fstat(fd)
-        told = _PIPES.get((found.st_dev, found.st_ino))
-        if told is not None:
-            child, stream = told
+        status = os.fstat(fd)
+        destination = _PIPES.get((status.st_dev, status.st_ino))
+        if destination is not None:
+            child, stream = destination
             if data:
                 child.talk.piece(stream, data)
             else:
-                del _PIPES[found.st_dev, found.st_ino]
+                del _PIPES[status.st_dev, status.st_ino]
                 child.talk.end(stream)
                 child.unheard.discard(stream)
                 child.heard.add(stream)
@@ -634,17 +634,17 @@ def exit_later(child: Child, loop: Any, go_on: Callable[[], object], code: int) 
 
 def communicated(child: Child, popen: Any, before: Mapping[str, int]) -> dict[str, int]:
     """Hear what `communicate` read by itself: the pieces beyond `before`, by stream."""
-    found: dict[str, int] = {}
-    held = cast("dict[Any, list[bytes]]", getattr(popen, "_fileobj2output", {}))
+    counts: dict[str, int] = {}
+    pieces_by_file = cast("dict[Any, list[bytes]]", getattr(popen, "_fileobj2output", {}))
     for stream in (OUT, ERR):
-        pieces = held.get(getattr(popen, stream), [])
+        pieces = pieces_by_file.get(getattr(popen, stream), [])
         for piece in pieces[before.get(stream, 0) :]:
             if piece:
                 child.talk.piece(stream, piece)
             else:
                 child.talk.end(stream)
-        found[stream] = len(pieces)
-    return found
+        counts[stream] = len(pieces)
+    return counts
 
 
 # the end of a recording

@@ -94,22 +94,22 @@ class Talk:
 
     def takes_turns(self) -> bool:
         """Tell whether the child was given something, or a signal, after the agent had read of it or saw an end."""
-        said = ended = False
+        has_output = ended = False
         for what, _ in self.steps:
-            if what in (IN, SIGNAL) and (ended or (said and self._answers_after(what))):
+            if what in (IN, SIGNAL) and (ended or (has_output and self._answers_after(what))):
                 return True
-            said = said or what in (OUT, ERR)
+            has_output = has_output or what in (OUT, ERR)
             ended = ended or what == END
         return False
 
     def _ended_before(self, other: str) -> list[Json]:
         """List the streams whose end the agent saw before another step."""
-        found: list[Json] = []
+        streams: list[Json] = []
         for what, data in self.steps:
             if what == other:
-                return found
+                return streams
             if what == END:
-                found.append(data.decode())
+                streams.append(data.decode())
         return []
 
     def _answers_after(self, what: str) -> bool:
@@ -119,28 +119,28 @@ class Talk:
         at = max(number for number, step in enumerate(self.steps) if step[0] == what)
         return any(step[0] in (OUT, ERR) for step in self.steps[at:])
 
-    def told(self, heard: set[str]) -> dict[str, Json]:
-        """Spell it: each of the streams in `heard` as a whole, or the turns."""
+    def told(self, streams: set[str]) -> dict[str, Json]:
+        """Spell it: each of the streams in `streams` as a whole, or the turns."""
         if self.cut:
             return {CUT: self.size}
-        found: dict[str, Json] = {"stdin_broken": True} if self.broken else {}
+        spelling: dict[str, Json] = {"stdin_broken": True} if self.broken else {}
         if self.takes_turns():
-            found["talk"] = [_turn(what, bytes(data)) for what, data in self._turns()]
-            return found
-        if IN in heard:
+            spelling["talk"] = [_turn(what, bytes(data)) for what, data in self._turns()]
+            return spelling
+        if IN in streams:
             data = b"".join(self.given())
-            found["stdin"] = text_of(data)
-            found["stdin_bytes"] = len(data)
-            found["stdin_closed"] = self.shut
+            spelling["stdin"] = text_of(data)
+            spelling["stdin_bytes"] = len(data)
+            spelling["stdin_closed"] = self.shut
             if ended := self._ended_before(SHUT):
-                found["ended"] = ended
+                spelling["ended"] = ended
         for stream in (OUT, ERR):
-            if stream in heard:
-                found[stream] = text_of(b"".join(bytes(data) for what, data in self.steps if what == stream))
+            if stream in streams:
+                spelling[stream] = text_of(b"".join(bytes(data) for what, data in self.steps if what == stream))
         signals: list[Json] = [int(data) for what, data in self.steps if what == SIGNAL]
         if signals:
-            found["signals"] = signals
-        return found
+            spelling["signals"] = signals
+        return spelling
 
     def _turns(self) -> list[tuple[str, bytearray]]:
         """List the steps, less the ends at the end: a child that has ended has closed its streams."""
@@ -213,10 +213,10 @@ class Reader(io.FileIO):
 
     def fileno(self) -> int:
         """Give the descriptor."""
-        found = super().fileno()
+        descriptor = super().fileno()
         if not _asked_within():
-            self.handed(found, self)
-        return found
+            self.handed(descriptor, self)
+        return descriptor
 
     def close(self) -> None:
         """Close, and tell."""
@@ -233,16 +233,16 @@ class Writer(io.FileIO):
 
     def write(self, data: Any, /) -> int | None:
         """Tell, and write; what did not go is taken back."""
-        given = bytes(data)
-        self.talk.piece(IN, given)
+        payload = bytes(data)
+        self.talk.piece(IN, payload)
         try:
             count = super().write(data)
         except BaseException as error:
-            self.talk.took_back(len(given))
+            self.talk.took_back(len(payload))
             self.talk.broken = self.talk.broken or isinstance(error, BrokenPipeError)
             raise
-        if (count or 0) < len(given):
-            self.talk.took_back(len(given) - (count or 0))
+        if (count or 0) < len(payload):
+            self.talk.took_back(len(payload) - (count or 0))
         return count
 
     def close(self) -> None:
@@ -267,21 +267,21 @@ def opened_over(file: Any, raw: type[Reader | Writer], bufsize: int) -> tuple[An
     """
     text = isinstance(file, io.TextIOWrapper)
     buffered: Any = cast("Any", file).buffer if text else file
-    held: Any = getattr(buffered, "raw", buffered)
+    raw_file: Any = getattr(buffered, "raw", buffered)
     mode = "rb" if raw is Reader else "wb"
-    ours: Any = raw(os.dup(held.fileno()), mode)
-    made: Any = ours
-    if buffered is not held:
-        size = bufsize if bufsize > 1 else getattr(held, "_blksize", 0)
+    ours: Any = raw(os.dup(raw_file.fileno()), mode)
+    file_object: Any = ours
+    if buffered is not raw_file:
+        size = bufsize if bufsize > 1 else getattr(raw_file, "_blksize", 0)
         size = size if size > 1 else io.DEFAULT_BUFFER_SIZE
-        made = io.BufferedReader(ours, size) if raw is Reader else io.BufferedWriter(ours, size)
+        file_object = io.BufferedReader(ours, size) if raw is Reader else io.BufferedWriter(ours, size)
     if text:
-        made = io.TextIOWrapper(
-            made,
+        file_object = io.TextIOWrapper(
+            file_object,
             encoding=file.encoding,
             errors=file.errors,
             line_buffering=file.line_buffering,
             write_through=file.write_through,
         )
     file.close()
-    return made, ours
+    return file_object, ours

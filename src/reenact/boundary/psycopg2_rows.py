@@ -54,15 +54,15 @@ def _argument(value: Any) -> Json:
         return typed.encode(value)
 
 
-def arguments(given: Any) -> Json:
+def arguments(parameters: Any) -> Json:
     """Spell what a statement is given; what is no plain value as the text that psycopg2 makes of it."""
-    if given is None:
+    if parameters is None:
         return None
-    if isinstance(given, Mapping):
-        return {str(name): _argument(each) for name, each in cast("Mapping[Any, Any]", given).items()}
-    if isinstance(given, Sequence):
-        return [_argument(each) for each in cast("Sequence[Any]", given)]
-    return typed.encode(given)
+    if isinstance(parameters, Mapping):
+        return {str(name): _argument(each) for name, each in cast("Mapping[Any, Any]", parameters).items()}
+    if isinstance(parameters, Sequence):
+        return [_argument(each) for each in cast("Sequence[Any]", parameters)]
+    return typed.encode(parameters)
 
 
 def text_of(statement: Any, connection: Any) -> str:
@@ -75,20 +75,20 @@ def text_of(statement: Any, connection: Any) -> str:
 def error_told(error: Any) -> Json:
     """Spell an error with what the server said."""
     diag = {name: value for name in _DIAGNOSED if (value := getattr(error.diag, name, None)) is not None}
-    said: dict[str, Json] = {"class": type(error).__name__, "sqlstate": error.pgcode, "message": str(error)}
-    return said | {"pgerror": error.pgerror, "diag": typed.encode(diag)}
+    spelling: dict[str, Json] = {"class": type(error).__name__, "sqlstate": error.pgcode, "message": str(error)}
+    return spelling | {"pgerror": error.pgerror, "diag": typed.encode(diag)}
 
 
-def error_made(told: Json) -> Exception:
+def error_made(spelling: Json) -> Exception:
     """Make an error of psycopg2's own class."""
     import psycopg2
     from psycopg2 import errors
 
-    about = as_object(told)
+    about = as_object(spelling)
     name = as_text(about.get("class"))
     kind: Any = getattr(errors, name, None) or getattr(psycopg2, name, psycopg2.Error)
-    named = dict.fromkeys(_DIAGNOSED) | {name: typed.decode(each) for name, each in as_object(about["diag"]).items()}
-    diag = type("Diagnostics", (), named)()
+    fields = dict.fromkeys(_DIAGNOSED) | {name: typed.decode(each) for name, each in as_object(about["diag"]).items()}
+    diag = type("Diagnostics", (), fields)()
     over = type(kind.__name__, (kind,), {"__module__": kind.__module__, "diag": diag})
     error: Any = over(as_text(about.get("message")))
     error.__setstate__({"pgcode": about.get("sqlstate"), "pgerror": about.get("pgerror")})
@@ -115,10 +115,10 @@ def rows_made(cursor: Any, rows: Sequence[Any]) -> list[Any]:
     """Make rows as psycopg2 does: tuples, or of the cursor's factory, filled in."""
     if cursor.row_factory is None:
         return [*rows]
-    found: list[Any] = []
+    table: list[Any] = []
     for row in rows:
-        made: Any = None if row is None else cursor.row_factory(cursor)
+        row_object: Any = None if row is None else cursor.row_factory(cursor)
         for at, value in enumerate(row or ()):
-            made[at] = value
-        found.append(made)
-    return found
+            row_object[at] = value
+        table.append(row_object)
+    return table

@@ -77,8 +77,8 @@ def _asked_over_http(call: Call, request: HttpRequest, redactor: Redactor | None
     if shape is not None:
         from reenact.boundary.resource import resource  # whoever shows a run asks no question
 
-        if named := resource(str(noise["url"]), shape):
-            asked["resource"] = named
+        if resource_path := resource(str(noise["url"]), shape):
+            asked["resource"] = resource_path
     # The span's name is the shape's; a renamed span is the same question.
     return Question(
         kind=call.kind,
@@ -114,8 +114,8 @@ def _clean(text: str, call: Call, redactor: Redactor | None, name: str = "input.
     around = {"openinference.span.kind": call.kind.value, "reenact.boundary": "http" if over_http else "function"}
     if call.kind is CallKind.TOOL:
         around["tool.name"] = call.name
-    found = redactor.attributes({**around, name: text}).get(name)
-    return found if isinstance(found, str) else ""
+    clean_text = redactor.attributes({**around, name: text}).get(name)
+    return clean_text if isinstance(clean_text, str) else ""
 
 
 def _settled(data: bytes) -> bytes:

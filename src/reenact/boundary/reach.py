@@ -158,9 +158,9 @@ class _Walk:
         """Listed classes that are met; some of them read the clock by some names."""
 
     def go(self) -> Reach:
-        found = self.found
+        code_reach = self.found
         while True:
-            while self._left and len(found.seen) < _MOST:
+            while self._left and len(code_reach.seen) < _MOST:
                 self._look_at(self._left.popleft())
             if self._left:
                 self._unknown("more values than are looked at")
@@ -170,8 +170,8 @@ class _Walk:
         for cls in self._clocks:
             if clock := harmless.reads_clock(cls, frozenset(self._names)):
                 self._unknown(f"{cls.__module__}.{cls.__qualname__}.{clock}")
-        found.attributes, found.set_attributes = frozenset(self._names), frozenset(self._set)
-        return found
+        code_reach.attributes, code_reach.set_attributes = frozenset(self._names), frozenset(self._set)
+        return code_reach
 
     def push(self, value: Any) -> None:
         """Have a value looked at, once."""
@@ -384,13 +384,13 @@ class _Walk:
 
     def _instance(self, value: Any, kind: type) -> None:
         self.push(kind)
-        held = {**_slots(value, kind), **_dict_of(value)}
+        attributes = {**_slots(value, kind), **_dict_of(value)}
         called_by_name = _is_called_by_name(kind.__mro__)
-        self._place(value, held, whole=called_by_name)
+        self._place(value, attributes, whole=called_by_name)
         if issubclass(kind, dict | list | tuple | set | frozenset | deque):
-            kept = {id(each) for each in held.values()}
+            attribute_ids = {id(each) for each in attributes.values()}
             for each in gc.get_referents(value):
-                if id(each) not in kept and each is not kind and each is not held:
+                if id(each) not in attribute_ids and each is not kind and each is not attributes:
                     self.push(each)
 
 
@@ -448,33 +448,33 @@ def _spelled(value: Any) -> str:
 
 
 def _cells(fn: FunctionType) -> list[Any]:
-    found: list[Any] = []
+    contents: list[Any] = []
     for cell in fn.__closure__ or ():
         try:
-            found.append(cell.cell_contents)
+            contents.append(cell.cell_contents)
         except ValueError:  # not filled yet
             continue
-    return found
+    return contents
 
 
 def _dict_of(value: Any) -> dict[str, Any]:
     try:
-        held = object.__getattribute__(value, "__dict__")
+        table = object.__getattribute__(value, "__dict__")
     except Exception:  # it has none
         alarms.pass_on()
         return {}
-    return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+    return cast("dict[str, Any]", table) if isinstance(table, dict) else {}
 
 
 def _slots(value: Any, kind: type) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    slots: dict[str, Any] = {}
     for each in kind.__mro__:
         if not is_own_class(each):
             continue
         for name, descriptor in list(vars(each).items()):
             if type(descriptor) is MemberDescriptorType:
                 try:
-                    found[name] = descriptor.__get__(value)
+                    slots[name] = descriptor.__get__(value)
                 except AttributeError:  # it is empty
                     continue
-    return found
+    return slots

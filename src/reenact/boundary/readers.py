@@ -95,12 +95,12 @@ def _own_codes() -> Iterator[CodeType]:
 
 def _begins() -> dict[CodeType, int]:
     """Give the code of modules that run now, with the first instruction that may yet be met."""
-    found: dict[CodeType, int] = {}
+    first_instructions: dict[CodeType, int] = {}
     running = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the tool may be on any thread
     for frame in (each for innermost in running.values() for each in _stack(innermost)):
         if frame.f_code.co_name == "<module>" and is_own_code(frame.f_code, frame.f_globals):
-            found[frame.f_code] = _first_left(frame.f_code, frame.f_lasti)
-    return found
+            first_instructions[frame.f_code] = _first_left(frame.f_code, frame.f_lasti)
+    return first_instructions
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:
@@ -126,8 +126,8 @@ def _codes_of(value: Any) -> Iterator[CodeType]:
                 yield fn.__code__
     elif issubclass(kind, type) and is_own_class(value):
         table = cast("dict[str, Any]", vars(value))
-        for held in [*table.values()]:
-            for fn in _functions(held):
+        for member in [*table.values()]:
+            for fn in _functions(member):
                 yield fn.__code__
 
 
@@ -169,19 +169,19 @@ def _met(value: Any, root: Root) -> bool:
     spaces = [vars(module) for module in own_modules()]
     left: list[Any] = []
     for space in spaces:
-        passed = root.key if root.kind == "table" and root.holder is space else None
-        left += [each for name, each in [*space.items()] if name != passed]
+        root_key = root.key if root.kind == "table" and root.holder is space else None
+        left += [each for name, each in [*space.items()] if name != root_key]
     for frame in _stack(inspect.currentframe()):
         if is_own_code(frame.f_code, frame.f_globals) and frame.f_code.co_name != "<module>":
             left += [*frame.f_locals.values()]
-    seen = {*map(id, spaces), id(root.holder)}
-    while left and len(seen) < _VALUES:
+    seen_ids = {*map(id, spaces), id(root.holder)}
+    while left and len(seen_ids) < _VALUES:
         each = left.pop()
         if each is value:
             return True
-        if id(each) in seen or type(each) in _PLAIN or not _leads_on(each):
+        if id(each) in seen_ids or type(each) in _PLAIN or not _leads_on(each):
             continue
-        seen.add(id(each))
+        seen_ids.add(id(each))
         left += gc.get_referents(each)
     return bool(left)
 

@@ -35,9 +35,9 @@ class _Readings(Generic[T]):
             return self._kept[key]
         if self._size > _MOST_BYTES:
             self._kept, self._size = {}, 0
-        said = self._kept[key] = read()
+        reading = self._kept[key] = read()
         self._size += len(key[1])
-        return said
+        return reading
 
 
 _requests: Final = _Readings[Asked | None]()
@@ -125,7 +125,7 @@ def _as_reply(shape: Shape, body: Json) -> Answered | None:
 def frames(nodes: Iterable[Node]) -> frozenset[str]:
     """Find the model functions that only frame a provider's call which was recorded inside them, by id."""
     by_id = {node.id: node for node in nodes}
-    found: set[str] = set()
+    frame_ids: set[str] = set()
     climbed: set[str] = set()
     """What is above those has been looked at."""
     for node in by_id.values():
@@ -135,7 +135,7 @@ def frames(nodes: Iterable[Node]) -> frozenset[str]:
         while above is not None and above in by_id and above not in climbed:
             outer = by_id[above]
             if outer.kind in _FRAMES and isinstance(outer.call.request, FunctionCall):
-                found.add(above)
+                frame_ids.add(above)
             climbed.add(above)
             above = outer.parent
-    return frozenset(found)
+    return frozenset(frame_ids)

@@ -33,16 +33,16 @@ def reads_of(code: CodeType) -> frozenset[str] | None:
 @lru_cache(maxsize=4096)
 def _by_line(path: str) -> dict[tuple[str, int], frozenset[str]]:
     """Give what each function of a file reads, by its name and the line that it begins on."""
-    found: dict[tuple[str, int], frozenset[str]] = {}
+    reads_by_function: dict[tuple[str, int], frozenset[str]] = {}
     try:
         source = Path(path).read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(source)) if len(source) <= _LONGEST else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-                found[node.name, first] = frozenset(_read(node))
+                reads_by_function[node.name, first] = frozenset(_read(node))
     except Exception:  # there is none, or it is no Python of this version
         alarms.pass_on()
-    return found
+    return reads_by_function
 
 
 class _All(frozenset[str]):

@@ -76,14 +76,14 @@ def _responses(reply: dict[str, Json], seed: str, at_s: int) -> Json:
     items: list[Json] = []
     for place, item in enumerate(map(as_object, as_list(reply.get("output")))):
         kind = as_text(item.get("type"))
-        named: dict[str, Json] = {"id": item.get("id") or f"{_PREFIXES.get(kind, 'item')}_{seed}_{place}"}
+        id_fields: dict[str, Json] = {"id": item.get("id") or f"{_PREFIXES.get(kind, 'item')}_{seed}_{place}"}
         if kind in ("function_call", "custom_tool_call"):
             call_id = as_text(item.get("call_id")) or f"{MADE_ID}{seed}_{place}"
-            made = as_text(named["id"]) == "fc_"
-            named |= {"call_id": call_id, **({"id": f"fc_{call_id}"} if made else {})}
+            needs_id = as_text(id_fields["id"]) == "fc_"
+            id_fields |= {"call_id": call_id, **({"id": f"fc_{call_id}"} if needs_id else {})}
         elif kind == "message":
-            named |= {"role": "assistant", "status": item.get("status") or "completed"}
-        items.append({**item, **named})
+            id_fields |= {"role": "assistant", "status": item.get("status") or "completed"}
+        items.append({**item, **id_fields})
     filled: dict[str, Json] = {
         "parallel_tool_calls": True,
         "tool_choice": "auto",

@@ -40,11 +40,11 @@ def resource(url: str, shape: Shape) -> str:
     return "/".join(part for part, says in _parts(url, shape) if says)
 
 
-def model_in(named: str) -> str | None:
+def model_in(resource_path: str) -> str | None:
     """Give the model that a resource names, as `gpt-4o` of `deployments/gpt-4o`."""
-    pairs = named.split("/")
-    found = {kind: pairs[at + 1] for at, kind in enumerate(pairs[:-1]) if kind in _MODELS}
-    return next((unquote(found[kind]) for kind in _MODELS if kind in found), None)
+    pairs = resource_path.split("/")
+    names_by_kind = {kind: pairs[at + 1] for at, kind in enumerate(pairs[:-1]) if kind in _MODELS}
+    return next((unquote(names_by_kind[kind]) for kind in _MODELS if kind in names_by_kind), None)
 
 
 def asked_at(url: str, shape: Shape, body: Json) -> Asked:
@@ -58,7 +58,7 @@ def asked_at(url: str, shape: Shape, body: Json) -> Asked:
 
 def speaks(url: str, shape: Shape, body: bytes) -> bool:
     """Tell whether a request whose path ends as the shape's does speaks it, by the rest of the path and by the body."""
-    if not all(held in body for held in shape.needs):
+    if not all(needle in body for needle in shape.needs):
         return False
     if shape.before and re.search(f"(?:^|/){shape.before}$", "/".join(_before(url, shape))) is None:
         return False
@@ -98,16 +98,16 @@ def _plain(path: str) -> str:
 
 def _parts(url: str, shape: Shape) -> list[tuple[str, bool]]:
     """List the segments before the ending, each with whether it belongs to the question."""
-    segments, found, at = _before(url, shape), list[tuple[str, bool]](), 0
+    segments, parts, at = _before(url, shape), list[tuple[str, bool]](), 0
     while at < len(segments):
         if segments[at] in _PAIRS and at + 1 < len(segments):
             asks = segments[at] not in _REGIONS
-            found += [(segments[at], asks), (segments[at + 1], asks)]
+            parts += [(segments[at], asks), (segments[at + 1], asks)]
             at += 2
         else:
-            found.append((segments[at], _SAYS_NOTHING.fullmatch(segments[at]) is None))
+            parts.append((segments[at], _SAYS_NOTHING.fullmatch(segments[at]) is None))
             at += 1
-    return found
+    return parts
 
 
 def _is_known(url: str, shape: Shape) -> bool:
@@ -137,13 +137,13 @@ def ending_alike(url: str) -> tuple[Shape, ...]:
         path = _plain(urlsplit(url).path)
     except ValueError:
         return ()
-    found = [
+    candidates = [
         (max(len(each) for each in entry.outline["paths"] if path.endswith(each)), entry)
         for entry in entries("shapes", Shape)
         if path.endswith(tuple(entry.outline["paths"]))
     ]
-    known = [(length, entry.load()) for length, entry in found]
-    return tuple(shape for _, shape in sorted(known, key=lambda each: (-each[0], -len(each[1].before))))
+    loaded_shapes = [(length, entry.load()) for length, entry in candidates]
+    return tuple(shape for _, shape in sorted(loaded_shapes, key=lambda each: (-each[0], -len(each[1].before))))
 
 
 def is_a_model(method: str, url: str, body: bytes) -> bool:

@@ -59,10 +59,10 @@ def server_of(url: str) -> str:
     return databases.server_of(split.hostname, split.port or {"https": 443}.get(split.scheme, 80))
 
 
-def told(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Json:
+def spell_reply(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Json:
     """Spell a reply."""
-    kept = plain_http.headers(headers, status, None, decoded=True)
-    return {"status": status, "headers": [[name, value] for name, value in kept], "body": _spelled_exactly(body)}
+    pairs = plain_http.headers(headers, status, None, decoded=True)
+    return {"status": status, "headers": [[name, value] for name, value in pairs], "body": _spelled_exactly(body)}
 
 
 def untold(answer: Json) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -70,8 +70,8 @@ def untold(answer: Json) -> tuple[int, list[tuple[str, str]], bytes]:
     about = as_object(answer)
     status = about.get("status")
     pairs = [tuple(map(as_text, as_list(each))) for each in as_list(about.get("headers"))]
-    named = [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
-    return status if isinstance(status, int) else _OK, named, _unspelled(about.get("body"))
+    header_pairs = [(pair[0], pair[1]) for pair in pairs if len(pair) == 2]
+    return status if isinstance(status, int) else _OK, header_pairs, _unspelled(about.get("body"))
 
 
 def _spelled_exactly(body: bytes) -> Json:
@@ -105,5 +105,5 @@ def _unspelled(told: Json) -> bytes:
         return compact(about[_JSON]).encode()
     if _LINES in about:
         return b"".join(compact(each).encode() + b"\n" for each in as_list(about[_LINES]))
-    made: Any = typed.decode(about.get(_DATA)) if _DATA in about else as_text(about.get(_TEXT)).encode()
-    return made if isinstance(made, bytes) else b""
+    content: Any = typed.decode(about.get(_DATA)) if _DATA in about else as_text(about.get(_TEXT)).encode()
+    return content if isinstance(content, bytes) else b""

@@ -45,13 +45,13 @@ def by_annotation(fn: Callable[..., Any], value: Any, text: str) -> Any:
     if str in members or not members or Any in members or object in members:
         return text if members == [str] else value
     if not isinstance(value, str):
-        made = _checked(hint, value)
-        return value if made is _NO else made
+        typed_value = _checked(hint, value)
+        return value if typed_value is _NO else typed_value
     read = _read(value)
     if read is _NO:
         return value
-    made = _checked(hint, read)
-    return value if made is _NO else made
+    typed_value = _checked(hint, read)
+    return value if typed_value is _NO else typed_value
 
 
 def _hint(fn: Callable[..., Any]) -> Any:
@@ -97,23 +97,23 @@ def _checked(hint: Any, read: Any) -> Any:
         except Exception:
             alarms.pass_on()
             return _NO
-    found = (_plainly(member, read) for member in _members(hint))
-    return next((made for made in found if made is not _NO), _NO)
+    values = (_plainly(member, read) for member in _members(hint))
+    return next((value for value in values if value is not _NO), _NO)
 
 
 def _plainly(member: Any, read: Any) -> Any:
     """Make a value of one type where no pydantic is there to do it."""
     kind: Any = typing.get_origin(member) or member
-    made: Any = _NO
+    typed_value: Any = _NO
     if not isinstance(kind, type) or (isinstance(read, bool) and kind is not bool):
-        return made
+        return typed_value
     if isinstance(read, dict) and dataclasses.is_dataclass(kind):
         with contextlib.suppress(Exception):  # any program's own types
-            made = kind(**read)
+            typed_value = kind(**read)
     elif isinstance(read, list) and kind in (tuple, set, frozenset):
-        made = cast("Any", kind)(cast("list[Any]", read))
+        typed_value = cast("Any", kind)(cast("list[Any]", read))
     elif (isinstance(read, dict) and typing.is_typeddict(member)) or isinstance(read, kind):
-        made = cast("Any", read)
+        typed_value = cast("Any", read)
     elif kind is float and isinstance(read, int):
-        made = float(read)
-    return made
+        typed_value = float(read)
+    return typed_value

@@ -79,11 +79,11 @@ class Root:
             raise ValueError(f"{self.name} cannot be set")
 
 
-def roots(found: Reach, target: Any, arguments: Mapping[str, Any]) -> Iterator[Root]:
+def roots(code_reach: Reach, target: Any, arguments: Mapping[str, Any]) -> Iterator[Root]:
     """Name the pieces of state: `module:name`, `module:function.name` of a closure, `module:Class.attribute`."""
     while issubclass(type(target), partial):
-        given = [*enumerate(target.args), *target.keywords.items()]
-        yield from (Root(f"argument {name}", "value", value) for name, value in given if type(value) not in _PLAIN)
+        items = [*enumerate(target.args), *target.keywords.items()]
+        yield from (Root(f"argument {name}", "value", value) for name, value in items if type(value) not in _PLAIN)
         target = target.func
     if type(target) is CACHE:
         yield Root(f"{target.__module__}:{target.__qualname__} cache", "value", target)
@@ -93,9 +93,9 @@ def roots(found: Reach, target: Any, arguments: Mapping[str, Any]) -> Iterator[R
         target = target.__func__
     elif type(target) is not FunctionType and is_own_class(kind_of(target)):
         arguments = {"self": target, **arguments}
-    whole = not found.attributes.isdisjoint(_REFLECTION) or "getattr with a computed name" in found.unknown
-    names = _Names(found.attributes, found.set_attributes, whole=whole or found.everything)
-    for fn in found.functions:
+    whole = not code_reach.attributes.isdisjoint(_REFLECTION) or "getattr with a computed name" in code_reach.unknown
+    names = _Names(code_reach.attributes, code_reach.set_attributes, whole=whole or code_reach.everything)
+    for fn in code_reach.functions:
         yield from _of_function(fn, names)
     for name, value in arguments.items():
         if type(value) in _PLAIN:
@@ -168,8 +168,8 @@ def _of_library(module: Any, name: str) -> Iterator[Root]:
 _MOVING: Final = frozenset({("sys", "modules"), ("sys", "path_importer_cache")})
 
 
-def _of_cell(said: str, name: str, cell: CellType, names: _Names) -> Iterator[Root]:
-    root = Root(said, "cell", cell)
+def _of_cell(label: str, name: str, cell: CellType, names: _Names) -> Iterator[Root]:
+    root = Root(label, "cell", cell)
     value = root.get()
     own = is_own_class(kind_of(value))
     if own:
@@ -179,25 +179,25 @@ def _of_cell(said: str, name: str, cell: CellType, names: _Names) -> Iterator[Ro
         yield root
 
 
-def _of_global(said: str, space: dict[str, Any], name: str, names: _Names) -> Iterator[Root]:
+def _of_global(label: str, space: dict[str, Any], name: str, names: _Names) -> Iterator[Root]:
     value = space[name]
     kind = kind_of(value)
     if issubclass(kind, ModuleType):
-        held = cast("dict[str, Any]", vars(value))
-        if is_own_globals(held) and names.enter(value):
-            for each in sorted(held):
+        table = cast("dict[str, Any]", vars(value))
+        if is_own_globals(table) and names.enter(value):
+            for each in sorted(table):
                 if each in names and not each.startswith("__"):
-                    yield from _of_global(f"{value.__name__}:{each}", held, each, names)
-                    if each in names.set and issubclass(kind_of(held[each]), CODE):
-                        yield Root(f"{value.__name__}:{each}", "table", held, each)
+                    yield from _of_global(f"{value.__name__}:{each}", table, each, names)
+                    if each in names.set and issubclass(kind_of(table[each]), CODE):
+                        yield Root(f"{value.__name__}:{each}", "table", table, each)
     elif issubclass(kind, type):
         yield from _of_instance(value, names)
     elif kind is FunctionType:
-        held = cast("dict[str, Any]", vars(value))
-        wanted = {*held, *names.set} if not names.whole else {*held}
-        yield from (Root(f"{said}.{each}", "table", held, each) for each in sorted(wanted) if each in names)
+        table = cast("dict[str, Any]", vars(value))
+        wanted = {*table, *names.set} if not names.whole else {*table}
+        yield from (Root(f"{label}.{each}", "table", table, each) for each in sorted(wanted) if each in names)
     else:
-        root = Root(said, "table", space, name)
+        root = Root(label, "table", space, name)
         if is_own_class(kind):
             root.glance = True
             yield from _of_instance(value, names)
@@ -210,46 +210,46 @@ def _of_instance(value: Any, names: _Names) -> Iterator[Root]:
     cls: type[Any] = value if issubclass(type(value), type) else kind_of(value)
     if not (is_own_class(cls) or issubclass(kind_of(value), COLLECTIONS)):
         return
-    said = f"{cls.__module__}:{cls.__qualname__}"
+    label = f"{cls.__module__}:{cls.__qualname__}"
     if issubclass(kind_of(value), COLLECTIONS):
-        yield Root(said, "value", value)
+        yield Root(label, "value", value)
     for each in cls.__mro__:
         if is_own_class(each):
             table = vars(each)
             for name in names.among(table):
                 if not (name.startswith("__") or issubclass(type(table[name]), (*CODE, MemberDescriptorType))):
-                    yield Root(f"{said}.{name}", "class", each, name)
+                    yield Root(f"{label}.{name}", "class", each, name)
     if cls is value:
-        yield from (Root(f"{said}.{name}", "class", cls, name) for name in sorted(names.set - vars(cls).keys()))
+        yield from (Root(f"{label}.{name}", "class", cls, name) for name in sorted(names.set - vars(cls).keys()))
         return
-    held, slots = dict_of(value), slots_of(cls)
-    for name in names.among({**dict.fromkeys(slots), **held}):
-        yield Root(f"{said}.{name}", "attribute", value, name)
-    known = held.keys() | slots.keys()
-    yield from (Root(f"{said}.{name}", "attribute", value, name) for name in sorted(names.set - known))
+    instance_table, slots = dict_of(value), slots_of(cls)
+    for name in names.among({**dict.fromkeys(slots), **instance_table}):
+        yield Root(f"{label}.{name}", "attribute", value, name)
+    attribute_names = instance_table.keys() | slots.keys()
+    yield from (Root(f"{label}.{name}", "attribute", value, name) for name in sorted(names.set - attribute_names))
 
 
 def dict_of(value: Any) -> dict[str, Any]:
     """Give the table of an instance's attributes itself; an empty one where it has none."""
     try:
         if issubclass(type(value), threading.local):  # this thread's
-            held = threading.local.__getattribute__(value, "__dict__")
+            table = threading.local.__getattribute__(value, "__dict__")
         else:
-            held = object.__getattribute__(value, "__dict__")
+            table = object.__getattribute__(value, "__dict__")
     except Exception:  # it has none
         alarms.pass_on()
         return {}
-    return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+    return cast("dict[str, Any]", table) if isinstance(table, dict) else {}
 
 
 @lru_cache(maxsize=4096)
 def slots_of(cls: type) -> dict[str, Any]:
     """Give the slots of a class that Python code made, each with its descriptor."""
-    found: dict[str, Any] = {}
+    slots: dict[str, Any] = {}
     for each in reversed(cls.__mro__):
         if each.__flags__ & _HEAP:
-            found |= {name: it for name, it in vars(each).items() if type(it) is MemberDescriptorType}
-    return found
+            slots |= {name: it for name, it in vars(each).items() if type(it) is MemberDescriptorType}
+    return slots
 
 
 _HEAP: Final = 1 << 9
@@ -257,9 +257,9 @@ _HEAP: Final = 1 << 9
 
 def attribute(value: Any, name: str) -> Any:
     """Give an attribute of an instance's own, or ABSENT."""
-    held = dict_of(value)
-    if name in held:
-        return held[name]
+    table = dict_of(value)
+    if name in table:
+        return table[name]
     slot = slots_of(kind_of(value)).get(name)
     if slot is None:
         return ABSENT
@@ -278,8 +278,8 @@ def put_attribute(value: Any, name: str, to: Any) -> None:
         elif attribute(value, name) is not ABSENT:
             slot.__delete__(value)
         return
-    held = dict_of(value) if issubclass(type(value), threading.local) else object.__getattribute__(value, "__dict__")
+    table = dict_of(value) if issubclass(type(value), threading.local) else object.__getattribute__(value, "__dict__")
     if to is ABSENT:
-        held.pop(name, None)
+        table.pop(name, None)
     else:
-        held[name] = to
+        table[name] = to

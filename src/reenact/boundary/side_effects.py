@@ -93,7 +93,7 @@ def replaced_in_a_replay() -> Generator[None]:
         _replaced.now = before
 
 
-def made() -> list[str]:
+def temporary_paths() -> list[str]:
     """List the paths that `tempfile` made in this process, as far as a hook heard of it, the longest first."""
     return sorted(_made, key=len, reverse=True)
 
@@ -167,9 +167,9 @@ def is_left_out(path: str, event: str = "open") -> bool:
     """Tell a path that `tempfile` made in this process, or one in a cache; but for one that leads elsewhere."""
     if not (_is_temporary(path) or f"{path}{os.sep}".startswith(_cache())):
         return False
-    named = os.path.dirname(path) if event in _OF_NAMES else path  # noqa: PTH120 - in an audit hook
-    real = os.path.realpath(named)
-    if real != named and not (_is_temporary(real) or f"{real}{os.sep}".startswith(os.path.realpath(_cache()))):
+    location = os.path.dirname(path) if event in _OF_NAMES else path  # noqa: PTH120 - in an audit hook
+    real = os.path.realpath(location)
+    if real != location and not (_is_temporary(real) or f"{real}{os.sep}".startswith(os.path.realpath(_cache()))):
         return False
     return event in _OF_NAMES or not _has_another_name(real)
 
@@ -177,10 +177,10 @@ def is_left_out(path: str, event: str = "open") -> bool:
 def _has_another_name(path: str) -> bool:
     """Tell whether a file can be found by a second name (a hard link), which may lie anywhere."""
     try:
-        seen = os.stat(path)  # noqa: PTH116 - in an audit hook
+        status = os.stat(path)  # noqa: PTH116 - in an audit hook
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(seen.st_mode) and seen.st_nlink > 1
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _is_temporary(path: str) -> bool:
@@ -196,8 +196,8 @@ def _is_temporary(path: str) -> bool:
 
 
 def _cache() -> str:
-    named = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - as above
-    return os.path.join(named, "")  # noqa: PTH118 - as above
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - as above
+    return os.path.join(folder, "")  # noqa: PTH118 - as above
 
 
 def _author() -> FrameType | None:

@@ -151,12 +151,12 @@ class Snapshot:
 
     def numbers(self) -> dict[int, int]:
         """Give the number of each object that lives yet, by id."""
-        found: dict[int, int] = {}
-        for number, held in self._objects.items():
-            value = _living(held)
+        numbers_by_id: dict[int, int] = {}
+        for number, reference in self._objects.items():
+            value = _living(reference)
             if value is not None:
-                found[id(value)] = number
-        return found
+                numbers_by_id[id(value)] = number
+        return numbers_by_id
 
     @property
     def count(self) -> int:
@@ -179,7 +179,7 @@ class Snapshot:
             number = self._numbers[id(value)] = self._next
             self._next += 1
         if number not in self._objects:
-            self._objects[number] = _held(value, kind_of(value))
+            self._objects[number] = _reference_to(value, kind_of(value))
             self._fresh[number] = value
         self.glanced.setdefault(number, -self._looks)
         return Ref(number)
@@ -217,7 +217,7 @@ class Snapshot:
             self._next += 1
         if number not in self.via:
             self.via[number] = above, step
-            self._objects[number] = _held(value, kind)
+            self._objects[number] = _reference_to(value, kind)
             self._fresh[number] = value
             self._left.append((number, value))
         return Ref(number)
@@ -257,10 +257,10 @@ class Snapshot:
         if is_of(value, dict):
             base: Any = OrderedDict if is_of(value, OrderedDict) else dict
             items: list[tuple[Any, Any]] = list(base.items(value))
-            found = Shape("dict", [each for _, each in items], [key if _is_step(key) else None for key, _ in items])
-            if None in (found.steps or ()):
+            shape = Shape("dict", [each for _, each in items], [key if _is_step(key) else None for key, _ in items])
+            if None in (shape.steps or ()):
                 keys = [key for key, _ in items]
-                found = Shape("pairs", [*keys, *found.items], [*[None] * len(keys), *(found.steps or ())])
+                shape = Shape("pairs", [*keys, *shape.items], [*[None] * len(keys), *(shape.steps or ())])
         elif is_of(value, (set, frozenset)):
             members = list(value)
             plain = sorted(
@@ -268,16 +268,16 @@ class Snapshot:
             )
             others = [each for each in members if type(each) not in PLAIN]
             steps = [None] * len(members)
-            found = Shape("set" if is_of(value, set) else "frozenset", [*plain, *others], steps)
+            shape = Shape("set" if is_of(value, set) else "frozenset", [*plain, *others], steps)
         elif is_of(value, bytearray):
-            found = Shape("bytearray", [bytes(value)])
+            shape = Shape("bytearray", [bytes(value)])
         else:
             word = "tuple" if is_of(value, tuple) else "deque" if is_of(value, deque) else "list"
-            found = Shape(word, list(kind_iter(value, kind)))
-        if is_own_class(kind) and (held := dict_of(value)):
-            steps = list(range(len(found.items))) if found.steps is None else found.steps
-            return Shape(found.kind, [*found.items, held], [*steps, ATTRIBUTES])
-        return found
+            shape = Shape(word, list(kind_iter(value, kind)))
+        if is_own_class(kind) and (attributes := dict_of(value)):
+            steps = list(range(len(shape.items))) if shape.steps is None else shape.steps
+            return Shape(shape.kind, [*shape.items, attributes], [*steps, ATTRIBUTES])
+        return shape
 
     def _of_a_library_s(self, value: Any, kind: type[Any]) -> Shape:
         """Look into a collection of a library's kind: its attributes, or its members where it is native code."""
@@ -312,12 +312,12 @@ class Snapshot:
         if kind.__module__ in {"ctypes", "_ctypes"}:  # a library keeps each function that was asked of it
             return Shape("opaque", [])
         wanted = self._named
-        held = {
+        attributes = {
             name: each
             for name, each in dict_of(value).items()
             if "cache" not in name and (wanted is None or name in wanted or name == "_state")
         }
-        return Shape("library", list(held.values()), list(held))
+        return Shape("library", list(attributes.values()), list(attributes))
 
 
 ATTRIBUTES: Final = ("attributes",)
@@ -348,14 +348,14 @@ def _is_step(key: Any) -> bool:
     return kind in PLAIN or kind in ATOMS or issubclass(kind, Enum)
 
 
-def _living(held: Any) -> Any:
+def _living(reference: Any) -> Any:
     """Give what is held; None where the agent let it go."""
-    if type(held) is weakref.ref:
-        return cast("Any", held)()
-    return held
+    if type(reference) is weakref.ref:
+        return cast("Any", reference)()
+    return reference
 
 
-def _held(value: Any, kind: type[Any]) -> Any:
+def _reference_to(value: Any, kind: type[Any]) -> Any:
     """Keep an object only as long as the agent does, where that can be had."""
     if is_of(value, COLLECTIONS) and not is_own_class(kind):
         return value
@@ -366,13 +366,13 @@ def _held(value: Any, kind: type[Any]) -> Any:
 
 
 def _instance(value: Any, kind: type) -> Shape:
-    held = dict(dict_of(value))
+    attributes = dict(dict_of(value))
     for name, slot in slots_of(kind).items():
         try:
-            held[name] = slot.__get__(value)
+            attributes[name] = slot.__get__(value)
         except AttributeError:  # it is empty
             continue
-    return Shape("object", list(held.values()), list(held))
+    return Shape("object", list(attributes.values()), list(attributes))
 
 
 def _special(value: Any, kind: type) -> Shape | None:
@@ -384,8 +384,8 @@ def _special(value: Any, kind: type) -> Shape | None:
     if kind is random.Random:
         return Shape("random", [_numbers(value.getstate())])
     if kind in ITERATORS:
-        made = value.__reduce__()
-        return Shape("iterator", [made[2] if len(made) > 2 else None, *made[1]], [None, *("over",) * len(made[1])])
+        parts = value.__reduce__()
+        return Shape("iterator", [parts[2] if len(parts) > 2 else None, *parts[1]], [None, *("over",) * len(parts[1])])
     if kind in {io.StringIO, io.BytesIO}:
         return Shape("closed", []) if value.closed else Shape("text", [value.getvalue(), value.tell()])
     if kind is array:
@@ -407,8 +407,8 @@ def _frame(value: Any) -> Shape:
     frame = value.gi_frame
     if frame is None:
         return Shape("generator", [-1])
-    held = frame.f_locals
-    return Shape("generator", [frame.f_lasti, *held.values()], [None, *held])
+    variables = frame.f_locals
+    return Shape("generator", [frame.f_lasti, *variables.values()], [None, *variables])
 
 
 def _frame_of_rows(value: Any, kind: type[Any]) -> Shape | None:

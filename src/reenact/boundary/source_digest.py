@@ -58,28 +58,28 @@ def source_digest(target: Callable[..., Any]) -> str:
 
 def _functions(target: Any) -> list[FunctionType]:
     """List the agent's own functions that make up a callable: itself, what it wraps, and what its closure holds."""
-    found, left, seen = list[FunctionType](), [target], set[int]()
-    while left and len(seen) < _PIECES:
+    functions, left, seen_ids = list[FunctionType](), [target], set[int]()
+    while left and len(seen_ids) < _PIECES:
         each = left.pop()
-        if id(each) in seen:
+        if id(each) in seen_ids:
             continue
-        seen.add(id(each))
+        seen_ids.add(id(each))
         if isinstance(each, partial):
             left.append(cast("partial[Any]", each).func)
         elif isinstance(each, MethodType | classmethod | staticmethod):
             left.append(cast("Any", each).__func__)
         elif type(each) is FunctionType:
             if is_own_function(each):
-                found.append(each)
+                functions.append(each)
             if wrapped := vars(each).get("__wrapped__"):
                 left.append(wrapped)
-            held = (_held(cell) for cell in each.__closure__ or ())
-            left += [value for value in held if type(value) is FunctionType]  # what a decorator wraps
+            cell_values = (_cell_value(cell) for cell in each.__closure__ or ())
+            left += [value for value in cell_values if type(value) is FunctionType]  # what a decorator wraps
         elif (inner := getattr(each, "__wrapped__", None)) is not None:
             left.append(inner)
         elif type(call := _called(each)) is FunctionType:
             left.append(call)
-    return found
+    return functions
 
 
 def _called(value: Any) -> Any:
@@ -88,7 +88,7 @@ def _called(value: Any) -> Any:
     return cls.__call__ if callable(value) else None
 
 
-def _held(cell: Any) -> Any:
+def _cell_value(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # nothing is bound yet
@@ -129,9 +129,9 @@ class _Module:
         """Give what a name is bound to in the innermost of these scopes, each with the scopes around it."""
         scope = scopes[-1]
         if scope not in self._bound:
-            self._bound[scope] = found = {}
+            self._bound[scope] = bindings = {}
             for key, node, around in _bindings(scope, scopes):
-                found.setdefault(key, []).append((node, around))
+                bindings.setdefault(key, []).append((node, around))
         return self._bound[scope].get(name, [])
 
 
@@ -174,18 +174,18 @@ def _heads(statement: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """Yield what a statement sets or changes by name, as in `x = 1`, `x[1] = 2`, `x.append(3)`, `for x in …`."""
     match statement:
         case ast.Assign(targets=targets):
-            held: list[tuple[ast.AST, Iterable[ast.AST]]] = [(statement, targets)]
+            heads: list[tuple[ast.AST, Iterable[ast.AST]]] = [(statement, targets)]
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            held = [(statement, [target])]
+            heads = [(statement, [target])]
         case ast.For(target=target, iter=of) | ast.AsyncFor(target=target, iter=of):
-            held = [(of, [target])]
+            heads = [(of, [target])]
         case ast.With(items=items) | ast.AsyncWith(items=items):
-            held = [(each.context_expr, [each.optional_vars]) for each in items if each.optional_vars is not None]
+            heads = [(each.context_expr, [each.optional_vars]) for each in items if each.optional_vars is not None]
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=of))):
-            held = [(statement, [of])]
+            heads = [(statement, [of])]
         case _:
-            held = []
-    for piece, targets in held:
+            heads = []
+    for piece, targets in heads:
         for name in dict.fromkeys(name for target in targets for name in _roots(target)):
             yield piece, name
 
@@ -215,8 +215,8 @@ def _of_instance(
 
 def _owner(node: ast.AST) -> str:
     """Name the first parameter of a method."""
-    given = node.args if isinstance(node, _Function) else None
-    first = [*given.posonlyargs, *given.args][:1] if given else []
+    parameters = node.args if isinstance(node, _Function) else None
+    first = [*parameters.posonlyargs, *parameters.args][:1] if parameters else []
     return first[0].arg if first else ""
 
 
@@ -269,13 +269,13 @@ class _Walk:
             around = scopes[:depth]
             if isinstance(around[-1], ast.ClassDef) and around[-1] is not innermost:
                 continue  # a method does not see the names of its class
-            found = module.bound(around, chain[0]) or (module.bound(around, "*") if depth == 1 else [])
-            for node, where in found:
+            bindings = module.bound(around, chain[0]) or (module.bound(around, "*") if depth == 1 else [])
+            for node, where in bindings:
                 if isinstance(node, _Imported):
                     yield from self._imported(module, node, chain)
                 else:
                     yield module, where, node
-            if found:
+            if bindings:
                 return
 
     def _imported(self, module: _Module, node: _Imported, chain: tuple[str, ...]) -> Iterator[_Place]:
@@ -291,12 +291,12 @@ class _Walk:
 
     def _through(self, name: str, rest: tuple[str, ...]) -> Iterator[_Place]:
         """Follow the attributes of a module: to a definition, or to a module below it."""
-        found = _module_named(name)
-        if found is None:
+        module = _module_named(name)
+        if module is None:
             self._said.add(f"{name} {'.'.join(rest[:1])}")
         elif rest and (name, rest) not in self._followed:  # `from . import a` in a package leads to the package again
             self._followed.add((name, rest))
-            there = [*self._named(found, (found.tree,), rest)]
+            there = [*self._named(module, (module.tree,), rest)]
             self._followed.discard((name, rest))
             yield from there
             if not there and f"{name}.{rest[0]}" in sys.modules:
@@ -343,17 +343,17 @@ def _locals(node: ast.AST) -> set[str]:
     """Name what a function binds itself: its parameters and variables, and those of the functions inside."""
     if not isinstance(node, _Function):
         return set()
-    named, stored = set[str](), set[str]()
+    outer_names, stored = set[str](), set[str]()
     for each in ast.walk(node):
         if isinstance(each, ast.Global | ast.Nonlocal):
-            named.update(each.names)
+            outer_names.update(each.names)
         elif isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load):
             stored.add(each.id)
         elif isinstance(each, ast.arg):
             stored.add(each.arg)
         elif isinstance(each, ast.ExceptHandler) and each.name:
             stored.add(each.name)
-    return stored - named
+    return stored - outer_names
 
 
 def _chain(node: ast.AST) -> tuple[str, ...]:
@@ -373,7 +373,7 @@ def _spelled(node: object) -> str:
         return f"[{','.join(map(_spelled, cast('list[object]', node)))}]"
     if not isinstance(node, ast.AST):
         return f"{type(node).__name__}:{node!r}"
-    said: list[str] = []
+    fields: list[str] = []
     for name in node._fields:
         value: Any = getattr(node, name, None)
         if name == "body" and isinstance(node, _Definition):
@@ -381,8 +381,8 @@ def _spelled(node: object) -> str:
         elif name == "decorator_list":
             value = [each for each in value if not _is_ours(each)]
         if name not in _UNSPELLED and value is not None and value != []:
-            said.append(f"{name}={_spelled(value)}")
-    return f"{type(node).__name__}({';'.join(said)})"
+            fields.append(f"{name}={_spelled(value)}")
+    return f"{type(node).__name__}({';'.join(fields)})"
 
 
 def _is_ours(decorator: ast.expr) -> bool:
@@ -408,11 +408,11 @@ def _module_named(name: str) -> _Module | None:
 def _read(name: str, package: str, path: str) -> _Module | None:
     try:
         with Path(path).open("rb") as file:
-            told = os.fstat(file.fileno())
-            tree = ast.parse(file.read(_LARGEST + 1)) if told.st_size <= _LARGEST else None
+            status = os.fstat(file.fileno())
+            tree = ast.parse(file.read(_LARGEST + 1)) if status.st_size <= _LARGEST else None
     except (OSError, ValueError, SyntaxError, RecursionError):
         return None
-    return None if tree is None else _Module(name, package, tree, path, is_late=told.st_mtime > _began())
+    return None if tree is None else _Module(name, package, tree, path, is_late=status.st_mtime > _began())
 
 
 @cache

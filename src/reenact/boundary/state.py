@@ -21,8 +21,8 @@ __all__ = ["Reached", "is_connection", "reach_of", "reached"]
 class Reached:
     """What a call can reach, at one moment: each piece of state, its value, and open connections."""
 
-    def __init__(self, found: Reach, earlier: Reached | None = None, *, few: bool = False) -> None:
-        self.reach = found
+    def __init__(self, code_reach: Reach, earlier: Reached | None = None, *, few: bool = False) -> None:
+        self.reach = code_reach
         self.snapshot = Snapshot(None if earlier is None else earlier.snapshot, few=few)
         self.roots: list[Root] = []
         self.values: list[Any] = []
@@ -82,14 +82,14 @@ class Reached:
     def _changes(self, after: Reached, touched: set[int], *, rebound: bool = True) -> list[tuple[int, Root]]:
         before_places, places = self.places(), after.places()
         leads = _Leads(self, after, touched)
-        found: list[tuple[int, Root]] = []
+        changes: list[tuple[int, Root]] = []
         for place, at in places.items():
             was = self.values[before_places[place]] if place in before_places else ABSENT
             now = after.values[at]
             inside = bool(touched) and not after.roots[at].glance
             if (rebound and _differ(was, now)) or (inside and leads.to_a_change(was, now)):
-                found.append((at, after.roots[at]))
-        return found
+                changes.append((at, after.roots[at]))
+        return changes
 
     def touched(self, after: Reached) -> set[int]:
         """Give the numbers of the objects whose contents are not the same any more."""
@@ -138,18 +138,18 @@ def reach_of(target: Any, arguments: Mapping[str, Any], holding: Mapping[str, An
 def reached(
     target: Any,
     arguments: Mapping[str, Any],
-    found: Reach | None = None,
+    code_reach: Reach | None = None,
     earlier: Reached | None = None,
     *,
     few: bool = False,
 ) -> Reached:
     """Look at all that a call of `target` with these arguments can reach, after an `earlier` look or as the first."""
-    if found is None:
-        found = reach(target, tuple(arguments.values())) if earlier is None else earlier.reach
-    looked = Reached(found, earlier, few=few)
-    for root in roots(found, target, arguments):
+    if code_reach is None:
+        code_reach = reach(target, tuple(arguments.values())) if earlier is None else earlier.reach
+    looked = Reached(code_reach, earlier, few=few)
+    for root in roots(code_reach, target, arguments):
         looked.add(root)
-    for connection, count in counts().items() if found.unknown else ():
+    for connection, count in counts().items() if code_reach.unknown else ():
         if count > 0:
             looked.add(Root("a database in memory", f"connection {connection}", count))
     looked.snapshot.done()

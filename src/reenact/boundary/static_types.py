@@ -48,12 +48,12 @@ class OpenType:
 
         cls = self._opened()
         view = vars(cls)
-        found = gc.get_referents(view)
-        if len(found) != 1 or type(found[0]) is not dict:
+        referents = gc.get_referents(view)
+        if len(referents) != 1 or type(referents[0]) is not dict:
             raise TypeError(f"the dictionary of {cls.__qualname__} cannot be reached")
-        held = cast("dict[str, Any]", found[0])
-        before = held.get(name)  # held until no cache of another thread's can hand it out any more
-        held[name] = value
+        table = cast("dict[str, Any]", referents[0])
+        before = table.get(name)  # held until no cache of another thread's can hand it out any more
+        table[name] = value
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
         del before
         if vars(cls).get(name) is not value:

@@ -195,17 +195,17 @@ def _keep(lane: Lane, call: int, site: Site, value: Any) -> None:
     page = drawn.get(call)
     if page is None:
         page = drawn[call] = {}
-    held = page.get(site)
-    if held is None:
+    draws = page.get(site)
+    if draws is None:
         page[site] = [value]
-    elif len(held) < (MOST_ELAPSED if site.source.elapses or site.source.runs_on else MOST):
-        held.append(value)
+    elif len(draws) < (MOST_ELAPSED if site.source.elapses or site.source.runs_on else MOST):
+        draws.append(value)
     elif site.source.elapses or site.source.runs_on:
         return
-    elif type(held[-1]) is Lost:
-        held[-1].count += 1
+    elif type(draws[-1]) is Lost:
+        draws[-1].count += 1
     else:
-        held.append(Lost())
+        draws.append(Lost())
 
 
 _DRAWS_FOR_ITS_CALLER: Final = (
@@ -279,13 +279,13 @@ class Sites:
         """Give the site of the code that `frame` runs or draws for; None where nothing is taped of it."""
         try:
             while frame is not None:
-                found = self._known.get(id(frame.f_code))
-                if found is None:
-                    found = self._learn(frame.f_code, frame.f_globals)
-                if found is False:
+                site = self._known.get(id(frame.f_code))
+                if site is None:
+                    site = self._learn(frame.f_code, frame.f_globals)
+                if site is False:
                     return None
-                if found is not True:
-                    return found
+                if site is not True:
+                    return site
                 frame = frame.f_back
         except Exception:
             forgive("Sites.of")
@@ -293,16 +293,16 @@ class Sites:
 
     def _learn(self, code: CodeType, names: dict[str, Any]) -> Site | bool:
         whose = _whose(code, names)
-        found: Site | bool = whose is None
+        site: Site | bool = whose is None
         if whose or (whose is not None and self._libraries and _is_of_library(names)):
             key = f"{names.get('__name__')}:{code.co_qualname} {self.source.name}"
-            found = Site(key=key, source=self.source, of_library=not whose)
+            site = Site(key=key, source=self.source, of_library=not whose)
         if len(self._held) >= _REMEMBERED:
             self._known.clear()
             self._held.clear()
         self._held.append(code)
-        self._known[id(code)] = found
-        return found
+        self._known[id(code)] = site
+        return site
 
 
 _waiting: list[dict[int, tuple[PatchSet, Callable[..., Any]]]] = []
@@ -334,9 +334,9 @@ def rebound_at_once() -> Generator[None]:
 def _rebind(wanted: Mapping[int, tuple[PatchSet, Callable[..., Any]]]) -> None:
     for module in own_modules() if wanted else ():
         for name, value in tuple(vars(module).items()):
-            if (found := wanted.get(id(value))) is None:
+            if (patch := wanted.get(id(value))) is None:
                 continue
-            while (around := wanted.get(id(found[1]))) is not None:  # another integration wrapped the wrapper
-                found = around
-            patches, wrapper = found
+            while (around := wanted.get(id(patch[1]))) is not None:  # another integration wrapped the wrapper
+                patch = around
+            patches, wrapper = patch
             patches.replace(module, name, lambda _, wrapper=wrapper: wrapper)

@@ -34,10 +34,10 @@ def handing_on(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(original)
     def wrap_future(future: Any, **kwargs: Any) -> Any:
-        made = original(future, **kwargs)
-        if made is not future and (birth := _births.get(future)) is not None:
-            _births[made] = birth
-        return made
+        asyncio_future = original(future, **kwargs)
+        if asyncio_future is not future and (birth := _births.get(future)) is not None:
+            _births[asyncio_future] = birth
+        return asyncio_future
 
     return wrap_future
 
@@ -49,16 +49,16 @@ def _birth(each: object) -> tuple[str, int]:
         return _UNKNOWN
 
 
-def in_order(given: Iterable[T]) -> list[T]:
+def in_order(futures: Iterable[T]) -> list[T]:
     """List futures as they were given; those of a plain set as they were made."""
-    if isinstance(given, AbstractSet) and type(given) in {set, frozenset}:
-        return sorted(given, key=_birth)
-    return list(dict.fromkeys(given))
+    if isinstance(futures, AbstractSet) and type(futures) in {set, frozenset}:
+        return sorted(futures, key=_birth)
+    return list(dict.fromkeys(futures))
 
 
-def places(some: Container[T], given: Iterable[T]) -> tuple[int, ...]:
+def places(some: Container[T], sequence: Iterable[T]) -> tuple[int, ...]:
     """Give the places that some have among all that were given."""
-    return tuple(at for at, each in enumerate(given) if each in some)
+    return tuple(at for at, each in enumerate(sequence) if each in some)
 
 
 class InOrder(set[T]):
@@ -71,11 +71,11 @@ class InOrder(set[T]):
         super().__init__(self._order)
 
     def __iter__(self) -> Iterator[T]:
-        known = [each for each in self._order if each in self]
-        if len(known) < len(self):
-            known += in_order(set(super().__iter__()).difference(known))
-            self._order = known
-        return iter(known)
+        order = [each for each in self._order if each in self]
+        if len(order) < len(self):
+            order += in_order(set(super().__iter__()).difference(order))
+            self._order = order
+        return iter(order)
 
     def __repr__(self) -> str:
         return repr(set(self))

@@ -85,8 +85,8 @@ class FoundTools:
         """Hear that a model call offers these tools; called on the thread that makes the call."""
         here = place.current()
         root = here.root if here is not None else 0
-        heard = self._offered.get(root)
-        if heard is None or not names <= heard:
+        earlier_names = self._offered.get(root)
+        if earlier_names is None or not names <= earlier_names:
             self._hear(root, names)
         if self._searched.get(names) != _FOREVER:
             self._look(names)
@@ -127,17 +127,17 @@ class FoundTools:
             self._local |= self._cut(found)
             self._nowhere |= hidden - {each.name for each in found}
 
-    def _cut(self, found: list[Candidate]) -> set[str]:
+    def _cut(self, candidates: list[Candidate]) -> set[str]:
         """Cut what was found; gives the names of what had not been cut before."""
-        named = set[str]()
-        for each in found:
+        new_names = set[str]()
+        for each in candidates:
             fn = each.function
             if fn is not None:
                 if fn not in self._cuts and self._cut_function(fn, each.name):
-                    named.add(each.name)
+                    new_names.add(each.name)
             elif each.holder is not None and self._cut_place(each.holder, each.key, each.name):
-                named.add(each.name)
-        return named
+                new_names.add(each.name)
+        return new_names
 
     def _cut_function(self, fn: FunctionType, name: str) -> bool:
         try:
@@ -164,8 +164,8 @@ class FoundTools:
     def give_back(self) -> None:
         """Undo every cut."""
         with self._lock:
-            for fn, done in list(self._cuts.items()):
-                done.undo(fn)
+            for fn, function_cut in list(self._cuts.items()):
+                function_cut.undo(fn)
             while self._places:
                 holder, key, original, proxy = self._places.pop()
                 if holder.get(key) is proxy:

@@ -121,7 +121,7 @@ _told: Final[dict[str, Callable[[str], str]]] = {"path": str}
 """Tells a path as the program knows it."""
 
 
-def told(path: str) -> str:
+def program_path(path: str) -> str:
     """Tell a path as the program knows it."""
     return _told["path"](path)
 
@@ -169,15 +169,15 @@ def _is_own_process(path: str) -> bool:
     return path.startswith((*_OWN_PROCESS, f"/proc/{os.getpid()}/"))
 
 
-def behind(named: Any) -> Any:
+def behind(handle: Any) -> Any:
     """Give the file that a descriptor which only reads stands for, be it named by its number or by a path.
 
     Whatever is none is given back as it is.
     """
-    if isinstance(named, int):
-        return _only_read(named) or named
-    path = os.fsdecode(named)
-    return _behind(path) if path.startswith(_DEVICES) else named
+    if isinstance(handle, int):
+        return _only_read(handle) or handle
+    path = os.fsdecode(handle)
+    return _behind(path) if path.startswith(_DEVICES) else handle
 
 
 def _behind(path: str) -> str:
@@ -248,11 +248,11 @@ def opens_to_read(args: tuple[Any, ...]) -> bool:
 
 
 def _opened(args: tuple[Any, ...]) -> Touch | None:
-    path = _path(named := opened_path(args[0]))
+    path = _path(target := opened_path(args[0]))
     if path is None:
         return None
     if not opens_to_read(args):
-        mode = _mode(named)
+        mode = _mode(target)
         if stat.S_ISDIR(mode):  # opened for writing it can only be O_TMPFILE, a file without a name
             return None
         if stat.S_ISFIFO(mode) and not path.startswith(_DEVICES):
@@ -320,10 +320,10 @@ def _copied(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
 def _address(value: Any) -> str:
     if isinstance(value, tuple):
         host, *rest = cast("tuple[Any, ...]", value)
-        said = _text(host)
+        host_text = _text(host)
         if not rest:
-            return said
-        return f"[{said}]:{rest[0]}" if ":" in said else f"{said}:{rest[0]}"
+            return host_text
+        return f"[{host_text}]:{rest[0]}" if ":" in host_text else f"{host_text}:{rest[0]}"
     return _text(value)
 
 
@@ -378,8 +378,8 @@ def _controlled(args: tuple[Any, ...]) -> Touch:
 
 def _native_function(args: tuple[Any, ...]) -> Touch:
     library, name = args
-    known = getattr(library, "_name", None)
-    of = f" of {known}" if isinstance(known, str) else ""
+    library_name = getattr(library, "_name", None)
+    of = f" of {library_name}" if isinstance(library_name, str) else ""
     return Touch(kind="native", what=f"{NATIVE_CODE}{name}{of} by ctypes")
 
 

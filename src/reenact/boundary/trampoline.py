@@ -109,17 +109,17 @@ def _trampoline(code: CodeType, wrapper: Callable[..., Any]) -> CodeType:
         parameters=parameters,
         body=_body(code).format(mark=_MARK, arguments=arguments),
     )
-    made: CodeType = compile(source, code.co_filename, "exec", dont_inherit=True)
+    code_object: CodeType = compile(source, code.co_filename, "exec", dont_inherit=True)
     for _ in range(2):  # the module holds the outer function's code, and that the trampoline's
-        made = next(each for each in made.co_consts if isinstance(each, CodeType))
-    if made.co_freevars != code.co_freevars or made.co_flags & _COLOURS != code.co_flags & _COLOURS:
+        code_object = next(each for each in code_object.co_consts if isinstance(each, CodeType))
+    if code_object.co_freevars != code.co_freevars or code_object.co_flags & _COLOURS != code.co_flags & _COLOURS:
         raise ValueError("its closure or its colour has no counterpart")
-    return made.replace(
-        co_consts=tuple(wrapper if each == _MARK else each for each in made.co_consts),
+    return code_object.replace(
+        co_consts=tuple(wrapper if each == _MARK else each for each in code_object.co_consts),
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_firstlineno=code.co_firstlineno,
-        co_linetable=_one_line(made),
+        co_linetable=_one_line(code_object),
     )
 
 
@@ -145,7 +145,7 @@ def _spelled(code: CodeType) -> tuple[str, str]:
     """Spell the parameters of a function, and a call that hands all of them on."""
     names = list(code.co_varnames)
     positional = names[: code.co_argcount]
-    named = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    keyword_only = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     rest = names[code.co_argcount + code.co_kwonlyargcount :]
     parameters, arguments = [*positional], [*positional]
     if code.co_posonlyargcount:
@@ -154,10 +154,10 @@ def _spelled(code: CodeType) -> tuple[str, str]:
         starred = f"*{rest.pop(0)}"
         parameters.append(starred)
         arguments.append(starred)
-    elif named:
+    elif keyword_only:
         parameters.append("*")
-    parameters += named
-    arguments += [f"{name}={name}" for name in named]
+    parameters += keyword_only
+    arguments += [f"{name}={name}" for name in keyword_only]
     if code.co_flags & inspect.CO_VARKEYWORDS:
         starred = f"**{rest.pop(0)}"
         parameters.append(starred)

@@ -93,8 +93,8 @@ class Standing:
             elif not self._open:
                 self._look()
             own.found = self._of_whoever_looks()
-            for name, held in own.found.items():
-                self._first.setdefault(name, held)
+            for name, value in own.found.items():
+                self._first.setdefault(name, value)
             self._open[self._count] = own
             return self._count
 
@@ -126,11 +126,11 @@ class Standing:
             if own is not None and reached is not None:
                 own.uses = reached.uses
             read = [name for name in (*stands, *self._between) if reached is None or _last(name) in reached.reads]
-            held = {name: stands.get(name, ()) for name in read}
-            changed = {name: [one for one in each if _may_change(one, name, number)] for name, each in held.items()}
+            holders = {name: stands.get(name, ()) for name in read}
+            changed = {name: [one for one in each if _may_change(one, name, number)] for name, each in holders.items()}
             between = [name for name in self._between if name in changed]
-            units = {each.number: each for held in changed.values() for each in held}
-            names = [name for name, held in changed.items() if held]
+            units = {each.number: each for holders in changed.values() for each in holders}
+            names = [name for name, holders in changed.items() if holders]
             left = self._told_of(own) if own is not None and not self._unseen else {}
             unseen = self._unseen if number > 1 else 0
         if unseen:
@@ -153,19 +153,19 @@ class Standing:
     def _left_by(self, own: Stood) -> set[str]:
         """Name the state that a unit may have changed."""
         every = (*self._changed.items(), *self._left.items(), *self._made.items())
-        return {name for name, held in every if own in held and (own.uses is None or _last(name) in own.uses)}
+        return {name for name, holders in every if own in holders and (own.uses is None or _last(name) in own.uses)}
 
     def _leaked(self, own: Stood | None) -> dict[str, list[Stood]]:
         """Give the variables of its context and thread in which a unit found what an earlier one left; note its own."""
         if own is None:
             return {}
         now = self._of_whoever_looks()
-        leaked = [name for name, held in own.found.items() if held != self._first.get(name)]
-        found = {name: [*self._left.get(name, ())] for name in leaked if self._left.get(name)}
-        for name, held in now.items():
-            if held != own.found.get(name) and self._is_read_back(name):
+        leaked = [name for name, value in own.found.items() if value != self._first.get(name)]
+        leaks = {name: [*self._left.get(name, ())] for name in leaked if self._left.get(name)}
+        for name, value in now.items():
+            if value != own.found.get(name) and self._is_read_back(name):
                 self._add(self._left.setdefault(name, []), [own])
-        return found
+        return leaks
 
     def _of_whoever_looks(self) -> dict[str, Any]:
         return {root.name: prints(root.get(), self._named) for root in self._apart}
@@ -204,11 +204,11 @@ class Standing:
             return
         self._add(self._changed.setdefault(name, []), [*self._made.pop(name, ()), *units])
 
-    def _add(self, held: list[Stood], units: list[Stood]) -> None:
-        held += [each for each in units if each not in held]
-        if len(held) > KEPT:
-            self._more += len(held) - KEPT
-            del held[:-KEPT]
+    def _add(self, holders: list[Stood], units: list[Stood]) -> None:
+        holders += [each for each in units if each not in holders]
+        if len(holders) > KEPT:
+            self._more += len(holders) - KEPT
+            del holders[:-KEPT]
 
     def _is_read(self, root: Root) -> bool:
         return root.name == MEMORY or type(root.get()) is CACHE or self._is_read_back(root.name)
@@ -220,18 +220,18 @@ class Standing:
 
     def _find(self) -> None:
         """Find the pieces of state; what was known is kept as it was."""
-        named = names()
-        self._named = named.either
-        self._entries.know(named)
-        known = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
-        found = [*roots(named)]
-        self._apart = [root for root in found if is_of_whoever_looks(root.get())]
-        found = [root for root in found if not is_of_whoever_looks(root.get())]
-        shown: list[Any] = []
-        for root in found:
-            at = known.get((id(root.holder), root.key))
-            shown.append(prints(root.get(), self._named) if at is None else self._prints[at])
-        self._roots, self._prints = found, shown
+        code_names = names()
+        self._named = code_names.either
+        self._entries.know(code_names)
+        places = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
+        state_roots = [*roots(code_names)]
+        self._apart = [root for root in state_roots if is_of_whoever_looks(root.get())]
+        state_roots = [root for root in state_roots if not is_of_whoever_looks(root.get())]
+        fingerprints: list[Any] = []
+        for root in state_roots:
+            at = places.get((id(root.holder), root.key))
+            fingerprints.append(prints(root.get(), self._named) if at is None else self._prints[at])
+        self._roots, self._prints = state_roots, fingerprints
 
 
 def _may_change(unit: Stood, name: str, number: int) -> bool:

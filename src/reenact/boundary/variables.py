@@ -44,6 +44,6 @@ def note(name: str) -> None:
         _STATE.read[name] = name in _STATE.at_start
 
 
-def noted() -> list[tuple[str, bool]]:
+def variable_readings() -> list[tuple[str, bool]]:
     """List the names that were read, and whether each was set when the program began."""
     return sorted(_STATE.read.items())

@@ -78,7 +78,7 @@ _OF_CARRIERS = ("sec-", "cf-", "x-amzn-", "x-envoy-", "x-b3-", "x-datadog-", "x-
 Headers = Iterable[tuple[str, str]]
 
 
-def _named(variable: str) -> frozenset[str]:
+def _names(variable: str) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in os.environ.get(variable, "").split(",") if name.strip())
 
 
@@ -87,21 +87,21 @@ _IDENTITY = {"user.id": "REENACT_USER_HEADER", "session.id": "REENACT_SESSION_HE
 
 def _identity(headers: list[tuple[str, str]]) -> dict[str, str]:
     """Read for whom a request is from the headers that the settings name."""
-    held = {name: value for name, value in headers if value}
+    header_values = {name: value for name, value in headers if value}
     wanted = {key: os.environ.get(variable, "").strip().lower() for key, variable in _IDENTITY.items()}
-    return {key: held[name] for key, name in wanted.items() if name in held}
+    return {key: header_values[name] for key, name in wanted.items() if name in header_values}
 
 
-def _kept(headers: list[tuple[str, str]]) -> tuple[dict[str, Json], list[Json]]:
+def _safe_headers(headers: list[tuple[str, str]]) -> tuple[dict[str, Json], list[Json]]:
     """Pick the headers to keep, by name, and name those that are left out."""
-    wanted = _KEPT | _named("REENACT_KEEP_HEADERS") | _named("REENACT_USER_HEADER") | _named("REENACT_SESSION_HEADER")
-    kept: dict[str, list[Json]] = {}
+    wanted = _KEPT | _names("REENACT_KEEP_HEADERS") | _names("REENACT_USER_HEADER") | _names("REENACT_SESSION_HEADER")
+    values_by_name: dict[str, list[Json]] = {}
     for name, value in headers:
         if name in wanted:
-            kept.setdefault(name, []).append(value)
+            values_by_name.setdefault(name, []).append(value)
     missed = {name for name, _ in headers if name not in wanted | _NEVER_MISSED and not name.startswith(_OF_CARRIERS)}
     out: list[Json] = [*sorted(missed)]
-    return {name: [*values] for name, values in kept.items()}, out
+    return {name: [*values] for name, values in values_by_name.items()}, out
 
 
 def nobody() -> None:
@@ -194,8 +194,8 @@ class Exchange:
 
     def _asked(self) -> Mapping[str, Any]:
         facts, headers = self._facts(), list(self._headers())
-        kept, left_out = _kept(headers)
-        inbound: dict[str, Json] = {"protocol": "http", **facts, "headers": kept}
+        safe_headers, left_out = _safe_headers(headers)
+        inbound: dict[str, Json] = {"protocol": "http", **facts, "headers": safe_headers}
         if left_out:
             inbound["left_out"] = left_out
         self._told = self.body.size
@@ -203,27 +203,27 @@ class Exchange:
             "reenact.inbound": compact(inbound),
             "reenact.app": origins.spelled(self._app, self._interface),
             "http.request.method": facts["method"],
-            "url.full": _url(facts, kept),
+            "url.full": _url(facts, safe_headers),
             **_identity(headers),
             **self.body.attributes("input", "reenact.http.request.body"),
         }
 
     def _answered(self) -> dict[str, Any]:
-        said: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         if self.body.size != self._told:  # the rest of the body came after the first call
-            said |= self.body.attributes("input", "reenact.http.request.body")
+            attributes |= self.body.attributes("input", "reenact.http.request.body")
         if self.left_at is not None:
-            said |= {"reenact.inbound.left_after": self.answer.size, "reenact.inbound.left_at": self.left_at}
+            attributes |= {"reenact.inbound.left_after": self.answer.size, "reenact.inbound.left_at": self.left_at}
         if self.status is None:
-            return said | {"reenact.outcome": "unfinished"}
+            return attributes | {"reenact.outcome": "unfinished"}
         replied = list(self._replied())
-        said[ANSWERED_WITH] = compact([[*each] for each in answer_headers.kept(replied)])
-        kept, _ = _kept(replied)
-        if kept:
-            headers: list[Json] = [[name, value] for name, values in kept.items() for value in as_list(values)]
-            said["reenact.http.response.headers"] = compact(headers)
-        said |= {"reenact.outcome": "returned", "http.response.status_code": self.status}
-        return said | self.answer.attributes("output", "reenact.http.response.body")
+        attributes[ANSWERED_WITH] = compact([[*each] for each in answer_headers.kept_headers(replied)])
+        safe_headers, _ = _safe_headers(replied)
+        if safe_headers:
+            headers: list[Json] = [[name, value] for name, values in safe_headers.items() for value in as_list(values)]
+            attributes["reenact.http.response.headers"] = compact(headers)
+        attributes |= {"reenact.outcome": "returned", "http.response.status_code": self.status}
+        return attributes | self.answer.attributes("output", "reenact.http.response.body")
 
 
 def _url(facts: Mapping[str, Json], headers: Mapping[str, Json]) -> str:

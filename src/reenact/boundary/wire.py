@@ -64,10 +64,10 @@ class Exchange:
         return response
 
     def _tee(self, response: Any) -> None:
-        named = [(str(name), str(value)) for name, value in response.headers.items()]
+        header_pairs = [(str(name), str(value)) for name, value in response.headers.items()]
         coding = response.headers.get("content-encoding", "")
-        kept = plain_http.headers(named, response.status, response.reason, decoded=self._decoded)
-        telling = Telling(self.passage, response.status, kept, whole=self._whole)
+        safe_headers = plain_http.headers(header_pairs, response.status, response.reason, decoded=self._decoded)
+        telling = Telling(self.passage, response.status, safe_headers, whole=self._whole)
         decoder = decoder_for({"content-encoding": coding if self._decoded else ""})
         encoded = bool(coding) and self._decoded
         length = None if response.chunked else response.length
@@ -265,24 +265,24 @@ class _Recorded(io.RawIOBase):
 
 def _segments(file: _Recorded, passage: Passage, method: str) -> Iterator[bytes]:
     match passage.answer:
-        case Returned(payload=HttpReply(status=status, headers=kept, body=body)) as answer:
+        case Returned(payload=HttpReply(status=status, headers=headers, body=body)) as answer:
             passage.wait(passage.end_order)
             passage.closed(answer)
-            yield _head(status, kept if method == "HEAD" else _fitting(kept, len(body.data)))
+            yield _head(status, headers if method == "HEAD" else _fitting(headers, len(body.data)))
             if method != "HEAD":
-                chunked = _is_chunked(kept)
+                chunked = _is_chunked(headers)
                 yield _framed(body.data) + _LAST_CHUNK if chunked else body.data
-        case Streamed(status=status, headers=kept) as answer:
+        case Streamed(status=status, headers=headers) as answer:
             passage.wait(passage.head_order)
-            passage.head(status, kept)
+            passage.head(status, headers)
             bodiless = method == "HEAD" or status in {204, 304}
             if bodiless or (not answer.chunks and answer.end is StreamEnd.FINISHED):
                 file.end(answer.end)
             if not bodiless and answer.end is StreamEnd.FINISHED:
-                kept = _fitting(kept, sum(len(chunk.data or b"") for chunk in answer.chunks))
-            yield _head(status, kept)
+                headers = _fitting(headers, sum(len(chunk.data or b"") for chunk in answer.chunks))
+            yield _head(status, headers)
             if not bodiless:
-                yield from _pieces(file, passage, answer, chunked=_is_chunked(kept))
+                yield from _pieces(file, passage, answer, chunked=_is_chunked(headers))
         case other:
             raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
 
@@ -337,22 +337,22 @@ def _missing(answer: Streamed) -> tuple[int, bool]:
             return 0, False
 
 
-def _fitting(kept: tuple[tuple[str, str], ...], length: int) -> tuple[tuple[str, str], ...]:
+def _fitting(headers: tuple[tuple[str, str], ...], length: int) -> tuple[tuple[str, str], ...]:
     """Promise the length that the body has now: redaction may have changed it."""
-    return tuple((name, str(length) if name.lower() == "content-length" else value) for name, value in kept)
+    return tuple((name, str(length) if name.lower() == "content-length" else value) for name, value in headers)
 
 
-def _is_chunked(kept: tuple[tuple[str, str], ...]) -> bool:
-    return any(name.lower() == "transfer-encoding" and value.lower() == "chunked" for name, value in kept)
+def _is_chunked(headers: tuple[tuple[str, str], ...]) -> bool:
+    return any(name.lower() == "transfer-encoding" and value.lower() == "chunked" for name, value in headers)
 
 
 def _framed(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
-def _head(status: int, kept: tuple[tuple[str, str], ...]) -> bytes:
-    named, reason = plain_http.split_reason(kept, status)
-    lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in named), "", ""]
+def _head(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
+    header_pairs, reason = plain_http.split_reason(headers, status)
+    lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in header_pairs), "", ""]
     return "\r\n".join(lines).encode("latin-1", "replace")
 
 
@@ -363,14 +363,14 @@ def full_url(scheme: str, host: str, port: int | None, target: str) -> str:
     """Make the absolute URL of a request; the target may be one already, as proxies get it."""
     if "://" in target.partition("?")[0]:
         return target
-    named = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    host_part = f"[{host}]" if ":" in host and not host.startswith("[") else host
     usual = port in (None, {"http": 80, "https": 443}.get(scheme))
-    return f"{scheme}://{named}{target}" if usual else f"{scheme}://{named}:{port}{target}"
+    return f"{scheme}://{host_part}{target}" if usual else f"{scheme}://{host_part}:{port}{target}"
 
 
 def request_of(connection: http.client.HTTPConnection) -> tuple[str, str, int | None]:
     """Give scheme, host and port that a connection speaks to in the end, a tunnel's far side."""
-    held: dict[str, Any] = vars(connection)
-    host = held.get("_tunnel_host")
+    attributes: dict[str, Any] = vars(connection)
+    host = attributes.get("_tunnel_host")
     scheme = "https" if isinstance(connection, http.client.HTTPSConnection) else "http"
-    return (scheme, str(host), held.get("_tunnel_port")) if host else (scheme, connection.host, connection.port)
+    return (scheme, str(host), attributes.get("_tunnel_port")) if host else (scheme, connection.host, connection.port)

@@ -41,27 +41,27 @@ def boundary(
         return fn
 
 
-def _bounded(fn: Callable[..., Any], known: Callable[..., Function]) -> Callable[..., Any]:
+def _bounded(fn: Callable[..., Any], function_of: Callable[..., Function]) -> Callable[..., Any]:
     for wraps_methods in (classmethod, staticmethod):
         if isinstance(fn, wraps_methods):
-            return cast("Any", wraps_methods)(_bounded(cast("Any", fn).__func__, known))
-    return _wrapped(fn, known(fn))
+            return cast("Any", wraps_methods)(_bounded(cast("Any", fn).__func__, function_of))
+    return _wrapped(fn, function_of(fn))
 
 
-def _wrapped(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+def _wrapped(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
     coloured = _coloured(fn)
     if inspect.isasyncgenfunction(coloured):
-        wrapper = async_generator(fn, known)
+        wrapper = async_generator(fn, function)
     elif inspect.iscoroutinefunction(coloured):
-        wrapper = _coroutine(fn, known)
+        wrapper = _coroutine(fn, function)
     elif inspect.isgeneratorfunction(coloured):
-        wrapper = generator(fn, known)
+        wrapper = generator(fn, function)
     else:
-        wrapper = _plain(fn, known)
-    made = wraps(fn)(wrapper)
-    if known.offered is None:
-        tool_discovery.declared.add(made)
-    return made
+        wrapper = _plain(fn, function)
+    replacement = wraps(fn)(wrapper)
+    if function.offered is None:
+        tool_discovery.declared.add(replacement)
+    return replacement
 
 
 def _coloured(fn: Any) -> Any:
@@ -69,20 +69,20 @@ def _coloured(fn: Any) -> Any:
     return cast("Any", fn if isinstance(fn, partial) or inspect.isroutine(fn) else type(fn).__call__)
 
 
-def _plain(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+def _plain(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        passage = known.open(args, kwargs)
+        passage = function.open(args, kwargs)
         if passage is None:
             return fn(*args, **kwargs)
-        lane = known.lane()
+        lane = function.lane()
         if passage.answer is not None:
             passage.wait(passage.end_order)
-            if (aftermath := known.aftermath(passage, args, kwargs)) is not None:
+            if (aftermath := function.aftermath(passage, args, kwargs)) is not None:
                 aftermath.end()
             return give(passage, fn)
         try:
             passage.ready()
-            with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
+            with passage.crossing(), lanes.on(lane), function.watched(passage, args, kwargs):
                 result = fn(*args, **kwargs)
         except BaseException as error:
             fail(passage, error)
@@ -93,20 +93,20 @@ def _plain(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
     return wrapper
 
 
-def _coroutine(fn: Callable[..., Any], known: Function) -> Callable[..., Any]:
+def _coroutine(fn: Callable[..., Any], function: Function) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        passage = known.open(args, kwargs)
+        passage = function.open(args, kwargs)
         if passage is None:
             return await fn(*args, **kwargs)
-        lane = known.lane()
+        lane = function.lane()
         if passage.answer is not None:
             await until_released(passage, passage.answer)
-            if (aftermath := known.aftermath(passage, args, kwargs)) is not None:
+            if (aftermath := function.aftermath(passage, args, kwargs)) is not None:
                 aftermath.end()
             return give(passage, fn)
         try:
             await passage.ready_async()
-            with passage.crossing(), lanes.on(lane), known.watched(passage, args, kwargs):
+            with passage.crossing(), lanes.on(lane), function.watched(passage, args, kwargs):
                 result = await fn(*args, **kwargs)
             await passage.wait_async(passage.end_order)
         except BaseException as error:

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import IO
 
 from reenact.assess.check import check
-from reenact.compare.consequences import MISSED, Made, consequences
+from reenact.compare.consequences import MISSED, ForkChange, consequences
 from reenact.compare.ending import died_of
 from reenact.compare.path import path_of
 from reenact.errors import CannotJudge, UsageError
 from reenact.find.altering import Altered, Branch
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replaying import Replayed, Start, printing, replay
 from reenact.redact import in_force
 from reenact.replay.after_divergence import EVIDENCE
 from reenact.replay.call_lookup import call_named
-from reenact.replay.changes import Changed, asks, done, resolved
+from reenact.replay.changes import Changed, asks, describe_changes, resolved
 from reenact.replay.forking import Fork
 from reenact.replay.policy import MODELS, Policy, Source
 from reenact.stores.directory import DirectoryStore
@@ -59,7 +59,7 @@ class Wanted:
 class Prepared:
     """A fork that makes sense, ready to be run."""
 
-    found: Found
+    found: RunSource
     """The run, altered."""
     policy: Policy
     at: Node | None
@@ -71,40 +71,40 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
 
-def prepare(found: Found, wanted: Wanted, environ: Mapping[str, str] | None = None) -> Prepared:
+def prepare(recording: RunSource, wanted: Wanted, environ: Mapping[str, str] | None = None) -> Prepared:
     """Check what is wanted against the run. Raises `UsageError` where it makes no sense; nothing has run then.
 
     Values pass the redaction of the recording: where one holds a credential, its token is set.
     """
-    run = found.run
+    run = recording.run
     if not wanted.at and wanted.values:
         raise UsageError("--set needs --at CALL: the call in which it is set", hint=_calls(run))
     if not wanted.at and not wanted.parameters and wanted.policy.models is Source.RECORDED:
         raise UsageError("nothing is changed: give --at CALL with --set, or --model, --temperature or --param")
     node = call_named(run, wanted.at) if wanted.at else None
     clean = _redaction(run, os.environ if environ is None else environ)
-    given = [(path, value, clean(path, value)) for path, value in (*wanted.values, *wanted.parameters.items())]
-    notes = tuple(f"{path} holds a credential: its token is set" for path, value, kept in given if kept != value)
-    cleaned = [(path, kept) for path, _, kept in given[: len(wanted.values)]]
+    edits = [(path, value, clean(path, value)) for path, value in (*wanted.values, *wanted.parameters.items())]
+    notes = tuple(f"{path} holds a credential: its token is set" for path, value, setting in edits if setting != value)
+    cleaned = [(path, setting) for path, _, setting in edits[: len(wanted.values)]]
     changes = tuple(Change(call=node.id, path=path, value=value) for path, value in cleaned if node is not None)
     if node is not None and not changes:
         resolved(run, [Change(call=node.id, path="", value=None)])
-    parameters = {path: kept for path, _, kept in given[len(wanted.values) :]}
+    parameters = {path: setting for path, _, setting in edits[len(wanted.values) :]}
     policy = replace(wanted.policy, models=Source.LIVE) if parameters else wanted.policy
     asked = frozenset(change.call for change in changes if asks(change))
-    changed = tuple(done(run, changes))
+    changed = tuple(describe_changes(run, changes))
     _check(node, changes, asked, parameters, policy)
     fork = Fork(
         marker=_NOWHERE,
         at=frozenset([node.id] if node is not None else []),
-        sent=_sent(node, changes, asked, policy),
+        sent=_live_calls(node, changes, asked, policy),
         requests={node.id: tuple(filter(asks, changes))} if node is not None else {},
         parameters=parameters,
     )
     branch = Branch(fork=fork, root=_root(run, node, changed, parameters))
     altered = Altered(changes=tuple(each for each in changes if not asks(each)), branch=branch)
     return Prepared(
-        found=replace(found, altered=altered),
+        found=replace(recording, altered=altered),
         policy=policy,
         at=node,
         changed=changed,
@@ -116,8 +116,8 @@ def prepare(found: Found, wanted: Wanted, environ: Mapping[str, str] | None = No
 
 
 def _calls(run: Run) -> str:
-    shown = [node.label for node in run.nodes if not node.call.is_structure][:20]
-    return f"its calls are {', '.join(shown)}"
+    labels = [node.label for node in run.nodes if not node.call.is_structure][:20]
+    return f"its calls are {', '.join(labels)}"
 
 
 def _check(
@@ -152,7 +152,7 @@ def _check(
         )
 
 
-def _sent(node: Node | None, changes: Sequence[Change], asked: frozenset[str], policy: Policy) -> frozenset[str]:
+def _live_calls(node: Node | None, changes: Sequence[Change], asked: frozenset[str], policy: Policy) -> frozenset[str]:
     """Say which calls go out although they were recorded: the one that is forked at, unless its answer is set."""
     if node is None or policy.models is not Source.LIVE or node.kind not in MODELS:
         return asked
@@ -176,22 +176,22 @@ def _redaction(run: Run, environ: Mapping[str, str]) -> Callable[[str, Json], Js
 
 
 def _root(run: Run, node: Node | None, changed: Sequence[Changed], parameters: Mapping[str, Json]) -> dict[str, Json]:
-    said: dict[str, Json] = {FORK_PARENT: run.id}
+    attributes: dict[str, Json] = {FORK_PARENT: run.id}
     if node is not None:
-        said[FORK_AT] = node.label
+        attributes[FORK_AT] = node.label
     if changed:
-        said[FORK_CHANGES] = compact([change_document(each) for each in changed])
+        attributes[FORK_CHANGES] = compact([change_document(each) for each in changed])
     if parameters:
-        said[FORK_PARAMETERS] = compact(dict(parameters))
-    return said
+        attributes[FORK_PARAMETERS] = compact(dict(parameters))
+    return attributes
 
 
 def change_document(changed: Changed) -> dict[str, Json]:
     """Spell a change as documents and spans have it."""
-    said: dict[str, Json] = {"call": changed.node.label, "id": changed.node.id, "path": changed.path}
+    document: dict[str, Json] = {"call": changed.node.label, "id": changed.node.id, "path": changed.path}
     if not isinstance(changed.before, Absent):
-        said["from"] = changed.before
-    return said | {"to": changed.after}
+        document["from"] = changed.before
+    return document | {"to": changed.after}
 
 
 def fork(
@@ -214,13 +214,13 @@ def _forked(prepared: Prepared, replayed: Replayed) -> Forked:
     ends = [entry for entry in replayed.entries if entry["t"] in {"miss", "refused"} and not entry.get("onward")]
     stopped = _stopped(own, ends)
     word = "forked" if at is not None else ("diverged" if result.result in {"same", "diverged"} else result.result)
-    made = Made(
+    intervention = ForkChange(
         answered=frozenset(each.node.id for each in prepared.changed) - prepared.asked,
         asked=prepared.asked,
         parameters=frozenset(prepared.parameters),
         stopped=bool(ends),
     )
-    followed = consequences(parent, own, made) if own is not None and word == "forked" else ()
+    followed = consequences(parent, own, intervention) if own is not None and word == "forked" else ()
     findings = check(own, prepared.assertions, complete=not ends) if own is not None and prepared.assertions else ()
     return Forked(
         result=word,
@@ -257,8 +257,8 @@ def _bases(own: Run, assertions: Sequence[Placed], findings: Sequence[Finding]) 
     early = check(before, assertions, complete=False)
     later = Basis.NEAREST if first["other"] is not None else Basis.LIVE
     return tuple(
-        None if each.standing is Standing.UNDECIDED else Basis.RECORDED if known.standing is each.standing else later
-        for each, known in zip(findings, early, strict=True)
+        None if each.standing is Standing.UNDECIDED else Basis.RECORDED if earlier.standing is each.standing else later
+        for each, earlier in zip(findings, early, strict=True)
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reenact.change.variation_runs import Bench
 from reenact.errors import CannotJudge
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.graph.verdict import judge
 from reenact.keep import catalog, run_proof
 from reenact.pipeline.interrupting import stops_as_interrupted
@@ -74,13 +74,13 @@ Progress = Callable[[int, int | None, int], None]
 
 
 def fuzz(
-    found: Found,
+    recording: RunSource,
     argv: Sequence[str],
     cwd: Path,
     store: DirectoryStore,
     assertions: Sequence[Placed],
     settings: Settings,
-    progress: Progress = lambda _done, _of, _found: None,
+    progress: Progress = lambda _cases, _of, _discoveries: None,
 ) -> Fuzzed:
     """Try variations of a run on its program. Raises `CannotJudge` where the program cannot be run against it at all.
 
@@ -90,10 +90,10 @@ def fuzz(
     policy = Policy.named(
         {"after": settings.after, "writes": settings.writes, "children": settings.children}, settings.hosts
     )
-    entry: dict[str, Json] = {**found.run.entry, "argv": [*argv]}
-    found = replace(found, run=replace(found.run, entry=entry))  # what is varied is the command that is run
+    entry: dict[str, Json] = {**recording.run.entry, "argv": [*argv]}
+    recording = replace(recording, run=replace(recording.run, entry=entry))  # what is varied is the command that is run
     until = None if settings.seconds is None else began + settings.seconds
-    with Bench(found, argv, cwd, assertions, policy, settings.jobs) as bench, stops_as_interrupted() as stopped:
+    with Bench(recording, argv, cwd, assertions, policy, settings.jobs) as bench, stops_as_interrupted() as stopped:
         bench.limit_s = settings.limit_s or bench.limit_s
         progress(0, settings.cases, 0)
         before = _first(bench)
@@ -112,8 +112,8 @@ def fuzz(
         except KeyboardInterrupt:
             bench.stop()
             discoveries = hunt.as_found()
-        told = replace(hunt.told(found, bench), keys=keys, discoveries=discoveries, stopped=stopped.by)
-        return replace(told, runs=bench.runs, seconds=time.monotonic() - began)
+        report = replace(hunt.told(recording, bench), keys=keys, discoveries=discoveries, stopped=stopped.by)
+        return replace(report, runs=bench.runs, seconds=time.monotonic() - began)
 
 
 def _first(bench: Bench) -> Met:
@@ -152,12 +152,12 @@ class _Hunt:
         first = (self._settings.case or 1) - 1
         many = self._settings.cases if self._settings.case is None else 1
         chosen = islice(chosen, first, None if many is None else first + many)
-        done = 0
+        case_count = 0
         for case, met in self._each(chosen):
-            done += 1
+            case_count += 1
             self._note(case, met)
-            self._progress(done, self._settings.cases, len(self._found))
-        self.exhausted = not self._is_over and self._settings.case is None and (many is None or done < many)
+            self._progress(case_count, self._settings.cases, len(self._found))
+        self.exhausted = not self._is_over and self._settings.case is None and (many is None or case_count < many)
 
     def _each(self, chosen: Iterator[Case]) -> Iterator[tuple[Case, Met]]:
         waiting: list[tuple[Case, Future[Met]]] = []
@@ -181,19 +181,19 @@ class _Hunt:
         if not met.judged:
             self.unjudged += 1
         for each in discoveries(case, met, self._before):
-            known = self._found.get(each.outcome)
-            if known is None:
+            earlier = self._found.get(each.outcome)
+            if earlier is None:
                 self._found[each.outcome] = each
             else:
-                self._found[each.outcome] = replace(_lesser(known, each), seen=known.seen + 1)
+                self._found[each.outcome] = replace(_lesser(earlier, each), seen=earlier.seen + 1)
 
-    def told(self, found: Found, bench: Bench) -> Fuzzed:
+    def told(self, recording: RunSource, bench: Bench) -> Fuzzed:
         """Say what was tried."""
         settings, first = self._settings, next(iter(self._before.result.divergences), None)
         return Fuzzed(
-            run=found.run.id,
-            name=found.run.name,
-            named=settings.named or found.run.id[:12],
+            run=recording.run.id,
+            name=recording.run.name,
+            named=settings.named or recording.run.id[:12],
             command=settings.command,
             seed=settings.seed,
             tried=dict(self.tried),
@@ -204,7 +204,7 @@ class _Hunt:
             exhausted=self.exhausted,
             before=self._before.result.result,
             before_first=one_line(first) if first is not None else "",
-            untouched=_untouched(found.run, self.tried, settings) if settings.case is None else {},
+            untouched=_untouched(recording.run, self.tried, settings) if settings.case is None else {},
             groups=tuple(group.value for group in Group if group in settings.groups),
             after=settings.after.value,
             ready=bench.ready,
@@ -218,8 +218,8 @@ class _Hunt:
         merged: dict[str, Discovery] = {}
         for each in self._bench.pool.map(self._shrunk, first):
             merged[family(each)] = _merged(merged.get(family(each)), each)
-        kept = list(self._bench.pool.map(partial(self._kept, store=store), merged.values()))
-        return tuple(sorted(kept, key=_weight))
+        final_discoveries = list(self._bench.pool.map(partial(self._kept, store=store), merged.values()))
+        return tuple(sorted(final_discoveries, key=_weight))
 
     def as_found(self) -> tuple[Discovery, ...]:
         """Give what was found as it was found: with the case that showed it, and no run in the store."""
@@ -228,37 +228,37 @@ class _Hunt:
             merged[family(each)] = _merged(merged.get(family(each)), each)
         return tuple(sorted(merged.values(), key=_weight))
 
-    def _shrunk(self, found: Discovery) -> Discovery:
-        lesser = _smaller(found.case) if self._settings.case is None else iter(())
+    def _shrunk(self, discovery: Discovery) -> Discovery:
+        lesser = _smaller(discovery.case) if self._settings.case is None else iter(())
         for variations in islice(lesser, _MOST_SHRINKING):
             if self._is_over:
-                return found
-            case = replace(found.case, variations=variations)
+                return discovery
+            case = replace(discovery.case, variations=variations)
             met = self._bench.run(variations)
             for each in discoveries(case, met, self._before):
-                if each.outcome == found.outcome and _worth(each) <= _worth(found):
-                    return replace(each, seen=found.seen)
-        return found
+                if each.outcome == discovery.outcome and _worth(each) <= _worth(discovery):
+                    return replace(each, seen=discovery.seen)
+        return discovery
 
-    def _kept(self, found: Discovery, store: DirectoryStore) -> Discovery:
+    def _kept(self, discovery: Discovery, store: DirectoryStore) -> Discovery:
         if self._is_over:
-            return found
-        met = self._bench.show(found.case.variations, partial(_keep, store, found.case))
-        again = {each.outcome for each in discoveries(found.case, met, self._before)}
+            return discovery
+        met = self._bench.show(discovery.case.variations, partial(_keep, store, discovery.case))
+        again = {each.outcome for each in discoveries(discovery.case, met, self._before)}
         if met.run is None:
-            return replace(found, steady=found.outcome in again)
+            return replace(discovery, steady=discovery.outcome in again)
         replays = judge(met.run).grade is not Grade.NONE
-        return replace(found, run=met.run.id, replays=replays, steady=found.outcome in again)
+        return replace(discovery, run=met.run.id, replays=replays, steady=discovery.outcome in again)
 
     def keys(self, store: DirectoryStore) -> tuple[KeyField, ...]:
         """Vary each ignored field by itself, and say which of them the program heeds."""
         chosen = [*cases(self._run, self._settings.seed, {Group.KEYS})]
         single = [case for case in chosen if len(case.variations) == 1]
-        told: list[KeyField] = []
+        fields: list[KeyField] = []
         for case, met in self._each(iter(single)):
             self.tried[Group.KEYS.value] = self.tried.get(Group.KEYS.value, 0) + 1
-            told.append(self._key(case, met, store))
-        return tuple(sorted(told, key=lambda each: (each.path is not Honesty.ALTERED, each.field)))
+            fields.append(self._key(case, met, store))
+        return tuple(sorted(fields, key=lambda each: (each.path is not Honesty.ALTERED, each.field)))
 
     def _key(self, case: Case, met: Met, store: DirectoryStore) -> KeyField:
         variation = case.variations[0]
@@ -266,8 +266,8 @@ class _Hunt:
         path = Honesty.UNJUDGED if not met.judged else Honesty.ALTERED if first else Honesty.SAME
         run = ""
         if path is Honesty.ALTERED:
-            shown = self._bench.show(case.variations, partial(_keep, store, case)).run
-            run = shown.id if shown is not None else ""
+            example_run = self._bench.show(case.variations, partial(_keep, store, case)).run
+            run = example_run.id if example_run is not None else ""
         return KeyField(field=variation.path, calls=variation.size, path=path, first=first, run=run)
 
 
@@ -285,24 +285,24 @@ def _altered(met: Met, before: Met) -> str:
 _ORDER = (Harm.ASSERTION, Harm.TOOL, Harm.SWALLOWED, Harm.CRASH, Harm.HANG)
 
 
-def _weight(found: Discovery) -> tuple[bool, bool, int, int]:
+def _weight(discovery: Discovery) -> tuple[bool, bool, int, int]:
     """Order what is told: evidence first, a service's failure that nobody meets last, then by harm and case."""
-    unmet = family(found) != found.outcome
-    return (found.basis is not Basis.EVIDENCE, unmet, _ORDER.index(found.harm), found.case.number)
+    unmet = family(discovery) != discovery.outcome
+    return (discovery.basis is not Basis.EVIDENCE, unmet, _ORDER.index(discovery.harm), discovery.case.number)
 
 
-def _worth(found: Discovery) -> tuple[bool, int, int]:
+def _worth(discovery: Discovery) -> tuple[bool, int, int]:
     """Order discoveries of one outcome: evidence first, then the smaller change, then the earlier case."""
-    return (found.basis is not Basis.EVIDENCE, found.case.size, len(found.case.variations))
+    return (discovery.basis is not Basis.EVIDENCE, discovery.case.size, len(discovery.case.variations))
 
 
-def _merged(known: Discovery | None, found: Discovery) -> Discovery:
+def _merged(earlier: Discovery | None, later: Discovery) -> Discovery:
     """Tell two ways to meet the same lack as one, by the lesser of them."""
-    if known is None:
-        return found
-    told = _lesser(known, found)
-    also = dict.fromkeys(what for each in (known, found) for what in (each.what, *each.also) if what != told.what)
-    return replace(told, seen=known.seen + found.seen, also=tuple(also))
+    if earlier is None:
+        return later
+    lesser = _lesser(earlier, later)
+    also = dict.fromkeys(what for each in (earlier, later) for what in (each.what, *each.also) if what != lesser.what)
+    return replace(lesser, seen=earlier.seen + later.seen, also=tuple(also))
 
 
 def _lesser(one: Discovery, other: Discovery) -> Discovery:
@@ -340,10 +340,10 @@ def _keep(into: DirectoryStore, case: Case, scratch: DirectoryStore, met: Met) -
 
 
 def _marked(span: SpanRecord, varied: Mapping[str, list[Json]], root: list[Json]) -> SpanRecord:
-    said = varied.get(str(span.attributes.get("reenact.replay.answered_by")), [])
+    variations = varied.get(str(span.attributes.get("reenact.replay.answered_by")), [])
     if span.attributes.get("reenact.run.root"):
-        said = root
-    return replace(span, attributes={**span.attributes, _VARIED: compact([*said])}) if said else span
+        variations = root
+    return replace(span, attributes={**span.attributes, _VARIED: compact([*variations])}) if variations else span
 
 
 def _untouched(run: Run, tried: Mapping[str, int], settings: Settings) -> dict[str, str]:

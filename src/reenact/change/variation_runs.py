@@ -25,7 +25,7 @@ from typing import Self
 from reenact.assess.check import check
 from reenact.assess.evidence import evidence
 from reenact.errors import CannotJudge
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.keep.scratch import Scratch
 from reenact.pipeline import settings
 from reenact.pipeline.parentage import bound_to_us
@@ -180,7 +180,7 @@ class Bench:
 
     def __init__(
         self,
-        found: Found,
+        recording: RunSource,
         argv: Sequence[str],
         cwd: Path,
         assertions: Sequence[Placed],
@@ -188,7 +188,7 @@ class Bench:
         jobs: int,
     ) -> None:
         """Make the places where cases run; use it as a context manager, which takes them away again."""
-        self.found, self.jobs = found, jobs
+        self.found, self.jobs = recording, jobs
         self._argv, self._cwd, self._assertions, self._policy = tuple(argv), cwd, tuple(assertions), policy
         self.limit_s = _FIRST_LIMIT_S
         self._ran: list[None] = []
@@ -230,12 +230,12 @@ class Bench:
         environ = {**os.environ, **settings.set_always(self.found)}
         if not fits(self._argv):
             return
-        told = self._folder / "modules"
+        modules_file = self._folder / "modules"
         first = self._places[0]
         try:
             first.ready = ReadyPython(self._argv[0], environ, ())
-            self._run((), first.store, first, told)
-            modules = modules_told(told)
+            self._run((), first.store, first, modules_file)
+            modules = modules_told(modules_file)
             first.ready.learn(modules)
             for place in self._places[1:]:
                 place.ready = ReadyPython(self._argv[0], environ, modules)
@@ -277,26 +277,26 @@ class Bench:
         variations: Sequence[Variation],
         store: DirectoryStore,
         place: _Place | None = None,
-        told: Path | None = None,
+        modules_file: Path | None = None,
     ) -> Met:
         self._ran.append(None)  # several threads do
         changed = applied(self.found.run, variations)
         argv = next((each.argv for each in variations if each.argv is not None), None)
         words = self._argv if argv is None else (self._argv[0], *argv[1:])
         with _folder(self._folder) as folder:
-            watch = _Watch(folder, self.limit_s, place, told, self._ended)
-            found = replace(self.found, run=changed)
-            done = replay(found, words, self._cwd, self._policy, store, start=watch.start, varied=True)
+            watch = _Watch(folder, self.limit_s, place, modules_file, self._ended)
+            recording = replace(self.found, run=changed)
+            outcome = replay(recording, words, self._cwd, self._policy, store, start=watch.start, varied=True)
         evident: tuple[Finding, ...] = ()
         findings: tuple[Finding, ...] = ()
-        if done.run is not None and self._assertions:
-            proven = evidence(changed, done.run, done.result)
+        if outcome.run is not None and self._assertions:
+            proven = evidence(changed, outcome.run, outcome.result)
             evident = check(proven.run, self._assertions, complete=proven.complete)
-            findings = check(done.run, self._assertions, complete=not watch.out_of_time)
+            findings = check(outcome.run, self._assertions, complete=not watch.out_of_time)
         return Met(
-            result=done.result,
-            run=done.run,
-            exit_code=done.exit_code,
+            result=outcome.result,
+            run=outcome.run,
+            exit_code=outcome.exit_code,
             out_of_time=watch.out_of_time,
             seconds=watch.seconds,
             stdout=watch.printed.get("stdout", ""),
@@ -308,11 +308,11 @@ class Bench:
 
 @contextmanager
 def _folder(within: Path) -> Generator[Path]:
-    made = Path(tempfile.mkdtemp(dir=within))
+    folder = Path(tempfile.mkdtemp(dir=within))
     try:
-        yield made
+        yield folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _same(one: Met, other: Met) -> bool:

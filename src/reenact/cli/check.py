@@ -48,22 +48,22 @@ def check_command(
     One line an assertion, with the evidence. Exit code 0: all hold. 1: one fails. 125: one cannot be decided, since
     the evidence was lost or redacted.
     """  # noqa: D301 - click's own mark against rewrapping
-    given = asserted([*texts, *files])
-    if not given:
+    entries = asserted([*texts, *files])
+    if not entries:
         raise UsageError("nothing is asserted", hint="give --assert TEXT or --check FILE")
-    if all(isinstance(each.assertion, Price) for each in given):
+    if all(isinstance(each.assertion, Price) for each in entries):
         raise CannotJudge("nothing is asserted: a price asserts nothing", hint="give --assert TEXT or --check FILE")
     store = options.store(folder)
-    found = find(selector, store)
+    recording = find(selector, store)
     earlier = earlier_judgement(how["judged"], store) if how["judged"] else None
     bench = Bench(judge=how["judge"], base_url=how["judge_url"], earlier=earlier)
-    result, judgement = judged_check(found.run, given, bench, store)
-    named = judgement.id if judgement is not None else None
+    result, judgement = judged_check(recording.run, entries, bench, store)
+    identity = judgement.id if judgement is not None else None
     if as_json:
-        options.document(check_document(result, source=found.source, judgement=named, prose_counts=prose_counts))
+        options.document(check_document(result, source=recording.source, judgement=identity, prose_counts=prose_counts))
     else:
         options.show(checked(result, prose_counts=prose_counts))
-    if named is not None:
+    if identity is not None:
         where = judgements(store).folder
-        options.say(f"reenact: judged in {named[:12]} (reenact show {named[:12]} --store {where})", dim=True)
+        options.say(f"reenact: judged in {identity[:12]} (reenact show {identity[:12]} --store {where})", dim=True)
     sys.exit(EXIT_CODES[result.standing(prose=prose_counts)])

@@ -45,19 +45,19 @@ def cold_command(
     """  # noqa: D301 - click's own mark against rewrapping
     dimensions = _dimensions(named)
     target = _endpoint(metric) if metric is not None and metric != "-" else None
-    found = cold_cases(options.store(folder), sources)
+    cases = cold_cases(options.store(folder), sources)
     if metric == "-":
-        options.show(prometheus(found, dimensions or _LABELS))
+        options.show(prometheus(cases, dimensions or _LABELS))
         return
     if as_json:
-        options.document(cold_document(found, dimensions))
+        options.document(cold_document(cases, dimensions))
     else:
-        options.show(cold(found, dimensions, width=options.width()))
+        options.show(cold(cases, dimensions, width=options.width()))
     if target is not None:
         from reenact.export.metrics import send
 
-        sent = send(_gauges(found, dimensions or _LABELS), *target)
-        options.say(f"reenact: {sent} points sent")
+        point_count = send(_gauges(cases, dimensions or _LABELS), *target)
+        options.say(f"reenact: {point_count} points sent")
 
 
 def _endpoint(metric: str) -> tuple[str, dict[str, str]]:
@@ -66,18 +66,18 @@ def _endpoint(metric: str) -> tuple[str, dict[str, str]]:
     return endpoint(metric, os.environ)
 
 
-def _dimensions(named: str | None) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in (named or "").split(",") if name.strip()))
+def _dimensions(text: str | None) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in (text or "").split(",") if name.strip()))
     for name in names:
         if name not in DIMENSIONS:
             raise UsageError(f"--by knows no {name!r}", hint=f"one or several of: {', '.join(DIMENSIONS)}")
     return names
 
 
-def _gauges(found: ColdCases, dimensions: Sequence[str]) -> list[Gauge]:
+def _gauges(cases: ColdCases, dimensions: Sequence[str]) -> list[Gauge]:
     from reenact.export.metrics import Gauge, Point
 
-    groups = found.by(dimensions)
+    groups = cases.by(dimensions)
     labels = [dict(zip(dimensions, group.key, strict=True)) for group in groups]
 
     def points(values: Sequence[int]) -> list[Point]:
@@ -100,12 +100,12 @@ def _gauges(found: ColdCases, dimensions: Sequence[str]) -> list[Gauge]:
             name="reenact.runs",
             description="Runs that were looked at",
             unit="{run}",
-            points=[Point(value=found.runs_read)],
+            points=[Point(value=cases.runs_read)],
         ),
         Gauge(
             name="reenact.calls",
             description="Calls that were looked at",
             unit="{call}",
-            points=[Point(value=found.calls_read)],
+            points=[Point(value=cases.calls_read)],
         ),
     ]

@@ -44,7 +44,7 @@ _TOKEN = "REENACT_COLLECT_TOKEN"  # noqa: S105 - the variable's name
 @click.option("--idle", default=IDLE_S, show_default=True, metavar="SECONDS", help="When a trace counts as over.")
 @retaining.options
 @click.option("--prune-every", default=PRUNE_S, hidden=True, metavar="SECONDS")
-def collect_command(folder: Path | None, **given: object) -> None:
+def collect_command(folder: Path | None, **choices: object) -> None:
     """Take spans and log events in over OTLP, HTTP on 4318 and gRPC on 4317, until it is told to end.
 
     A request is answered when what it brought is on disk. `reenact ls`, `show` and `replay` read the store meanwhile.
@@ -55,13 +55,13 @@ def collect_command(folder: Path | None, **given: object) -> None:
     from reenact.keep.forwarding import senders
 
     require_extra("reenact collect")
-    keeper = [f"--idle={given['idle']}"]
-    if retaining.chosen(given) is not None:
-        keeper += [*retaining.spelled(given), f"--prune-every={given['prune_every']}"]
+    keeper = [f"--idle={choices['idle']}"]
+    if retaining.chosen(choices) is not None:
+        keeper += [*retaining.spelled(choices), f"--prune-every={choices['prune_every']}"]
     store = options.store(folder)
     store.prepare()
-    settings = _settings(store.folder, given)
-    urls = cast("tuple[str, ...]", given["forward"])
+    settings = _settings(store.folder, choices)
+    urls = cast("tuple[str, ...]", choices["forward"])
 
     def say(line: str) -> None:
         options.say(f"reenact: {line}")
@@ -85,22 +85,22 @@ def collect_command(folder: Path | None, **given: object) -> None:
         raise InputError(settings.host, f"cannot be listened on: {error.strerror or error}") from error
 
 
-def _settings(store: Path, given: dict[str, object]) -> Settings:
+def _settings(store: Path, choices: dict[str, object]) -> Settings:
     from reenact.collect.callers import is_host, is_loopback, is_origin
     from reenact.collect.settings import Settings
     from reenact.keep.collecting import decoding
 
-    token, host = _token(given["token_file"]), str(given["host"])
-    origins, hosts = (cast("tuple[str, ...]", given[name]) for name in ("origins", "hosts"))
-    for named, fits, option, example in (
+    token, host = _token(choices["token_file"]), str(choices["host"])
+    origins, hosts = (cast("tuple[str, ...]", choices[name]) for name in ("origins", "hosts"))
+    for names, fits, option, example in (
         (origins, is_origin, "--cors", "https://app.example:8443, with no slash at its end, or *"),
         (hosts, is_host, "--allow-host", "collector.example or collector.example:4318"),
     ):
-        for each in named:
+        for each in names:
             if not fits(each):
                 raise UsageError(f"{option} {each!r} can never fit", hint=f"write it as {example}")
-    tls = _tls(given["tls_cert"], given["tls_key"])
-    if not given["insecure"] and not is_loopback(host):
+    tls = _tls(choices["tls_cert"], choices["tls_key"])
+    if not choices["insecure"] and not is_loopback(host):
         lacking = [what for what, there in (("token", token), ("TLS", tls)) if not there]
         if lacking:
             hint = f"Give --token-file (or ${_TOKEN}) and --tls-cert with --tls-key, or say --insecure."
@@ -108,18 +108,18 @@ def _settings(store: Path, given: dict[str, object]) -> Settings:
                 f"{host} can be reached from elsewhere, and there is no {' and no '.join(lacking)}", hint=hint
             )
     redact = None
-    if given["policy"] or given["redact"]:
+    if choices["policy"] or choices["redact"]:
         from reenact.keep.collector_redaction import taking_out
 
-        redact = taking_out(store, dict(os.environ), str(given["policy"] or ""))
+        redact = taking_out(store, dict(os.environ), str(choices["policy"] or ""))
     return Settings(
         decoding=decoding(redact),
         host=host,
-        http_port=cast("int", given["http_port"]),
-        grpc_port=cast("int", given["grpc_port"]),
-        most_bytes=cast("int", given["max_request"]) * _MEBIBYTE,
-        in_flight_bytes=cast("int", given["max_in_flight"]) * _MEBIBYTE,
-        connections=cast("int", given["connections"]),
+        http_port=cast("int", choices["http_port"]),
+        grpc_port=cast("int", choices["grpc_port"]),
+        most_bytes=cast("int", choices["max_request"]) * _MEBIBYTE,
+        in_flight_bytes=cast("int", choices["max_in_flight"]) * _MEBIBYTE,
+        connections=cast("int", choices["connections"]),
         token=token,
         hosts=hosts,
         origins=origins,

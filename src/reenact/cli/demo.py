@@ -30,9 +30,9 @@ def demo_command(as_json: bool, keep: Path | None) -> None:
         raise InputError("the demo", "needs the openai SDK", hint="pip install 'reenact[demo]'")
     started = time.perf_counter()
     say = options.say if as_json else _show
-    told = Story(say, keep=keep.absolute() if keep else None).tell()
-    told.seconds = round(time.perf_counter() - started, 1)
+    account = Story(say, keep=keep.absolute() if keep else None).tell()
+    account.seconds = round(time.perf_counter() - started, 1)
     if as_json:
-        options.document(asdict(told))
+        options.document(asdict(account))
     else:
-        options.show(["", f"{told.seconds} s"])
+        options.show(["", f"{account.seconds} s"])

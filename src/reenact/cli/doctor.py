@@ -20,12 +20,12 @@ from reenact.values.protection import protection
 @options.as_json
 def doctor_command(selector: str, folder: Path | None, as_json: bool) -> None:
     """Judge RUN from its trace alone: the verdict, and the replay kit piece by piece."""
-    found = find(selector, options.store(folder))
-    verdict = judge(found.run, found.history)
+    recording = find(selector, options.store(folder))
+    verdict = judge(recording.run, recording.history)
     if as_json:
         from reenact.report.documents import doctor_document
 
-        options.document(doctor_document(found.run, verdict))
+        options.document(doctor_document(recording.run, verdict))
         return
-    notes = [one_line(f"note: {note}") for note in found.run.notes]
-    options.show([*doctor(verdict, protection(found.run)), *notes])
+    notes = [one_line(f"note: {note}") for note in recording.run.notes]
+    options.show([*doctor(verdict, protection(recording.run)), *notes])

@@ -83,7 +83,7 @@ def fork_command(
     folder: Path | None,
     as_json: bool,
     times: int | None,
-    **said: Any,
+    **choices: Any,
 ) -> None:
     """Run a program again from RUN: recorded up to a call, changed there, then by policy.
 
@@ -102,17 +102,17 @@ def fork_command(
     cannot be judged.
     """  # noqa: D301 - click's own mark against rewrapping
     store = options.store(folder)
-    found = find(selector, store)
-    check_judgeable(found, given)
-    if said["app"] and (given or unit.inbound(found.run) is None):
+    recording = find(selector, store)
+    check_judgeable(recording, given)
+    if choices["app"] and (given or unit.inbound(recording.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
-    wanted = _wanted(said)
-    found = trusting.agreed(found, given, said["app"], trusting=said["trust"])
-    prepared = prepare(found, wanted)
-    argv, cwd = command(found, given, said["app"])
+    wanted = _wanted(choices)
+    recording = trusting.agreed(recording, given, choices["app"], trusting=choices["trust"])
+    prepared = prepare(recording, wanted)
+    argv, cwd = command(recording, given, choices["app"])
     if given:
         argv = program(argv)
-    trusting.tell_settings(found)
+    trusting.tell_settings(recording)
     if times is None:
         forks = [_once(prepared, argv, cwd, store, as_json=as_json)]
     else:
@@ -137,11 +137,11 @@ def _once(prepared: Prepared, argv: Sequence[str], cwd: Path, store: DirectorySt
 def _several(
     prepared: Prepared, argv: Sequence[str], cwd: Path, store: DirectoryStore, times: int, *, as_json: bool
 ) -> Sequence[Forked]:
-    def heard(number: int, made: Forked) -> None:
-        path = "the recorded path" if made.same_path else f"another path{', stopped' if made.stopped else ''}"
-        options.say(f"reenact: fork {number} of {times}: {(made.run or '?')[:12]}, {path}", dim=True)
+    def report(number: int, one_fork: Forked) -> None:
+        path = "the recorded path" if one_fork.same_path else f"another path{', stopped' if one_fork.stopped else ''}"
+        options.say(f"reenact: fork {number} of {times}: {(one_fork.run or '?')[:12]}, {path}", dim=True)
 
-    several = repeat(prepared, argv, cwd, store, times, heard=heard if sys.stderr.isatty() else None)
+    several = repeat(prepared, argv, cwd, store, times, heard=report if sys.stderr.isatty() else None)
     if as_json:
         options.document(repeated_document(several))
     else:
@@ -154,17 +154,17 @@ def _exit_code(forks: Sequence[Forked]) -> int:
     return max(1 if fails else 0, *(_EXIT[each.result] for each in forks))
 
 
-def _wanted(said: dict[str, Any]) -> Wanted:
-    values = [_pair("--set", text) for text in said["values"]]
-    values += [(path, _content(file)) for path, file in (_split("--set-file", text) for text in said["files"])]
-    parameters = dict(_pair("--param", text) for text in said["parameters"])
-    parameters |= {name: said[name] for name in ("model", "temperature") if said[name] is not None}
+def _wanted(choices: dict[str, Any]) -> Wanted:
+    values = [_pair("--set", text) for text in choices["values"]]
+    values += [(path, _content(file)) for path, file in (_split("--set-file", text) for text in choices["files"])]
+    parameters = dict(_pair("--param", text) for text in choices["parameters"])
+    parameters |= {name: choices[name] for name in ("model", "temperature") if choices[name] is not None}
     return Wanted(
-        at=said["at"],
+        at=choices["at"],
         values=tuple(values),
         parameters=parameters,
-        policy=Policy.named(said, said["hosts"]),
-        assertions=asserted([*said["files_of_assertions"], *said["assertions"]]),
+        policy=Policy.named(choices, choices["hosts"]),
+        assertions=asserted([*choices["files_of_assertions"], *choices["assertions"]]),
     )
 
 

@@ -72,13 +72,13 @@ def fuzz_command(
     the search was stopped (SIGINT, SIGTERM) before it found anything. What was found when it was stopped is told.
     """
     store = options.store(folder)
-    found = find(selector, store)
-    check_judgeable(found, given)
-    if app and (given or unit.inbound(found.run) is None):
+    recording = find(selector, store)
+    check_judgeable(recording, given)
+    if app and (given or unit.inbound(recording.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
-    found = trusting.agreed(found, given, app, trusting=how["trust"])
-    argv, cwd = command(found, given, app)
-    trusting.tell_settings(found)
+    recording = trusting.agreed(recording, given, app, trusting=how["trust"])
+    argv, cwd = command(recording, given, app)
+    trusting.tell_settings(recording)
     settings = Settings(
         seed=how["seed"],
         cases=how["cases"] if how["cases"] is not None or how["seconds"] is not None else _CASES,
@@ -91,44 +91,44 @@ def fuzz_command(
         writes=how["writes"],
         hosts=how["hosts"],
         children=Children(how["children"]),
-        named="" if found.run.source == "store" else selector,
+        named="" if recording.run.source == "store" else selector,
         command=given,
     )
     assertions = asserted([*how["files"], *how["texts"]])
-    told = fuzz(found, program(argv) if given else argv, cwd, store, assertions, settings, _progress())
+    report = fuzz(recording, program(argv) if given else argv, cwd, store, assertions, settings, _progress())
     if sys.stderr.isatty():
         options.again("")
     if as_json:
-        options.document(fuzz_document(told))
+        options.document(fuzz_document(report))
     else:
-        options.show(fuzz_lines(told))
-    sys.exit(_exit_code(told))
+        options.show(fuzz_lines(report))
+    sys.exit(_exit_code(report))
 
 
-def _exit_code(told: Fuzzed) -> int:
+def _exit_code(report: Fuzzed) -> int:
     """Say 1 where something was found; 125 where nothing was tried, or only a part before it was stopped."""
-    if told.found:
+    if report.found:
         return 1
-    return 125 if told.nothing_tried or told.stopped else 0
+    return 125 if report.nothing_tried or report.stopped else 0
 
 
 def _groups(only: str | None) -> frozenset[Group]:
     if only is None:
         return frozenset(Group)
     names = [name.strip() for name in only.split(",") if name.strip()]
-    known = {each.value for each in Group}
-    if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"--only: there is no group {unknown[0]!r}", hint=f"one of {', '.join(sorted(known))}")
+    group_names = {each.value for each in Group}
+    if unknown := [name for name in names if name not in group_names]:
+        raise UsageError(f"--only: there is no group {unknown[0]!r}", hint=f"one of {', '.join(sorted(group_names))}")
     return frozenset(Group(name) for name in names) or frozenset(Group)
 
 
 def _progress() -> Progress:
     """Say on a terminal how far it is, on one line that is written over; nothing in a pipe."""
     if not sys.stderr.isatty():
-        return lambda _done, _of, _found: None
+        return lambda _cases, _of, _discoveries: None
 
-    def tell(done: int, of: int | None, count: int) -> None:
-        share = f"{done} of {of}" if of is not None else str(done)
+    def tell(case_count: int, of: int | None, count: int) -> None:
+        share = f"{case_count} of {of}" if of is not None else str(case_count)
         options.again(f"reenact: {share} cases, {count} found")
 
     return tell

@@ -12,9 +12,9 @@ import click
 
 from reenact.cli import options
 from reenact.errors import UsageError
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.keep.assertion_sources import asserted
-from reenact.pipeline.incident import Wanted, of_replay, of_runs, other_run, told, write
+from reenact.pipeline.incident import Wanted, incident_document, of_replay, of_runs, other_run, write
 from reenact.pipeline.judging import Judged, Order, replay_and_judge
 from reenact.replay.policy import Policy
 from reenact.report.safe import lines
@@ -66,27 +66,27 @@ def incident_command(
         trace=not no_trace,
         written=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
-    found = find(selector, store)
+    recording = find(selector, store)
     if given:
         order = Order(given=given, policy=Policy(), assertions=wanted.assertions)
-        incident = of_replay(_replayed(found, order, store, as_json=as_json), wanted)
+        incident = of_replay(_replayed(recording, order, store, as_json=as_json), wanted)
     else:
-        incident = of_runs(found, other_run(found, str(other), store) if other else None, wanted)
+        incident = of_runs(recording, other_run(recording, str(other), store) if other else None, wanted)
     size = write(incident, output)
     if as_json:
-        options.document({**told(incident), "page": str(output), "bytes": size})
+        options.document({**incident_document(incident), "page": str(output), "bytes": size})
         return
     fix = [f"  {incident.fix.word}: {incident.fix.why}"] if incident.fix is not None else []
     page = f"  {output}, {size // 1024 + 1:,} KB: open it in any browser"
-    options.show(lines([str(told(incident)["headline"]), *fix, page]))
+    options.show(lines([str(incident_document(incident)["headline"]), *fix, page]))
 
 
-def _replayed(found: Found, order: Order, store: DirectoryStore, *, as_json: bool) -> Judged:
+def _replayed(recording: RunSource, order: Order, store: DirectoryStore, *, as_json: bool) -> Judged:
     """Replay; what the program prints goes to stderr where stdout is for the document."""
     with tempfile.TemporaryFile() as captured:
-        done = replay_and_judge(found, order, store, stdout=captured if as_json else None)
+        judgement = replay_and_judge(recording, order, store, stdout=captured if as_json else None)
         captured.seek(0)
         sys.stderr.flush()
         shutil.copyfileobj(captured, sys.stderr.buffer)
         sys.stderr.buffer.flush()
-    return done
+    return judgement

@@ -47,10 +47,10 @@ from reenact.values.finding import Filters
 @click.option("--skip", default=0, help="Leave out this many of the newest: the pages after the first.")
 @click.option("--reindex", is_flag=True, help="Make the store's index again from its traces first.")
 def ls_command(
-    source: str | None, folder: Path | None, as_json: bool, reindex: bool, limit: int, skip: int, **given: object
+    source: str | None, folder: Path | None, as_json: bool, reindex: bool, limit: int, skip: int, **choices: object
 ) -> None:
     """List runs, newest first: those of the store, or of SOURCE, a trace file or `-`."""
-    filters = _filters(given)
+    filters = _filters(choices)
     if limit < 0 or skip < 0:
         raise UsageError("--limit and --skip count runs: 0 or more")
     runs = listed(
@@ -75,18 +75,18 @@ def ls_command(
         options.say("no run fits" if filters != Filters() else "no run yet: reenact run -- python your_agent.py")
 
 
-def _filters(given: dict[str, object]) -> Filters:
+def _filters(choices: dict[str, object]) -> Filters:
     arguments: list[tuple[str, str]] = []
-    pairs = given.pop("arguments", ())
+    pairs = choices.pop("arguments", ())
     for pair in map(str, cast("tuple[str, ...]", pairs)):
         name, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"--arg takes PATH=VALUE, not {pair!r}")
         arguments.append((name, value))
-    times = [given.pop(name, None) for name in ("at", "within", "since", "until")]
-    replays = bool(given.pop("replays", False))
+    times = [choices.pop(name, None) for name in ("at", "within", "since", "until")]
+    replays = bool(choices.pop("replays", False))
     return Filters(
-        **{name: value for name, value in given.items() if isinstance(value, str)},
+        **{name: value for name, value in choices.items() if isinstance(value, str)},
         arguments=tuple(arguments),
         window=_window(times) if times != [None] * 4 else None,
         replays=replays,
@@ -99,5 +99,5 @@ def _window(times: list[object]) -> tuple[int, int] | None:
     return window(*(None if each is None else str(each) for each in times))
 
 
-def _progress(done: int, of: int) -> None:
-    options.again(f"reenact: {done} of {of} traces noted" + ("\n" if done == of else ""))
+def _progress(count: int, of: int) -> None:
+    options.again(f"reenact: {count} of {of} traces noted" + ("\n" if count == of else ""))

@@ -139,9 +139,9 @@ def main() -> None:
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
-        with StringIO() as shown:
-            error.show(shown)
-            _say(shown.getvalue().rstrip("\n"))
+        with StringIO() as buffer:
+            error.show(buffer)
+            _say(buffer.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except ReenactError as error:
         _say(f"reenact: {error}")

@@ -30,19 +30,19 @@ def window(at: str | None, within: str | None, since: str | None, until: str | N
     """
     first, last = -(2**63), 2**63 - 1
     if at is not None:
-        begin, end = named("--at", at)
+        begin, end = moment_bounds("--at", at)
         reach = _span(within) if within is not None else (AROUND if end - begin <= 60 * 10**9 else timedelta(0))
         first, last = begin - _ns(reach), end + _ns(reach)
     elif within is not None:
         raise UsageError("--within says how far --at reaches; there is no --at")
     if since is not None:
-        first = max(first, named("--since", since)[0])
+        first = max(first, moment_bounds("--since", since)[0])
     if until is not None:
-        last = min(last, named("--until", until)[1])
+        last = min(last, moment_bounds("--until", until)[1])
     return None if at is None and since is None and until is None else (first, last)
 
 
-def named(option: str, text: str) -> tuple[int, int]:
+def moment_bounds(option: str, text: str) -> tuple[int, int]:
     """Give the first and last nanosecond of what a time names.
 
     A time without zone is local time (TZ); one that the clocks showed twice, when summer time ended, means both. `2h`
@@ -76,14 +76,14 @@ def _interval(spelled: re.Match[str]) -> tuple[int, int]:
         length = 10**9
     else:
         length = 60 * 10**9 if minute is not None else 3600 * 10**9
-    begins = [_ns(each - _EPOCH) + int((part or "0").ljust(9, "0")) for each in _meant(moment, spelled["zone"])]
+    begins = [_ns(each - _EPOCH) + int((part or "0").ljust(9, "0")) for each in _instants(moment, spelled["zone"])]
     if hour is None:
-        following = [_ns(each - _EPOCH) for each in _meant(moment + timedelta(days=1), None)]
+        following = [_ns(each - _EPOCH) for each in _instants(moment + timedelta(days=1), None)]
         return min(begins), max(following) - 1  # a day has 23 or 25 hours where summer time begins or ends
     return min(begins), max(begins) + length - 1
 
 
-def _meant(moment: datetime, zone: str | None) -> list[datetime]:
+def _instants(moment: datetime, zone: str | None) -> list[datetime]:
     if zone is None:
         return [moment.replace(fold=fold).astimezone() for fold in (0, 1)]
     if zone in {"Z", "z", "UTC"}:
@@ -92,10 +92,10 @@ def _meant(moment: datetime, zone: str | None) -> list[datetime]:
 
 
 def _span(text: str) -> timedelta:
-    found = _SPAN.fullmatch(text)
-    if found is None:
+    match = _SPAN.fullmatch(text)
+    if match is None:
         raise UsageError(f"--within takes a span such as 30s, 5m, 2h or 1d, not {text!r}")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def _ns(span: timedelta) -> int:

@@ -20,13 +20,13 @@ from reenact.values.json import Json, compact
 from reenact.values.terminal import clean_lines, escaped
 
 
-def _hosts(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def _hosts(_context: click.Context, _option: click.Parameter, hosts: tuple[str, ...]) -> tuple[str, ...]:
     """Check that hosts are named. Raises `UsageError`."""
-    if given:
+    if hosts:
         from reenact.values import way
 
-        way.read(given)
-    return given
+        way.read(hosts)
+    return hosts
 
 
 as_json = click.option(

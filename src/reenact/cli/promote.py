@@ -16,7 +16,7 @@ from reenact.pipeline.replaying import check_judgeable
 from reenact.replay.policy import Children, Writes
 from reenact.stores.directory import DirectoryStore
 from reenact.testing.promoting import Promoted, Wanted, promote
-from reenact.testing.verdicts import named
+from reenact.testing.verdicts import path_name
 from reenact.values.assertion import Placed
 
 
@@ -64,12 +64,12 @@ def promote_command(
     The fixture holds the run's own spans, redacted, a line a call; the test needs no network, no key and no store.
     """
     store = options.store(folder)
-    found = find(selector, store)
-    check_judgeable(found, given)
-    found = trusting.agreed(found, given, _text(wanted["app"]), trusting=bool(wanted["trust"]))
+    recording = find(selector, store)
+    check_judgeable(recording, given)
+    recording = trusting.agreed(recording, given, _text(wanted["app"]), trusting=bool(wanted["trust"]))
     with tempfile.TemporaryDirectory(prefix="reenact-") as scratch:
-        done = promote(
-            found,
+        promotion = promote(
+            recording,
             Wanted(
                 command=given,
                 app=_text(wanted["app"]),
@@ -84,9 +84,9 @@ def promote_command(
             DirectoryStore(Path(scratch)),
         )
     if as_json:
-        options.document(done.document())
+        options.document(promotion.document())
         return
-    options.show(_told(done))
+    options.show(_summary(promotion))
 
 
 def _text(value: object) -> str | None:
@@ -94,28 +94,28 @@ def _text(value: object) -> str | None:
 
 
 def _assertions(texts: tuple[str, ...], file: Path | None) -> tuple[Placed, ...]:
-    found = [placed for text in texts for placed in parse(text)]
+    assertions = [placed for text in texts for placed in parse(text)]
     if file is not None:
         try:
-            found += parse(read_regular(file).decode(), source=str(file))
+            assertions += parse(read_regular(file).decode(), source=str(file))
         except OSError as error:
             raise InputError(str(file), f"cannot be read: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise InputError(str(file), "this is no text file of assertions") from error
-    return tuple(found)
+    return tuple(assertions)
 
 
-def _told(done: Promoted) -> list[str]:
-    lines = [f"test     {named(done.test)}", f"fixture  {named(done.fixture)}"]
-    if done.replaced:
-        counts = ", ".join(f"{count} {rule}" for rule, count in done.replaced.items())
+def _summary(draft: Promoted) -> list[str]:
+    lines = [f"test     {path_name(draft.test)}", f"fixture  {path_name(draft.fixture)}"]
+    if draft.replaced:
+        counts = ", ".join(f"{count} {rule}" for rule, count in draft.replaced.items())
         lines.append(f"redacted on the way out: {counts}")
-    lines += [f"note: {warning}" for warning in done.warnings]
-    if done.now:
-        verb = "fails" if done.why else "passes"
+    lines += [f"note: {warning}" for warning in draft.warnings]
+    if draft.now:
+        verb = "fails" if draft.why else "passes"
         lines.append(
-            f"on the code as it is now it {verb}:" if done.why else f"on the code as it is now it {verb}: {done.now}"
+            f"on the code as it is now it {verb}:" if draft.why else f"on the code as it is now it {verb}: {draft.now}"
         )
-        lines += [f"  {line}" for line in done.why.splitlines()]
-    lines.append(f"next: pytest {named(done.test)}")
+        lines += [f"  {line}" for line in draft.why.splitlines()]
+    lines.append(f"next: pytest {path_name(draft.test)}")
     return lines

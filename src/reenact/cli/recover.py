@@ -10,7 +10,7 @@ from reenact.cli import options
 from reenact.graph.verdict import facts, judge
 from reenact.keep.journal_reader import Salvaged
 from reenact.keep.recovering import Recovered, recover
-from reenact.report.doctor import said
+from reenact.report.doctor import verdict_words
 from reenact.values.json import Json
 from reenact.values.run import Run
 
@@ -25,41 +25,41 @@ def recover_command(folder: Path | None, as_json: bool) -> None:
     stream so far. Every run has its root. Every command that reads the store does this first, and so does the next
     start of a recording; this one tells.
     """
-    found = recover(options.store(folder))
+    recovery = recover(options.store(folder))
     if as_json:
-        options.document(_document(found))
+        options.document(_document(recovery))
         return
-    options.show(_lines(found))
+    options.show(_lines(recovery))
 
 
-def _lines(found: Recovered) -> list[str]:
-    lines = [_line(each) for each in found.journals]
+def _lines(recovery: Recovered) -> list[str]:
+    lines = [_line(each) for each in recovery.journals]
     if not lines:
         lines = ["nothing to recover: no process left a journal behind"]
-    if found.made:
-        lines.append(f"{found.made} spans whose own record was destroyed are made of what is known")
-    lines += [f"kept as {path}: it is damaged; what could be read was read" for path in found.damaged]
-    for run in found.runs:
+    if recovery.made:
+        lines.append(f"{recovery.made} spans whose own record was destroyed are made of what is known")
+    lines += [f"kept as {path}: it is damaged; what could be read was read" for path in recovery.damaged]
+    for run in recovery.runs:
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items()) or "no calls"
-        lines.append(f"run {run.id[:12]} · {run.name} · {counts}; replayable: {said(judge(run))}")
-    if found.living:
-        lines.append(f"{found.living} journals are still written, or are somebody's to carry")
+        lines.append(f"run {run.id[:12]} · {run.name} · {counts}; replayable: {verdict_words(judge(run))}")
+    if recovery.living:
+        lines.append(f"{recovery.living} journals are still written, or are somebody's to carry")
     return lines
 
 
-def _line(found: Salvaged) -> str:
-    said = f"journal {found.name} of process {found.pid}: {found.finished} finished, {found.unfinished} unfinished"
+def _line(entry: Salvaged) -> str:
+    said = f"journal {entry.name} of process {entry.pid}: {entry.finished} finished, {entry.unfinished} unfinished"
     for number, what in (
-        (found.torn, "bytes torn off at its end"),
-        (found.damaged, "damaged places"),
-        (found.dropped, "records that could not be written"),
+        (entry.torn, "bytes torn off at its end"),
+        (entry.damaged, "damaged places"),
+        (entry.dropped, "records that could not be written"),
     ):
         if number:
             said += f", {number} {what}"
     return said
 
 
-def _document(found: Recovered) -> Json:
+def _document(recovery: Recovered) -> Json:
     journals: list[Json] = [
         {
             "name": each.name,
@@ -71,17 +71,17 @@ def _document(found: Recovered) -> Json:
             "damaged": each.damaged,
             "dropped": each.dropped,
         }
-        for each in found.journals
+        for each in recovery.journals
     ]
     return {
         "journals": journals,
-        "living": found.living,
-        "finished": sum(each.finished for each in found.journals),
-        "unfinished": sum(each.unfinished for each in found.journals),
-        "dropped": sum(each.dropped for each in found.journals),
-        "made": found.made,
-        "set_aside": [*found.damaged],
-        "runs": [_run(run) for run in found.runs],
+        "living": recovery.living,
+        "finished": sum(each.finished for each in recovery.journals),
+        "unfinished": sum(each.unfinished for each in recovery.journals),
+        "dropped": sum(each.dropped for each in recovery.journals),
+        "made": recovery.made,
+        "set_aside": [*recovery.damaged],
+        "runs": [_run(run) for run in recovery.runs],
     }
 
 

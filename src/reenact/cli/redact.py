@@ -41,7 +41,7 @@ def redact_command(
     result = redacting.redacted(selector, store, policy=policy)
     target: Path | None = None
     if not check:
-        target = output or Path(f"{redaction_report.named(selector)}.redacted.jsonl")
+        target = output or Path(f"{redaction_report.file_stem(selector)}.redacted.jsonl")
         redacting.write(result.spans, target)
     quiet = target is not None and str(target) == "-"
     if as_json and not quiet:

@@ -13,7 +13,7 @@ import click
 
 from reenact.cli import options, trusting
 from reenact.errors import CannotJudge, InputError, UsageError
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.pipeline.bisecting import is_bisecting
 from reenact.pipeline.judging import Order, replay_and_judge
 from reenact.pipeline.replaying import policy_note
@@ -162,24 +162,24 @@ def _replay(selector: str, order: Order, store: DirectoryStore, *, as_json: bool
     return _replay_found(find(selector, store), order, store, as_json=as_json, trust=trust)
 
 
-def _replay_found(found: Found, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool) -> int:
-    if order.app and (order.given or unit.inbound(found.run) is None):
+def _replay_found(original: RunSource, order: Order, store: DirectoryStore, *, as_json: bool, trust: bool) -> int:
+    if order.app and (order.given or unit.inbound(original.run) is None):
         raise UsageError("--app names the application for the recorded request of a service")
     if sys.stderr.isatty():
-        options.say(f"reenact: replaying {found.run.name} {found.run.id[:12]} from {found.source}", dim=True)
-    if note := policy_note(found.run, store):
+        options.say(f"reenact: replaying {original.run.name} {original.run.id[:12]} from {original.source}", dim=True)
+    if note := policy_note(original.run, store):
         options.say(f"reenact: {note}")
-    found = trusting.agreed(found, order.given, order.app, trusting=trust)
-    trusting.tell_settings(found)
+    original = trusting.agreed(original, order.given, order.app, trusting=trust)
+    trusting.tell_settings(original)
     with tempfile.TemporaryFile() as captured:
-        done = replay_and_judge(found, order, store, stdout=captured if as_json else None)
+        judgement = replay_and_judge(original, order, store, stdout=captured if as_json else None)
         if as_json:
             captured.seek(0)
             sys.stderr.flush()
             shutil.copyfileobj(captured, sys.stderr.buffer)
             sys.stderr.buffer.flush()
     if as_json:
-        options.document(done.document())
+        options.document(judgement.document())
     else:
-        options.show(done.lines(), err=True)
-    return done.exit_code
+        options.show(judgement.lines(), err=True)
+    return judgement.exit_code

@@ -31,26 +31,26 @@ def options(command: _Command) -> _Command:
     return command
 
 
-def chosen(given: Mapping[str, object]) -> Rules | None:
+def chosen(choices: Mapping[str, object]) -> Rules | None:
     """Read the rules, and take it that there are none where nothing would be deleted and nobody asked for it.
 
     Raises `UsageError` where something is asked for that deletes nothing, `AssertionInvalid` for an assertion.
     """
-    days, size = cast("float | None", given["keep_days"]), cast("float | None", given["max_size"])
-    flag_if, flag_unless = (cast("tuple[str, ...]", given[name]) for name in ("flag_if", "flag_unless"))
+    days, size = cast("float | None", choices["keep_days"]), cast("float | None", choices["max_size"])
+    flag_if, flag_unless = (cast("tuple[str, ...]", choices[name]) for name in ("flag_if", "flag_unless"))
     if days is None and size is None:
-        if flag_if or flag_unless or given["errors_too"]:
+        if flag_if or flag_unless or choices["errors_too"]:
             raise UsageError("nothing would be deleted", hint="give --keep-days DAYS, --max-size MIB, or both")
         return None
     most = None if size is None else int(size * (1 << 20))
-    return rules(days, most, errors=not given["errors_too"], flag_if=flag_if, flag_unless=flag_unless)
+    return rules(days, most, errors=not choices["errors_too"], flag_if=flag_if, flag_unless=flag_unless)
 
 
-def spelled(given: Mapping[str, object]) -> list[str]:
+def spelled(choices: Mapping[str, object]) -> list[str]:
     """Spell the options again, for a process that does the work."""
-    words = [f"--{name}={given[name.replace('-', '_')]}" for name in ("keep-days", "max-size")]
+    words = [f"--{name}={choices[name.replace('-', '_')]}" for name in ("keep-days", "max-size")]
     words = [word for word in words if not word.endswith("=None")]
-    words += ["--errors-too"] if given["errors_too"] else []
+    words += ["--errors-too"] if choices["errors_too"] else []
     for name in ("flag-if", "flag-unless"):
-        words += [f"--{name}={each}" for each in cast("tuple[str, ...]", given[name.replace("-", "_")])]
+        words += [f"--{name}={each}" for each in cast("tuple[str, ...]", choices[name.replace("-", "_")])]
     return words

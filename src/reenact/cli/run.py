@@ -96,18 +96,18 @@ def _closing(command: Sequence[str], result: Recorded, store: DirectoryStore) ->
         from reenact.report.missing_run import unrecorded  # for the few runs that leave nothing
 
         return [f"reenact: nothing was recorded: {unrecorded(command, result.loaded, result.exit_code)}"]
-    from reenact.report.doctor import said  # for runs alone, as the sentence above is for none
+    from reenact.report.doctor import verdict_words  # for runs alone, as the sentence above is for none
 
     lines: list[str] = []
     if result.count > len(runs):
         lines.append(f"reenact: recorded {result.count} runs; `reenact ls` lists them; the last of them:")
-    told = set[str]()
+    earlier_lines = set[str]()
     for run in runs:
         verdict = judge(run, history(run, kept_in(store)))
         counts = ", ".join(f"{number} {kind}" for kind, number in facts(run.nodes).items())
-        lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {said(verdict)}")
+        lines.append(f"reenact: recorded {run.name} as {run.id[:12]} ({counts}); replayable: {verdict_words(verdict)}")
         if verdict.grade is not Grade.EXACT:
-            lines += _reasons(run, verdict, told)
+            lines += _reasons(run, verdict, earlier_lines)
     if result.unfinished:
         lines.append(
             f"reenact: {result.unfinished} spans were still open when the program ended; they are kept as incomplete"
@@ -117,13 +117,13 @@ def _closing(command: Sequence[str], result: Recorded, store: DirectoryStore) ->
     return lines
 
 
-def _reasons(run: Run, verdict: Verdict, told: set[str]) -> list[str]:
-    """Give the first three reasons of a verdict; none that `told` holds, since a run before it has the same."""
+def _reasons(run: Run, verdict: Verdict, earlier_lines: set[str]) -> list[str]:
+    """Give the first three reasons of a verdict; none of `earlier_lines`, which a run before it has."""
     from reenact.report.doctor import grouped, listed
 
     groups = [(f"{listed(calls)}: {reason.field}: {reason.lost}") for reason, calls in grouped(verdict.reasons)]
-    new = [line for line in groups if line not in told]
-    told.update(groups)
+    new = [line for line in groups if line not in earlier_lines]
+    earlier_lines.update(groups)
     lines = [f"reenact:   {line}" for line in new[:_REASONS]]
     if not new:
         lines.append("reenact:   for the reasons named above")

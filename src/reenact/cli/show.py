@@ -20,13 +20,15 @@ from reenact.report.tree import tree
 @click.option("--full", is_flag=True, help="Whole inputs and outputs.")
 def show_command(selector: str, folder: Path | None, as_json: bool, full: bool) -> None:
     """Show RUN as a tree: every call in its place, with input, output and timing."""
-    found = find(selector, options.store(folder))
-    verdict = judge(found.run, found.history)
+    recording = find(selector, options.store(folder))
+    verdict = judge(recording.run, recording.history)
     if as_json:
         from reenact.report.documents import show_document
 
         options.document(
-            show_document(found.run, summary(found.run, source=found.source, history=found.history), verdict)
+            show_document(
+                recording.run, summary(recording.run, source=recording.source, history=recording.history), verdict
+            )
         )
         return
-    options.show(tree(found.run, verdict, status=status(found.run), full=full, width=options.width()))
+    options.show(tree(recording.run, verdict, status=status(recording.run), full=full, width=options.width()))

@@ -12,7 +12,7 @@ from reenact.cli import options
 from reenact.errors import InputError, UsageError
 from reenact.export.backends import backends_from_environment
 from reenact.keep.leftovers import leftovers
-from reenact.keep.posting import named, send_waiting
+from reenact.keep.posting import send_waiting, with_names
 from reenact.keep.status import status_of
 from reenact.report.status import status_document, status_text
 from reenact.stores.outbox import Outbox
@@ -51,7 +51,7 @@ def status_command(folder: Path | None, as_json: bool, send: bool, within: float
 
 def _configured() -> list[str]:
     try:
-        return [sender.name for sender in named(backends_from_environment(os.environ))]
+        return [sender.name for sender in with_names(backends_from_environment(os.environ))]
     except InputError as error:
         options.say(f"reenact: exporting is off: {error}")
         return []
@@ -60,7 +60,7 @@ def _configured() -> list[str]:
 def _give_up(outbox: Outbox, name: str) -> None:
     numbers = outbox.known([name])
     if name not in numbers:
-        known = ", ".join(account.name for account in outbox.accounts())
-        raise UsageError(f"there is no backend {name!r}", hint=f"one of: {known}" if known else "")
+        backend_names = ", ".join(account.name for account in outbox.accounts())
+        raise UsageError(f"there is no backend {name!r}", hint=f"one of: {backend_names}" if backend_names else "")
     spans = outbox.give_up(numbers[name], "given up")
     options.say(f"reenact: {spans} spans are not sent to {name} any more; the store has them")

@@ -45,20 +45,20 @@ def step_command(selector: str, folder: Path | None, as_json: bool, at: str | No
     On a terminal one step at a time, by keys (`h` lists them); in a pipe the steps in pages, numbered. RUN may be a
     recording or a trace of anybody's: no code of the program is needed.
     """
-    found = find(selector, options.store(folder))
-    verdict = judge(found.run, found.history)
-    walked = steps(found.run)
+    recording = find(selector, options.store(folder))
+    verdict = judge(recording.run, recording.history)
+    walked = steps(recording.run)
     start = 1
     if at is not None:
-        node = call_named(found.run, at)
+        node = call_named(recording.run, at)
         start = next((each.number for each in walked if each.node.id == node.id), 0)
         if not start:  # structure: the first step below it, or after it
             start = next((each.number for each in walked if each.node.number > node.number), len(walked))
     chosen = walked[start - 1 : start] if at is not None else _page(walked, limit, skip)
     if as_json:
-        options.document(step_document(found.run, verdict, chosen, len(walked)))
+        options.document(step_document(recording.run, verdict, chosen, len(walked)))
         return
-    options.show([heading(found.run, verdict, len(walked))])
+    options.show([heading(recording.run, verdict, len(walked))])
     if not walked:
         options.show(nothing(verdict))
     elif sys.stdin.isatty() and sys.stdout.isatty():
@@ -89,7 +89,7 @@ def _walk(walked: Sequence[Step], at: int) -> None:
             return
         moved = _moved(walked, at, asked)
         if moved is None:
-            options.show(_told(walked, walked[at - 1], asked))
+            options.show(_reply_to_key(walked, walked[at - 1], asked))
             continue
         if moved == at and asked not in {"f", "l"} and asked[:1] not in {"g", "/"} and not asked.isdigit():
             options.show(["this is the last step" if at == len(walked) else "this is the first step"])
@@ -116,7 +116,7 @@ def _moved(walked: Sequence[Step], at: int, asked: str) -> int | None:
     return None
 
 
-def _told(walked: Sequence[Step], each: Step, asked: str) -> list[str]:
+def _reply_to_key(walked: Sequence[Step], each: Step, asked: str) -> list[str]:
     match asked:
         case "m":
             return conversation(each.before)

@@ -53,7 +53,7 @@ def _chosen(store: DirectoryStore, runs: tuple[str, ...]) -> list[str]:
         if not ids:
             raise InputError(str(store.folder), f"holds no run {each!r}", hint="`reenact ls` lists what is there")
         if len(ids) > 1:
-            raise UsageError(f"{each!r} fits {len(ids)} runs: {', '.join(found[:12] for found in ids[:5])}")
+            raise UsageError(f"{each!r} fits {len(ids)} runs: {', '.join(run_id[:12] for run_id in ids[:5])}")
         chosen += ids
     return list(dict.fromkeys(chosen))
 
@@ -66,9 +66,9 @@ def sweep_command(grace: float, dry_run: bool, folder: Path | None) -> None:
     """Delete large values (blobs) that no run of the store refers to. Every trace is read for that."""
     store = options.store(folder)
     leftovers(store)
-    found = unused(store, grace) if dry_run else sweep(store, grace)
-    done = "would be deleted" if dry_run else "deleted"
-    options.say(f"reenact: {len(found)} blobs, {spelled(sum(found.values()))}, {done}")
+    blobs = unused(store, grace) if dry_run else sweep(store, grace)
+    action = "would be deleted" if dry_run else "deleted"
+    options.say(f"reenact: {len(blobs)} blobs, {spelled(sum(blobs.values()))}, {action}")
 
 
 @store_command.command("compact")
@@ -78,11 +78,11 @@ def compact_command(idle: float, folder: Path | None) -> None:
     """Put traces that a collector took in together, each in one frame, and judge those that are not judged yet."""
     store = options.store(folder)
     count = 0
-    while done := compacted(store, idle):
-        count += done
+    while batch_size := compacted(store, idle):
+        count += batch_size
     runs = 0
-    while done := judged(store):
-        runs += done
+    while batch_size := judged(store):
+        runs += batch_size
     options.say(f"reenact: {count} traces put together, {runs} judged")
 
 
@@ -108,9 +108,9 @@ def flag_command(runs: tuple[str, ...], reason: str, remove: bool, folder: Path 
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @options.store_folder
 @options.as_json
-def prune_command(folder: Path | None, as_json: bool, dry_run: bool, **given: object) -> None:
+def prune_command(folder: Path | None, as_json: bool, dry_run: bool, **retention_options: object) -> None:
     """Delete runs that nothing keeps. Flagged runs, and those that ended badly, are kept for ever."""
-    chosen = retaining.chosen(given)
+    chosen = retaining.chosen(retention_options)
     if chosen is None:
         raise UsageError("nothing would be deleted", hint="give --keep-days DAYS, --max-size MIB, or both")
     store = options.store(folder)
@@ -129,18 +129,24 @@ def erase_command(user: str, folder: Path | None, as_json: bool) -> None:
     _tell(erase(store, user), "erased", as_json=as_json)
 
 
-def _tell(done: Pruned, word: str, *, as_json: bool) -> None:
+def _tell(report: Pruned, word: str, *, as_json: bool) -> None:
     if as_json:
-        deleted: list[Json] = [*done.deleted]
-        flagged: dict[str, Json] = dict(done.flagged)
-        said: Json = {"deleted": deleted, "flagged": flagged, "kept": done.kept, "freed": done.freed, "size": done.size}
-        options.document(said)
+        deleted: list[Json] = [*report.deleted]
+        flagged: dict[str, Json] = dict(report.flagged)
+        document: Json = {
+            "deleted": deleted,
+            "flagged": flagged,
+            "kept": report.kept,
+            "freed": report.freed,
+            "size": report.size,
+        }
+        options.document(document)
         return
-    for trace_id, why in done.flagged.items():
+    for trace_id, why in report.flagged.items():
         options.say(f"reenact: flagged {trace_id[:12]}: {why}")
-    kept = f", {done.kept} kept for ever" if done.kept else ""
+    note = f", {report.kept} kept for ever" if report.kept else ""
     options.say(
-        f"reenact: {len(done.deleted)} runs {word}{kept}; {spelled(done.freed)} freed, {spelled(done.size)} left"
+        f"reenact: {len(report.deleted)} runs {word}{note}; {spelled(report.freed)} freed, {spelled(report.size)} left"
     )
 
 
@@ -152,18 +158,18 @@ def check_command(folder: Path | None, as_json: bool, repair: bool) -> int:
     """Read every frame and every trace of the store, and say what is damaged. Exits with 1 where anything is."""
     store = options.store(folder)
     leftovers(store)
-    found = looked_through(store, repair=repair)
-    left = looked_through(store).damage if repair and found.damage else found.damage
+    survey = looked_through(store, repair=repair)
+    left = looked_through(store).damage if repair and survey.damage else survey.damage
     if as_json:
-        damage, mended = cast("list[Json]", found.damage), cast("list[Json]", found.mended)
+        damage, mended = cast("list[Json]", survey.damage), cast("list[Json]", survey.mended)
         options.document(
-            {"traces": found.traces, "frames": found.frames, "damage": damage, "mended": mended, "left": len(left)}
+            {"traces": survey.traces, "frames": survey.frames, "damage": damage, "mended": mended, "left": len(left)}
         )
     else:
-        for line in (*found.damage, *found.mended):
+        for line in (*survey.damage, *survey.mended):
             options.say(f"reenact: {line}")
-        said = f"{len(left)} damaged places" if left else "whole"
-        options.say(f"reenact: {found.traces} traces, {found.frames} frames in {found.files} files: {said}")
+        condition = f"{len(left)} damaged places" if left else "whole"
+        options.say(f"reenact: {survey.traces} traces, {survey.frames} frames in {survey.files} files: {condition}")
     return 1 if left else 0
 
 
@@ -172,7 +178,7 @@ def check_command(folder: Path | None, as_json: bool, repair: bool) -> int:
 @retaining.options
 @click.option("--prune-every", default=PRUNE_S)
 @options.store_folder
-def keep_command(folder: Path | None, idle: float, prune_every: float, **given: object) -> None:
+def keep_command(folder: Path | None, idle: float, prune_every: float, **retention_options: object) -> None:
     """Do as `compact` does, and prune, again and again, until standard input ends: the collector's own child."""
     with suppress(OSError):
         os.nice(5)
@@ -181,7 +187,7 @@ def keep_command(folder: Path | None, idle: float, prune_every: float, **given: 
         readable, _, _ = select.select([sys.stdin.fileno()], [], [], seconds)
         return bool(readable)
 
-    chosen, pruning = retaining.chosen(given), None
+    chosen, pruning = retaining.chosen(retention_options), None
     if chosen is not None:
         # Twice as long as it takes to be put together: whoever still sends by then comes too late for a judgement.
         pruning = Pruning(rules=replace(chosen, settled_s=max(_LEAST_SETTLED_S, 2 * idle)), every_s=prune_every)

@@ -13,10 +13,10 @@ import click
 from reenact.cli import options
 from reenact.cli.trusting import show
 from reenact.errors import ReenactError, UsageError
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.pipeline import commands
 from reenact.pipeline.judging import Order
-from reenact.pipeline.suite import Done, Item, recordings, replay_suite, store_of, worst
+from reenact.pipeline.suite import Item, SuiteResult, recordings, replay_suite, store_of, worst
 from reenact.report.suite import Row, suite, suite_document
 from reenact.stores.directory import DirectoryStore
 from reenact.values.json import Json
@@ -32,14 +32,14 @@ def replay_all(
     if not order.given:
         items = _agreed(items, store_of(place, store), trusting=trust)
     started, progress = time.monotonic(), _Progress(len(items))
-    done = replay_suite(items, order, store_of(place, store), jobs=jobs, told=progress.told)
+    replays = replay_suite(items, order, store_of(place, store), jobs=jobs, told=progress.told)
     progress.over()
-    code = worst([each.exit_code for each in done])
+    code = worst([each.exit_code for each in replays])
     if as_json:
-        documents = [_document(each) for each in done]
-        options.document(suite_document(documents, [each.word for each in done], code))
+        documents = [_document(each) for each in replays]
+        options.document(suite_document(documents, [each.word for each in replays], code))
     else:
-        options.show(suite([_row(each) for each in done], time.monotonic() - started))
+        options.show(suite([_row(each) for each in replays], time.monotonic() - started))
     return code
 
 
@@ -51,12 +51,12 @@ def _agreed(items: list[Item], store: DirectoryStore, *, trusting: bool) -> list
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     if not (trusting or asks):
         return items
-    strangers: dict[int, Found] = {}
+    strangers: dict[int, RunSource] = {}
     for place, item in enumerate(items):
         with suppress(ReenactError):  # its replay tells it
-            found = find(item.selector, store)
-            if not item.problem and not found.run.own and commands.names_anything(found):
-                strangers[place] = found
+            recording = find(item.selector, store)
+            if not item.problem and not recording.run.own and commands.names_anything(recording):
+                strangers[place] = recording
     if not strangers:
         return items
     show([*strangers.values()], "it is run, since you said --trust" if trusting else "nothing of it has run")
@@ -68,26 +68,26 @@ def _agreed(items: list[Item], store: DirectoryStore, *, trusting: bool) -> list
     ]
 
 
-def _row(done: Done) -> Row:
-    line = done.line.splitlines()[0] if done.line else ""
-    return Row(done.word, done.run[:12] or "-", _named(done), line, done.seconds)
+def _row(replay: SuiteResult) -> Row:
+    line = replay.line.splitlines()[0] if replay.line else ""
+    return Row(replay.word, replay.run[:12] or "-", _display_name(replay), line, replay.seconds)
 
 
-def _named(done: Done) -> str:
+def _display_name(replay: SuiteResult) -> str:
     """Name a run of a store by its name, one of a file by its file."""
-    selector = done.item.selector
-    return Path(selector).name if "/" in selector else done.name
+    selector = replay.item.selector
+    return Path(selector).name if "/" in selector else replay.name
 
 
-def _document(done: Done) -> dict[str, Json]:
+def _document(replay: SuiteResult) -> dict[str, Json]:
     return {
-        "recording": done.item.selector,
-        "word": done.word,
-        "exit": done.exit_code,
-        "seconds": done.seconds,
-        "run": done.run or None,
-        "name": done.name or None,
-        **done.document,
+        "recording": replay.item.selector,
+        "word": replay.word,
+        "exit": replay.exit_code,
+        "seconds": replay.seconds,
+        "run": replay.run or None,
+        "name": replay.name or None,
+        **replay.document,
     }
 
 
@@ -98,10 +98,10 @@ class _Progress:
         self._total, self._done, self._bad = total, 0, 0
         self._shown = sys.stderr.isatty()
 
-    def told(self, done: Done) -> None:
+    def told(self, replay: SuiteResult) -> None:
         """Hear of one replay."""
         self._done += 1
-        self._bad += done.exit_code != 0
+        self._bad += replay.exit_code != 0
         if self._shown:
             bad = f", {self._bad} not good" if self._bad else ""
             options.again(f"reenact: {self._done} of {self._total} replayed{bad}")

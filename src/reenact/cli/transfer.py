@@ -49,15 +49,15 @@ def export_command(  # noqa: PLR0913, PLR0917 - each is an option by its name
     The runs that the same program made in one recording go with it, since a replay of the program needs them.
     """
     store = options.store(folder)
-    found = find(selector, store)
-    runs = (found.run,) if alone else found.together
+    recording = find(selector, store)
+    runs = (recording.run,) if alone else recording.together
     spans = transfer.exported(runs, flat=not plain)
     if urls:
         for line in transfer.send(spans, urls):
             options.say(line)
     if output is not None or not urls:
         ending = ".zip" if blobs == "bundle" else transfer.format_named(name).suffix
-        target = output or Path(f"{found.run.id[:12]}{ending}")
+        target = output or Path(f"{recording.run.id[:12]}{ending}")
         if blobs == "bundle":
             transfer.write_bundle(spans, target, name, store)
         else:
@@ -88,8 +88,8 @@ def import_command(files: tuple[Path, ...], redact: bool, policy: str, folder: P
         from reenact.pipeline.redacting import cleaner
 
         clean = cleaner(store, policy)
-    said = transfer.taken_in(files, store, clean)
+    stored_runs = transfer.taken_in(files, store, clean)
     if as_json:
-        options.document({"runs": list(said)})
+        options.document({"runs": list(stored_runs)})
         return
-    options.show([one_line(f"{run['id']}  {run['name']}  replayable: {run['verdict']}") for run in said])
+    options.show([one_line(f"{run['id']}  {run['name']}  replayable: {run['verdict']}") for run in stored_runs])

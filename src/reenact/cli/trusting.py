@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 
 from reenact.cli import options
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.pipeline import commands, settings
 
 trust = click.option(
@@ -17,32 +17,32 @@ trust = click.option(
 )
 
 
-def agreed(found: Found, given: Sequence[str], app: str | None, *, trusting: bool) -> Found:
+def agreed(recording: RunSource, command: Sequence[str], app: str | None, *, trusting: bool) -> RunSource:
     """Give a run as it is to be started: where the user has to agree, after what it names was shown.
 
     Without `--trust` the user is asked where there is a terminal; else nothing is agreed to.
     """
-    if given or app or found.run.own:
-        return found
-    if not commands.names_anything(found):
-        return found
+    if command or app or recording.run.own:
+        return recording
+    if not commands.names_anything(recording):
+        return recording
     if trusting:
-        show([found], "it is run, since you said --trust")
-        return replace(found, trusted=True)
+        show([recording], "it is run, since you said --trust")
+        return replace(recording, trusted=True)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        show([found], "nothing of it has run")
-        return replace(found, trusted=click.confirm("Run it?", default=False, err=True))
-    return found
+        show([recording], "nothing of it has run")
+        return replace(recording, trusted=click.confirm("Run it?", default=False, err=True))
+    return recording
 
 
-def show(runs: Sequence[Found], what: str) -> None:
+def show(runs: Sequence[RunSource], what: str) -> None:
     """Show on stderr all that these recordings would start."""
-    for found in runs:
-        lines = [f"reenact: run {found.run.id[:12]} of {found.source} is not known as your own; {what}:"]
-        options.show([*lines, *(f"    {line}" for line in commands.shown(found))], err=True)
+    for recording in runs:
+        lines = [f"reenact: run {recording.run.id[:12]} of {recording.source} is not known as your own; {what}:"]
+        options.show([*lines, *(f"    {line}" for line in commands.command_lines(recording))], err=True)
 
 
-def tell_settings(found: Found) -> None:
+def tell_settings(recording: RunSource) -> None:
     """Say before a replay which settings differ from the recorded ones, and stay as they are."""
-    for note in settings.notes(found):
+    for note in settings.notes(recording):
         options.say(f"reenact: {note}")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from reenact.collect.callers import Callers
 from reenact.collect.inflate import inflate
-from reenact.collect.intake import Signal, Taken, answer, take
+from reenact.collect.intake import Intake, Signal, answer, take
 from reenact.collect.meters import Meters
 from reenact.collect.refusals import INTERNAL, UNAUTHENTICATED, Refusal, busy
 from reenact.collect.settings import Settings
@@ -47,11 +47,11 @@ class Desk:
         """Check the `authorization` of a request, in the same time whatever it holds. Raises `Refusal`."""
         if not self.settings.token:
             return
-        scheme, _, given = header.partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.settings.token.encode())
+        scheme, _, credential = header.partition(" ")
+        same = hmac.compare_digest(credential.strip().encode("utf-8", "replace"), self.settings.token.encode())
         if scheme.lower() != "bearer" or not same:
-            said = "no bearer token, or one that is not ours"
-            raise Refusal(UNAUTHENTICATED, 401, said, headers=(("www-authenticate", "Bearer"),))
+            message = "no bearer token, or one that is not ours"
+            raise Refusal(UNAUTHENTICATED, 401, message, headers=(("www-authenticate", "Bearer"),))
 
     async def take(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> bytes:
         """Unpack, read and write a request; give the body of its response once it is on disk. Raises `Refusal`."""
@@ -59,20 +59,20 @@ class Desk:
         self.meters.received_bytes += size
         packed = encoding not in ("", "identity")
         if size <= _INLINE and not packed:
-            taken = self._read(body, signal, encoding, is_json=is_json)
+            intake = self._read(body, signal, encoding, is_json=is_json)
         elif size < _LARGE and not packed:
-            taken = await self._elsewhere(body, signal, encoding, is_json=is_json)
+            intake = await self._elsewhere(body, signal, encoding, is_json=is_json)
         else:
-            taken = await self._at_length(body, signal, encoding, is_json=is_json)
-        await self._writer.put(taken.frames)
+            intake = await self._at_length(body, signal, encoding, is_json=is_json)
+        await self._writer.put(intake.frames)
         if signal == "traces":
-            self.meters.accepted_spans += taken.accepted
+            self.meters.accepted_spans += intake.accepted
         else:
-            self.meters.accepted_log_records += taken.accepted
-        self.meters.rejected_records += taken.rejected
-        return answer(taken, signal, is_json=is_json)
+            self.meters.accepted_log_records += intake.accepted
+        self.meters.rejected_records += intake.rejected
+        return answer(intake, signal, is_json=is_json)
 
-    async def _at_length(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Taken:
+    async def _at_length(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Intake:
         limit = self.settings.most_bytes
         loop = asyncio.get_running_loop()
         if len(body) < _LARGE // 16:  # most often it unpacks to little; what does not waits for its turn
@@ -84,11 +84,11 @@ class Desk:
             with self._admitted(len(data)):
                 return await self._elsewhere(data, signal, "", is_json=is_json)
 
-    async def _elsewhere(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Taken:
+    async def _elsewhere(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Intake:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._workers, lambda: self._read(body, signal, encoding, is_json=is_json))
 
-    def _read(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Taken:
+    def _read(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Intake:
         try:
             data = inflate(body, encoding, self.settings.most_bytes)
             return take(data, signal, is_json=is_json, decoding=self.settings.decoding)

@@ -59,13 +59,13 @@ class Callers:
             raise _denied(f"{hosts[0][:100]!r} is no name of this collector; --allow-host NAME makes it one")
 
     def _fits(self, host: str, port: int) -> bool:
-        found = _HOST.fullmatch(host)
-        if found is None:
+        match = _HOST.fullmatch(host)
+        if match is None:
             return False
-        name = found["six"] or found["name"]
+        name = match["six"] or match["name"]
         if host in self._hosts or name in self._hosts or f"[{name}]" in self._hosts:
             return True
-        return (name == self._own or is_loopback(name)) and found["port"] in {None, str(port)}
+        return (name == self._own or is_loopback(name)) and match["port"] in {None, str(port)}
 
 
 def port_of(writer: StreamWriter) -> int:
@@ -74,5 +74,5 @@ def port_of(writer: StreamWriter) -> int:
     return int(name[1]) if isinstance(name, tuple) else 0
 
 
-def _denied(said: str) -> Refusal:
-    return Refusal(DENIED, 403, said)
+def _denied(message: str) -> Refusal:
+    return Refusal(DENIED, 403, message)

@@ -87,14 +87,14 @@ class GrpcConnection:
     async def serve(self) -> None:
         """Answer calls until one side has enough."""
         codes = h2.settings.SettingCodes
-        told = {
+        initial_settings = {
             codes.MAX_CONCURRENT_STREAMS: _STREAMS,
             codes.INITIAL_WINDOW_SIZE: _STREAM_WINDOW,
             codes.MAX_FRAME_SIZE: _PIECE,
             codes.MAX_HEADER_LIST_SIZE: _LARGEST_HEAD,
         }
         # In force at once: a client may act on them before it says that it has them.
-        self._http.local_settings = h2.settings.Settings(client=False, initial_values=told)
+        self._http.local_settings = h2.settings.Settings(client=False, initial_values=initial_settings)
         self._http.max_inbound_frame_size = _PIECE
         self._http.decoder.max_header_list_size = _LARGEST_HEAD
         self._http.initiate_connection()
@@ -180,8 +180,8 @@ class GrpcConnection:
             raise Refusal(UNIMPLEMENTED, 404, f"there is no method {path[:100]}")
         encoding = headers.get("grpc-encoding", "identity")
         if encoding not in _ENCODINGS:
-            known = ", ".join(_ENCODINGS)
-            raise Refusal(UNIMPLEMENTED, 415, f"grpc-encoding {encoding[:40]!r} is none of {known}")
+            known_encodings = ", ".join(_ENCODINGS)
+            raise Refusal(UNIMPLEMENTED, 415, f"grpc-encoding {encoding[:40]!r} is none of {known_encodings}")
 
     def _more(self, event: Any) -> None:
         size = event.flow_controlled_length
@@ -232,13 +232,13 @@ class GrpcConnection:
     async def _answer(self, stream: int, call: _Call) -> None:
         size = len(call.body)
         try:
-            given = await self._given(call)
+            response = await self._response_to(call)
         except Refusal as refusal:
             self._fail(stream, refusal)
         except Exception as error:  # noqa: BLE001 - one call's failure is no other's
             self._fail(stream, Refusal(INTERNAL, 500, f"the collector failed: {type(error).__name__}"))
         else:
-            self._succeed(stream, given)
+            self._succeed(stream, response)
         finally:
             self._desk.release(size)
             call.body.clear()
@@ -246,7 +246,7 @@ class GrpcConnection:
         with suppress(OSError, TimeoutError):
             await self._flush()
 
-    async def _given(self, call: _Call) -> bytes:
+    async def _response_to(self, call: _Call) -> bytes:
         path = call.headers[":path"]
         if path == _HEALTH:
             return _SERVING
@@ -260,11 +260,11 @@ class GrpcConnection:
 
     # ---------------------------------------------------------------------------------------------------- sending
 
-    def _succeed(self, stream: int, given: bytes) -> None:
+    def _succeed(self, stream: int, response: bytes) -> None:
         self._desk.meters.answered("grpc", 0)
         with suppress(h2.exceptions.ProtocolError):  # the client took it back meanwhile
             self._http.send_headers(stream, [*_HEADERS, ("grpc-accept-encoding", ",".join(_ENCODINGS))])
-            self._http.send_data(stream, b"\0" + len(given).to_bytes(4, "big") + given)
+            self._http.send_data(stream, b"\0" + len(response).to_bytes(4, "big") + response)
             self._http.send_headers(stream, [("grpc-status", "0")], end_stream=True)
 
     def _refuse(self, stream: int, call: _Call, refusal: Refusal) -> None:

@@ -104,15 +104,15 @@ class HttpConnection:
         """Answer one request; tell whether the connection can go on."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers}
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        spoken = kind if kind in (PROTOBUF, JSON) else JSON
+        answer_type = kind if kind in (PROTOBUF, JSON) else JSON
         try:
             answer = await self._answered(request, headers, kind)
         except Refusal as refusal:
-            answer = _refused(refusal, spoken)
+            answer = _refused(refusal, answer_type)
         except _Gone:
             return False
         except Exception as error:  # noqa: BLE001 - one request's failure is no other's
-            answer = _refused(Refusal(INTERNAL, 500, f"the collector failed: {type(error).__name__}"), spoken)
+            answer = _refused(Refusal(INTERNAL, 500, f"the collector failed: {type(error).__name__}"), answer_type)
         whole = self._http.their_state is h11.DONE or self._rest is not None
         await self._send(answer, headers.get("origin", ""), close=not whole or self._desk.ending)
         if not whole and self._http.their_state is h11.SEND_BODY:
@@ -139,27 +139,27 @@ class HttpConnection:
             raise Refusal(INVALID, 415, f"content type {kind[:60]!r} is neither {PROTOBUF} nor {JSON}")
         encoding = headers.get("content-encoding", "").strip().lower()
         if encoding not in ("", "x-gzip", *ENCODINGS):
-            known = ", ".join(ENCODINGS)
-            said = f"content encoding {encoding[:40]!r} is none of {known}"
-            raise Refusal(INVALID, 415, said, headers=(("accept-encoding", known),))
+            known_encodings = ", ".join(ENCODINGS)
+            message = f"content encoding {encoding[:40]!r} is none of {known_encodings}"
+            raise Refusal(INVALID, 415, message, headers=(("accept-encoding", known_encodings),))
         if self._desk.ending:
             raise busy("the collector is ending", 5)
         body = bytearray()
         try:
             await self._body(headers, body)
-            given = await self._desk.take(bytes(body), signal, encoding, is_json=kind == JSON)
+            response = await self._desk.take(bytes(body), signal, encoding, is_json=kind == JSON)
         finally:
             self._desk.release(len(body))
-        return _Answer(200, kind, given)
+        return _Answer(200, kind, response)
 
     async def _body(self, headers: Mapping[str, str], body: bytearray) -> None:
         """Read the body of a request into `body`, admitted as it grows."""
         limit = self._settings.most_bytes
-        said = headers.get("content-length", "")
-        if said.isdigit() and int(said) > limit:
+        length_header = headers.get("content-length", "")
+        if length_header.isdigit() and int(length_header) > limit:
             raise too_large(limit)
-        if said.isdigit() and "transfer-encoding" not in headers:
-            await self._sized_body(int(said), body)
+        if length_header.isdigit() and "transfer-encoding" not in headers:
+            await self._sized_body(int(length_header), body)
             return
         began = time.monotonic()
         while True:
@@ -185,11 +185,11 @@ class HttpConnection:
             await self._continue()
         began = time.monotonic()
         while True:
-            taken = data[: length - len(body)]
-            self._desk.admit(len(taken))
-            body += taken
+            piece = data[: length - len(body)]
+            self._desk.admit(len(piece))
+            body += piece
             if len(body) == length:
-                self._rest = data[len(taken) :]
+                self._rest = data[len(piece) :]
                 return
             self._check_pace(began, len(body))
             data = await self._read()
@@ -207,7 +207,7 @@ class HttpConnection:
 
     async def _continue(self) -> None:
         if self._http.they_are_waiting_for_100_continue:
-            self._put(h11.InformationalResponse(status_code=100, headers=[]))
+            self._write_event(h11.InformationalResponse(status_code=100, headers=[]))
             await self._writer.drain()
 
     async def _event(self) -> Any:
@@ -260,25 +260,25 @@ class HttpConnection:
     # ---------------------------------------------------------------------------------------------------- sending
 
     async def _send(self, answer: _Answer, origin: str = "", *, close: bool) -> None:
-        named = [*answer.headers, *self._cors(origin)]
+        headers = [*answer.headers, *self._cors(origin)]
         if answer.content_type:
-            named.append(("content-type", answer.content_type))
+            headers.append(("content-type", answer.content_type))
         if answer.status != 204:
-            named.append(("content-length", str(len(answer.body))))
+            headers.append(("content-length", str(len(answer.body))))
         if close:
-            named.append(("connection", "close"))
+            headers.append(("connection", "close"))
         self._desk.meters.answered("http", answer.status)
         try:
-            self._put(h11.Response(status_code=answer.status, headers=named))
+            self._write_event(h11.Response(status_code=answer.status, headers=headers))
             if answer.body:
-                self._put(h11.Data(data=answer.body))
-            self._put(h11.EndOfMessage())
+                self._write_event(h11.Data(data=answer.body))
+            self._write_event(h11.EndOfMessage())
             async with asyncio.timeout(self._settings.stall_s):
                 await self._writer.drain()
         except (OSError, TimeoutError, h11.LocalProtocolError):
             self._http.send_failed()
 
-    def _put(self, event: h11.Event) -> None:
+    def _write_event(self, event: h11.Event) -> None:
         data = self._http.send(event)
         if data:
             self._writer.write(data)

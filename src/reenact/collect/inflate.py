@@ -26,49 +26,49 @@ def inflate(data: bytes, encoding: str, limit: int) -> bytes:
         return _zlib(data, -15 if bare else 15, limit)
     if encoding == "zstd":
         return _zstd(data, limit)
-    known = ", ".join(ENCODINGS)
+    known_encodings = ", ".join(ENCODINGS)
     raise Refusal(
         UNIMPLEMENTED,
         415,
-        f"content encoding {encoding[:40]!r} is none of {known}",
-        headers=(("accept-encoding", known),),
+        f"content encoding {encoding[:40]!r} is none of {known_encodings}",
+        headers=(("accept-encoding", known_encodings),),
     )
 
 
 def _zlib(data: bytes, bits: int, limit: int) -> bytes:
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     size = 0
     while True:
         unpacking = zlib.decompressobj(bits)
         try:
-            found.append(unpacking.decompress(data, limit + 1 - size))
+            pieces.append(unpacking.decompress(data, limit + 1 - size))
         except zlib.error as error:
             raise malformed(f"the compressed body is damaged ({error})") from None
-        size += len(found[-1])
+        size += len(pieces[-1])
         if size > limit:
             raise too_large(limit)
         if not unpacking.eof:
             raise malformed("the compressed body is cut off")
         data = unpacking.unused_data
         if not data.strip(b"\0") or bits != 31:  # gzip may have members one after another
-            return b"".join(found)
+            return b"".join(pieces)
 
 
 def _zstd(data: bytes, limit: int) -> bytes:
     from zstandard import ZstdDecompressor, ZstdError
 
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     size = 0
     try:
         unpacker = ZstdDecompressor(max_window_size=_WINDOW)
         with unpacker.stream_reader(io.BytesIO(data), read_across_frames=True) as reader:
             while piece := reader.read(min(_STEP, limit + 1 - size)):
-                found.append(piece)
+                pieces.append(piece)
                 size += len(piece)
                 if size > limit:
                     raise too_large(limit)
     except ZstdError as error:
         raise malformed(f"the compressed body is damaged ({error})") from None
-    if not found and data:
+    if not pieces and data:
         raise malformed("the compressed body is cut off")
-    return b"".join(found)
+    return b"".join(pieces)

@@ -26,7 +26,7 @@ _MOST_SAID = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Intake:
     """What is to be written of a request before it is answered."""
 
     frames: tuple[bytes, ...]
@@ -47,7 +47,7 @@ class Decoding:
     redact: Redact | None = None
 
 
-def take(body: bytes, signal: Signal, *, is_json: bool, decoding: Decoding) -> Taken:
+def take(body: bytes, signal: Signal, *, is_json: bool, decoding: Decoding) -> Intake:
     """Read a request and make frames of it. Raises `Refusal` for what cannot be decoded at all."""
     kind = _kinds()[signal]
     if not is_json:
@@ -72,9 +72,9 @@ def take(body: bytes, signal: Signal, *, is_json: bool, decoding: Decoding) -> T
     traces, count, data = _sorted(message, data)
     why, lost = _why(rejected), sum(rejected.values())
     if not count:
-        return Taken(frames=(), accepted=0, rejected=lost, why=why)
+        return Intake(frames=(), accepted=0, rejected=lost, why=why)
     frame = frames.framed(frames.SPANS, data, traces, records=count, time_ns=time.time_ns())
-    return Taken(frames=(frame,), accepted=count, rejected=lost, why=why)
+    return Intake(frames=(frame,), accepted=count, rejected=lost, why=why)
 
 
 def _why(rejected: Mapping[str, int]) -> str:
@@ -141,7 +141,7 @@ def _sorted(request: Any, data: bytes) -> tuple[list[bytes], int, bytes]:
     return list(dict.fromkeys(ids)), len(ids), data
 
 
-def _logs(request: Any, data: bytes, decoding: Decoding, rejected: Mapping[str, int]) -> Taken:
+def _logs(request: Any, data: bytes, decoding: Decoding, rejected: Mapping[str, int]) -> Intake:
     """Make a frame for the log records of each trace; those that name none belong to one all the same."""
     try:
         parts = list(envelopes.parts(data))
@@ -153,11 +153,11 @@ def _logs(request: Any, data: bytes, decoding: Decoding, rejected: Mapping[str, 
         trace = bytes.fromhex(record.trace_id or decoding.trace_of(record))
         by_trace.setdefault(trace, []).append(part)
     now = time.time_ns()
-    made = tuple(
-        frames.framed(frames.LOGS, envelopes.joined(found), [trace], records=len(found), time_ns=now)
-        for trace, found in by_trace.items()
+    log_frames = tuple(
+        frames.framed(frames.LOGS, envelopes.joined(group), [trace], records=len(group), time_ns=now)
+        for trace, group in by_trace.items()
     )
-    return Taken(frames=made, accepted=len(parts), rejected=sum(rejected.values()), why=_why(rejected))
+    return Intake(frames=log_frames, accepted=len(parts), rejected=sum(rejected.values()), why=_why(rejected))
 
 
 def _kinds() -> Mapping[Signal, Any]:
@@ -167,23 +167,23 @@ def _kinds() -> Mapping[Signal, Any]:
     return {"traces": ExportTraceServiceRequest, "logs": ExportLogsServiceRequest}
 
 
-def answer(taken: Taken, signal: Signal, *, is_json: bool) -> bytes:
+def answer(intake: Intake, signal: Signal, *, is_json: bool) -> bytes:
     """Spell the response to a request that was taken: nothing at all where nothing was rejected."""
-    if not taken.rejected:
+    if not intake.rejected:
         return b"{}" if is_json else b""
     if is_json:
         import orjson
 
         name = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
-        return orjson.dumps({"partialSuccess": {name: str(taken.rejected), "errorMessage": taken.why}})
+        return orjson.dumps({"partialSuccess": {name: str(intake.rejected), "errorMessage": intake.why}})
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
     response: Any = ExportTraceServiceResponse() if signal == "traces" else ExportLogsServiceResponse()
-    told = response.partial_success
+    partial_success = response.partial_success
     if signal == "traces":
-        told.rejected_spans = taken.rejected
+        partial_success.rejected_spans = intake.rejected
     else:
-        told.rejected_log_records = taken.rejected
-    told.error_message = taken.why
+        partial_success.rejected_log_records = intake.rejected
+    partial_success.error_message = intake.why
     return response.SerializeToString()

@@ -91,21 +91,21 @@ class _TooManyError(Exception):
     """There are more items than may come."""
 
 
-def _message(told: Any, descriptor: Descriptor) -> dict[str, Any]:
-    if not isinstance(told, dict):
-        raise TypeError(f"expected an object for {descriptor.name}, found {type(told).__name__}")
-    known = _readers(descriptor)
-    found: dict[str, Any] = {}
-    given = cast("dict[str, Any]", told)
-    names = sorted(given, key=_last) if any("_" in name for name in given) else given
+def _message(payload: Any, descriptor: Descriptor) -> dict[str, Any]:
+    if not isinstance(payload, dict):
+        raise TypeError(f"expected an object for {descriptor.name}, found {type(payload).__name__}")
+    readers = _readers(descriptor)
+    fields: dict[str, Any] = {}
+    members = cast("dict[str, Any]", payload)
+    names = sorted(members, key=_last) if any("_" in name for name in members) else members
     for name in names:
-        value = given[name]
-        if value is not None and (reader := known.get(name)) is not None:
+        value = members[name]
+        if value is not None and (reader := readers.get(name)) is not None:
             try:
-                found[reader[0]] = reader[1](value)
+                fields[reader[0]] = reader[1](value)
             except (TypeError, ValueError) as error:
                 raise type(error)(_placed(name, error)) from None
-    return found
+    return fields
 
 
 def _last(name: str) -> bool:
@@ -114,13 +114,13 @@ def _last(name: str) -> bool:
 
 
 def _placed(name: str, error: Exception) -> str:
-    said = str(error)
-    return f"{name}.{said}" if said.partition(":")[0].replace(".", "").isalnum() and ":" in said else f"{name}: {said}"
+    text = str(error)
+    return f"{name}.{text}" if text.partition(":")[0].replace(".", "").isalnum() and ":" in text else f"{name}: {text}"
 
 
 @functools.cache
 def _readers(descriptor: Descriptor) -> Mapping[str, tuple[str, Reader]]:
-    found: dict[str, tuple[str, Reader]] = {}
+    readers: dict[str, tuple[str, Reader]] = {}
     for field in descriptor.fields:
         one = _reader(field)
         reader: Reader = one
@@ -129,8 +129,8 @@ def _readers(descriptor: Descriptor) -> Mapping[str, tuple[str, Reader]]:
             reader = functools.partial(_each, one)
             if kind is not None and kind.name in _WITHIN:
                 reader = functools.partial(_each_by_itself, one, kind)
-        found[field.name] = found[field.json_name] = (field.name, reader)
-    return found
+        readers[field.name] = readers[field.json_name] = (field.name, reader)
+    return readers
 
 
 def _reader(field: FieldDescriptor) -> Reader:
@@ -147,32 +147,32 @@ def _reader(field: FieldDescriptor) -> Reader:
     return _bool if field.type == field.TYPE_BOOL else _whole
 
 
-def _below(descriptor: Descriptor, told: Any) -> dict[str, Any]:
-    return _message(told, descriptor)
+def _below(descriptor: Descriptor, payload: Any) -> dict[str, Any]:
+    return _message(payload, descriptor)
 
 
-def _each(one: Reader, told: Any) -> list[Any]:
-    if not isinstance(told, list):
-        raise TypeError(f"expected a list, found {type(told).__name__}")
-    items = cast("list[Any]", told)
+def _each(one: Reader, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, found {type(value).__name__}")
+    items = cast("list[Any]", value)
     _local.left -= len(items)
     if _local.left < 0:
         raise _TooManyError
     return [one(item) for item in items]
 
 
-def _each_by_itself(one: Reader, kind: Descriptor, told: Any) -> list[Any]:
+def _each_by_itself(one: Reader, kind: Descriptor, value: Any) -> list[Any]:
     """Read items of which each may be left out for a number."""
     rejected = _local.rejected
-    if rejected is None or not isinstance(told, list):
-        return _each(one, told)
+    if rejected is None or not isinstance(value, list):
+        return _each(one, value)
 
-    found: list[Any] = []
+    messages: list[Any] = []
     message_class = GetMessageClass(kind)
-    for item in cast("list[Any]", told):
+    for item in cast("list[Any]", value):
         try:
-            made = _each(one, [item])[0]
-            message_class(**made)  # a number that does not fit is told here
+            message = _each(one, [item])[0]
+            message_class(**message)  # a number that does not fit is told here
         except NoNumberError as error:
             _reject(kind, item, str(error), rejected)
         except ValueError as error:
@@ -180,79 +180,79 @@ def _each_by_itself(one: Reader, kind: Descriptor, told: Any) -> list[Any]:
                 raise
             _reject(kind, item, str(error), rejected)
         else:
-            found.append(made)
-    return found
+            messages.append(message)
+    return messages
 
 
 def _reject(kind: Descriptor, item: Any, why: str, rejected: dict[str, int]) -> None:
     """Count the records in what is left out."""
     what = _RECORDS["LogRecord" if "Log" in kind.name else "Span"]
-    known = next((said for said in rejected if said.startswith(what)), None)  # the first is told of, of many
-    said = known or f"{what} with a number that is none or does not fit, such as {why[:120]}"
-    rejected[said] = rejected.get(said, 0) + _records_in(item)
+    first_cause = next((cause for cause in rejected if cause.startswith(what)), None)  # the first is told of, of many
+    cause = first_cause or f"{what} with a number that is none or does not fit, such as {why[:120]}"
+    rejected[cause] = rejected.get(cause, 0) + _records_in(item)
 
 
 def _records_in(item: Any) -> int:
     if not isinstance(item, dict):
         return 0
-    held = cast("dict[str, Any]", item)
-    lists = [held[name] for name in _LISTS if isinstance(held.get(name), list)]
+    members = cast("dict[str, Any]", item)
+    lists = [members[name] for name in _LISTS if isinstance(members.get(name), list)]
     return sum(_records_in(each) for some in lists for each in some) if lists else 1
 
 
 _LISTS = ("scopeSpans", "scope_spans", "spans", "scopeLogs", "scope_logs", "logRecords", "log_records")
 
 
-def _text(told: Any) -> str:
-    if not isinstance(told, str):
-        raise TypeError(f"expected a string, found {type(told).__name__}")
-    return told
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a string, found {type(value).__name__}")
+    return value
 
 
-def _bool(told: Any) -> bool:
-    if not isinstance(told, bool):
-        raise TypeError(f"expected true or false, found {type(told).__name__}")
-    return told
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"expected true or false, found {type(value).__name__}")
+    return value
 
 
-def _whole(told: Any) -> int:
-    if isinstance(told, int) and not isinstance(told, bool):
-        return told
-    if isinstance(told, str) and len(told) < 24:
+def _whole(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and len(value) < 24:
         try:
-            return int(told)
+            return int(value)
         except ValueError:
-            raise NoNumberError(f"expected a whole number, found {told!r}") from None
-    if isinstance(told, float) and told.is_integer():
-        return int(told)
-    raise NoNumberError(f"expected a whole number, found {type(told).__name__}")
+            raise NoNumberError(f"expected a whole number, found {value!r}") from None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise NoNumberError(f"expected a whole number, found {type(value).__name__}")
 
 
-def _double(told: Any) -> float:
-    if isinstance(told, int | float | str) and not isinstance(told, bool):
+def _double(value: Any) -> float:
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
-            return float(told)
+            return float(value)
         except (ValueError, OverflowError):
-            raise NoNumberError(f"expected a number, found {str(told)[:40]!r}") from None
-    raise NoNumberError(f"expected a number, found {type(told).__name__}")
+            raise NoNumberError(f"expected a number, found {str(value)[:40]!r}") from None
+    raise NoNumberError(f"expected a number, found {type(value).__name__}")
 
 
-def _enum(enum: EnumDescriptor, told: Any) -> int:
-    if isinstance(told, str):
-        known = enum.values_by_name.get(told)
-        return known.number if known is not None else _whole(told)
-    return _whole(told)
+def _enum(enum: EnumDescriptor, value: Any) -> int:
+    if isinstance(value, str):
+        enum_value = enum.values_by_name.get(value)
+        return enum_value.number if enum_value is not None else _whole(value)
+    return _whole(value)
 
 
-def _hex(told: Any) -> bytes:
+def _hex(value: Any) -> bytes:
     try:
-        return bytes.fromhex(_text(told))
+        return bytes.fromhex(_text(value))
     except ValueError:
-        raise ValueError(f"expected hexadecimal, found {told[:40]!r}") from None
+        raise ValueError(f"expected hexadecimal, found {value[:40]!r}") from None
 
 
-def _base64(told: Any) -> bytes:
-    text = _text(told).replace("-", "+").replace("_", "/").rstrip("=")
+def _base64(value: Any) -> bytes:
+    text = _text(value).replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except binascii.Error:

@@ -48,10 +48,10 @@ class Refusal(Exception):  # not frozen: what raises it on its way writes into i
         if self.retry_s is not None:
             details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": f"{self.retry_s}s"})
         if self.violation:
-            said = self.violation[:_MOST_SAID]
-            details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [{"description": said}]})
-        told: dict[str, object] = {"code": self.code, "message": self.said[:_MOST_SAID]}
-        return orjson.dumps(told | ({"details": details} if details else {}))
+            description = self.violation[:_MOST_SAID]
+            details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [{"description": description}]})
+        status: dict[str, object] = {"code": self.code, "message": self.said[:_MOST_SAID]}
+        return orjson.dumps(status | ({"details": details} if details else {}))
 
 
 def malformed(problem: str) -> Refusal:

@@ -33,19 +33,19 @@ def compare(a: Run, b: Run) -> Comparison:
     where every call is the same.
     """
     left, right = _calls(a, _covered(a, b)), _calls(b, _covered(b, a))
-    found = paired(left, right, blind=(a.salt, a.key_id) != (b.salt, b.key_id))
+    pairing = paired(left, right, blind=(a.salt, a.key_id) != (b.salt, b.key_id))
     placed: list[tuple[_Place, Divergence]] = []
     more: dict[str, tuple[Divergence, ...]] = {}
-    for x, y in found.pairs:
+    for x, y in pairing.pairs:
         if x.raw == y.raw or x.whole == y.whole:
             continue
         first, rest = _changed(x, y)
         placed += [((x.node.number, 0, step), divergence) for step, divergence in enumerate(first)]
         if rest:
             more[x.node.id] = tuple(rest)
-    placed += [((x.node.number, 0, 0), _reordered(x, y)) for x, y in found.reordered]
-    placed += [((x.node.number, 0, 0), _alone(x.node, "missing")) for x in found.only_a]
-    placed += _extra(found)
+    placed += [((x.node.number, 0, 0), _reordered(x, y)) for x, y in pairing.reordered]
+    placed += [((x.node.number, 0, 0), _alone(x.node, "missing")) for x in pairing.only_a]
+    placed += _extra(pairing)
     divergences = [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]
     divergences += [] if divergences else _structure(a, b)
     divergences += ending_differences(a, b)
@@ -90,8 +90,8 @@ def _changed(x: Item, y: Item) -> tuple[list[Divergence], list[Divergence]]:
     questions = differing_questions(x.node, y.node)
     if questions is None:
         questions = question_differences(before, after)
-    for found in (questions, kept_outcomes(outcome_differences(before, after), x.node, y.node)):
-        divergences = [_field(each, x.node, y.node) for each in found]
+    for differences in (questions, kept_outcomes(outcome_differences(before, after), x.node, y.node)):
+        divergences = [_field(each, x.node, y.node) for each in differences]
         divergences.sort(key=lambda each: not each.structural)  # stable: the first structural one leads, then in order
         first += divergences[:1]
         rest += divergences[1:]
@@ -138,13 +138,13 @@ def _alone(node: Node, kind: str) -> Divergence:
     )
 
 
-def _extra(found: Pairs) -> Iterator[tuple[_Place, Divergence]]:
+def _extra(pairing: Pairs) -> Iterator[tuple[_Place, Divergence]]:
     """Place each call that only b has behind the call of a that it came after."""
-    only = {id(item): item for item in found.only_b}
+    only = {id(item): item for item in pairing.only_b}
     if not only:
         return
-    partner = {id(y): x.node.number for x, y in [*found.pairs, *found.reordered]}
-    everything = [*found.only_b, *(y for _, y in [*found.pairs, *found.reordered])]
+    partner = {id(y): x.node.number for x, y in [*pairing.pairs, *pairing.reordered]}
+    everything = [*pairing.only_b, *(y for _, y in [*pairing.pairs, *pairing.reordered])]
     latest: dict[str, int] = {}
     last = 0
     for item in sorted(everything, key=lambda item: item.node.number):
@@ -158,21 +158,21 @@ def _writes(a: Run, b: Run) -> list[Divergence]:
     """Compare what two runs wrote, where both say it and have an end."""
     if was_cut_off(a) or was_cut_off(b) or not all(any(WRITTEN in n.span.attributes for n in r.nodes) for r in (a, b)):
         return []
-    from reenact.values.file_writes import written
+    from reenact.values.file_writes import writes_of
 
-    told = written(a), written(b)
-    if told[0] is None or told[1] is None:
+    writes = writes_of(a), writes_of(b)
+    if writes[0] is None or writes[1] is None:
         return []
-    if not (told[0].files or told[1].files):
+    if not (writes[0].files or writes[1].files):
         return []
     from reenact.compare.file_writes import compare_writes
 
     foreign = (a.salt, a.key_id) != (b.salt, b.key_id)
-    found = compare_writes(told[0], told[1], blind if foreign else lambda _a, _b: False)
-    divergences = [_of_file(each, a, b) for each in found.divergences]
-    for one, other in found.undecided:
+    comparison = compare_writes(writes[0], writes[1], blind if foreign else lambda _a, _b: False)
+    divergences = [_of_file(each, a, b) for each in comparison.divergences]
+    for one, other in comparison.undecided:
         sizes = [f"{(each.after or {}).get('size')} bytes" for each in (one, other)]
-        divergences.append(of_run(a, b, f"wrote {told[0].named(one.path)}", sizes[0], f"{sizes[1]}, others"))
+        divergences.append(of_run(a, b, f"wrote {writes[0].named(one.path)}", sizes[0], f"{sizes[1]}, others"))
     return divergences
 
 
@@ -184,15 +184,15 @@ def _printed(a: Run, b: Run) -> list[Divergence]:
     from reenact.values.output import outputs
 
     foreign = (a.salt, a.key_id) != (b.salt, b.key_id)
-    found = compare_printed(outputs([a]), outputs([b]), blind if foreign else lambda _a, _b: False)
-    return [_of_file(each, a, b) for each in found.divergences]
+    comparison = compare_printed(outputs([a]), outputs([b]), blind if foreign else lambda _a, _b: False)
+    return [_of_file(each, a, b) for each in comparison.divergences]
 
 
-def _of_file(said: dict[str, Json], a: Run, b: Run) -> Divergence:
-    absent = as_list(said.get("absent"))
-    left, right = (ABSENT if side in absent else said.get(side) for side in ("a", "b"))
-    kind = as_text(said.get("kind"))
-    return of_run(a, b, as_text(said.get("field")), left, right, kind=kind, text=kind == "changed")
+def _of_file(difference: dict[str, Json], a: Run, b: Run) -> Divergence:
+    absent = as_list(difference.get("absent"))
+    left, right = (ABSENT if side in absent else difference.get(side) for side in ("a", "b"))
+    kind = as_text(difference.get("kind"))
+    return of_run(a, b, as_text(difference.get("field")), left, right, kind=kind, text=kind == "changed")
 
 
 _SHOWN_STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT})
@@ -201,25 +201,25 @@ _SHOWN_STRUCTURE = frozenset({CallKind.AGENT, CallKind.CHAIN, CallKind.PROMPT})
 def _structure(a: Run, b: Run) -> list[Divergence]:
     """Compare what calls hang below, by kind and name."""
     left, right = _frames_of(a), _frames_of(b)
-    pairs = aligned([_named(node) for node in left], [_named(node) for node in right])
+    pairs = aligned([_kind_and_name(node) for node in left], [_kind_and_name(node) for node in right])
     taken_a, taken_b = {i for i, _ in pairs}, {j for _, j in pairs}
     waiting: dict[tuple[str, str], list[Node]] = defaultdict(list)
     for place, node in enumerate(right):
         if place not in taken_b:
-            waiting[_named(node)].append(node)
-    gone: list[Node] = []
+            waiting[_kind_and_name(node)].append(node)
+    missing_nodes: list[Node] = []
     for place, node in enumerate(left):
-        if place not in taken_a and waiting[_named(node)]:
-            waiting[_named(node)].pop(0)  # lanes interleave anyhow
+        if place not in taken_a and waiting[_kind_and_name(node)]:
+            waiting[_kind_and_name(node)].pop(0)  # lanes interleave anyhow
         elif place not in taken_a:
-            gone.append(node)
+            missing_nodes.append(node)
     new = sorted((node for nodes in waiting.values() for node in nodes), key=lambda node: node.number)
-    return [_alone(node, "missing") for node in gone] + [_alone(node, "extra") for node in new]
+    return [_alone(node, "missing") for node in missing_nodes] + [_alone(node, "extra") for node in new]
 
 
 def _frames_of(run: Run) -> list[Node]:
     return [node for node in run.nodes if node.kind in _SHOWN_STRUCTURE and not is_root(node, run)]
 
 
-def _named(node: Node) -> tuple[str, str]:
+def _kind_and_name(node: Node) -> tuple[str, str]:
     return node.kind.value, node.call.name

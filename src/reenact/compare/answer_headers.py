@@ -26,7 +26,7 @@ def header_differences(
     before: Headers, now: Headers, a: Side, b: Side
 ) -> Iterator[tuple[str, Json | Absent, Json | Absent]]:
     """Yield the names of headers that differ, with both values; those of one name stand together."""
-    left, right = _named(before), _named(now)
+    left, right = _by_name(before), _by_name(now)
     volatile = Volatile(a, b)
     for name in dict.fromkeys((*left, *right)):
         one, other = left.get(name), right.get(name)
@@ -36,17 +36,17 @@ def header_differences(
             or len(one) != len(other)
             or not all(_alike(*pair, volatile, a, b) for pair in zip(one, other, strict=True))
         ):
-            yield name, _shown(one), _shown(other)
+            yield name, _header_text(one), _header_text(other)
 
 
-def _named(headers: Headers) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _by_name(headers: Headers) -> dict[str, list[str]]:
+    values_by_name: dict[str, list[str]] = {}
     for name, value in headers:
-        found.setdefault(name, []).append(value)
-    return found
+        values_by_name.setdefault(name, []).append(value)
+    return values_by_name
 
 
-def _shown(values: list[str] | None) -> Json | Absent:
+def _header_text(values: list[str] | None) -> Json | Absent:
     return ABSENT if values is None else ", ".join(values)
 
 

@@ -39,9 +39,9 @@ def answer_differences(a: Run, b: Run) -> Iterator[Divergence]:
         return
     left, right = parsed_or_none(before.body), parsed_or_none(now.body)
     if isinstance(left, dict | list) and isinstance(right, dict | list):
-        found = list(field_differences(left, right, "answer.body"))
-        yield from (of_run(a, b, each.path, each.a, each.b) for each in found)
-        if found:
+        differences = list(field_differences(left, right, "answer.body"))
+        yield from (of_run(a, b, each.path, each.a, each.b) for each in differences)
+        if differences:
             return
     yield of_run(a, b, "answer.body", before.body.decode("utf-8", "replace"), now.body.decode("utf-8", "replace"))
 

@@ -15,7 +15,7 @@ _QUESTION = ("body", "arguments", "method", "url")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class ForkChange:
     """What a fork changed."""
 
     answered: frozenset[str] = frozenset()
@@ -28,35 +28,35 @@ class Made:
     """The fork came to a call that ended it: neither its end nor what it did not come to says anything."""
 
 
-def consequences(parent: Run, fork: Run, made: Made) -> tuple[Divergence, ...]:
+def consequences(parent: Run, fork: Run, change: ForkChange) -> tuple[Divergence, ...]:
     """List what differs between `parent` and `fork` less the change itself, the first one first."""
     missed = {node.id for node in fork.nodes if MISSED in node.span.attributes}
     unended = any(MISSED in node.span.attributes for node in parent.nodes)  # a fork that was stopped
     comparison = compare(parent, fork)
-    found: list[Divergence] = []
+    effects: list[Divergence] = []
     for each in comparison.divergences:
-        if not _is_the_change(each, made):
-            found.append(each)
-        elif made.parameters:  # further fields may lie behind a parameter's
+        if not _is_the_change(each, change):
+            effects.append(each)
+        elif change.parameters:  # further fields may lie behind a parameter's
             of_question = each.field.startswith(_QUESTION)
             rest = comparison.more.get(each.node_a or "", ())
-            found += _first((more for more in rest if more.field.startswith(_QUESTION) == of_question), made)
-    found = [each for each in found if not (unended and each.call == "run")]
-    return tuple(each for each in found if not (made.stopped and _is_the_stop(each, missed)))
+            effects += _first((more for more in rest if more.field.startswith(_QUESTION) == of_question), change)
+    effects = [each for each in effects if not (unended and each.call == "run")]
+    return tuple(each for each in effects if not (change.stopped and _is_the_stop(each, missed)))
 
 
-def _first(divergences: Iterable[Divergence], made: Made) -> list[Divergence]:
-    return [each for each in divergences if not _is_the_change(each, made)][:1]
+def _first(divergences: Iterable[Divergence], change: ForkChange) -> list[Divergence]:
+    return [each for each in divergences if not _is_the_change(each, change)][:1]
 
 
-def _is_the_change(each: Divergence, made: Made) -> bool:
+def _is_the_change(each: Divergence, change: ForkChange) -> bool:
     of_question = each.field.startswith(_QUESTION)
-    if made.parameters:
-        fields = {f"body.{name}" for name in made.parameters}
-        fields |= {f"reply.{name}" for name in made.parameters & {"model"}}
+    if change.parameters:
+        fields = {f"body.{name}" for name in change.parameters}
+        fields |= {f"reply.{name}" for name in change.parameters & {"model"}}
         if any(each.field == field or each.field.startswith((f"{field}.", f"{field}[")) for field in fields):
             return True
-    return (each.node_a in made.answered and not of_question) or (each.node_a in made.asked and of_question)
+    return (each.node_a in change.answered and not of_question) or (each.node_a in change.asked and of_question)
 
 
 def _is_the_stop(each: Divergence, missed: Collection[str]) -> bool:

@@ -84,13 +84,13 @@ def compare_printed(
     b: Parts,
     are_one: AreOne = lambda _a, _b: False,
     again: Parts | None = None,
-    told: frozenset[str] = frozenset(),
+    known_uuids: frozenset[str] = frozenset(),
 ) -> PrintedCompared:
     """Compare what two runs printed.
 
-    `again` is what a second replay of the program of `b` did, `told` the UUIDs that answers told the program of `a`.
+    `again` is what a second replay of the program of `b` did, `known_uuids` the UUIDs in answers to the program of `a`.
     """
-    found, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()), told)
+    findings, volatile = _Found(), Volatile(_side(a.values()), _side(b.values()), known_uuids)
     for key in dict.fromkeys((*a, *b)):
         one, other = a.get(key, Output()), b.get(key, Output())
         second = again.get(key, Output()) if again is not None else None
@@ -98,11 +98,11 @@ def compare_printed(
             missing = a if key not in a else b
             one = missing.get(KILLED, one)
         for lost in dict.fromkeys(each.lost for each in (one, other) if each.lost):
-            found.notes[lost] = None
+            findings.notes[lost] = None
         if one.lost or other.lost:
             continue
         for kind, count in one.passed.items():
-            found.passed["stderr", kind] += count
+            findings.passed["stderr", kind] += count
         for name in _STREAMS:
             if name not in one.streams and name not in other.streams:
                 continue
@@ -112,26 +112,26 @@ def compare_printed(
                 pair.second = second.streams.get(name, Stream())
                 pair.again = pair.lines(pair.second)
                 pair.passed.clear()
-            before = len(found.divergences)
-            _compare_stream(pair, found)
-            found.streams[name] = found.streams.get(name, True) and len(found.divergences) == before
+            before = len(findings.divergences)
+            _compare_stream(pair, findings)
+            findings.streams[name] = findings.streams.get(name, True) and len(findings.divergences) == before
     return PrintedCompared(
-        divergences=tuple(found.divergences),
-        passed=tuple({"stream": name, "kind": kind, "count": n} for (name, kind), n in found.passed.items()),
-        notes=tuple(found.notes),
-        same=tuple(name for name, alike in found.streams.items() if alike),
+        divergences=tuple(findings.divergences),
+        passed=tuple({"stream": name, "kind": kind, "count": n} for (name, kind), n in findings.passed.items()),
+        notes=tuple(findings.notes),
+        same=tuple(name for name, alike in findings.streams.items() if alike),
     )
 
 
 def _side(parts: Iterable[Output]) -> Side:
-    known = [each for each in parts if each.ended_ns]
+    ended_outputs = [each for each in parts if each.ended_ns]
     return Side(
-        began_ns=min((each.began_ns for each in known), default=0),
-        ended_ns=max((each.ended_ns for each in known), default=0),
-        offset_s=known[0].offset_s if known else 0,
-        processes=frozenset(number for each in known for number in each.processes),
-        temporary=frozenset(name for each in known for name in each.temporary),
-        threads=frozenset(number for each in known for number in each.thread_ids),
+        began_ns=min((each.began_ns for each in ended_outputs), default=0),
+        ended_ns=max((each.ended_ns for each in ended_outputs), default=0),
+        offset_s=ended_outputs[0].offset_s if ended_outputs else 0,
+        processes=frozenset(number for each in ended_outputs for number in each.processes),
+        temporary=frozenset(name for each in ended_outputs for name in each.temporary),
+        threads=frozenset(number for each in ended_outputs for number in each.thread_ids),
     )
 
 
@@ -147,12 +147,12 @@ def _forms(stream: Stream) -> dict[int, str]:
     return forms
 
 
-def _compare_stream(pair: _Pair, found: _Found) -> None:
+def _compare_stream(pair: _Pair, findings: _Found) -> None:
     left, right = pair.left, pair.right
     if left.digest == right.digest and left.rest == right.rest and left.digest:
         return
     for lost in dict.fromkeys(each.lost for each in (left, right) if each.lost):
-        found.notes[f"{pair.name} was not compared: {lost}"] = None
+        findings.notes[f"{pair.name} was not compared: {lost}"] = None
     if left.lost or right.lost:
         return
     one, other = pair.lines(left), pair.lines(right)
@@ -165,17 +165,17 @@ def _compare_stream(pair: _Pair, found: _Found) -> None:
     if first is not None and pair.apart:
         first = _first_unmatched(one, other, pair)
         if first is None:
-            found.notes[f"the lines of {pair.name} stand in another order: several threads or tools printed"] = None
+            findings.notes[f"the lines of {pair.name} stand in another order: several threads or tools printed"] = None
     if first is None and is_cut:
-        first = _beyond(pair, len(one), found)
+        first = _beyond(pair, len(one), findings)
     if first is not None and left.is_terminal != right.is_terminal:
-        shown = ["was" if each.is_terminal else "was no" for each in (left, right)]
-        said = f"{pair.name} {shown[0]} terminal when recorded and {shown[1]} terminal now"
-        found.notes[f"{said}: a program may print other things there"] = None
+        verbs = ["was" if each.is_terminal else "was no" for each in (left, right)]
+        mismatch = f"{pair.name} {verbs[0]} terminal when recorded and {verbs[1]} terminal now"
+        findings.notes[f"{mismatch}: a program may print other things there"] = None
     if first is None:
-        found.passed.update({(pair.name, kind): count for kind, count in pair.passed.items() if count})
+        findings.passed.update({(pair.name, kind): count for kind, count in pair.passed.items() if count})
     else:
-        found.divergences.append(_divergence(pair, *first))
+        findings.divergences.append(_divergence(pair, *first))
 
 
 def _settle_styles(one: Sequence[Line], other: Sequence[Line], pair: _Pair) -> None:
@@ -186,14 +186,16 @@ def _settle_styles(one: Sequence[Line], other: Sequence[Line], pair: _Pair) -> N
         pair.passed["lines in colour"] += max(styled)
 
 
-def _beyond(pair: _Pair, least: int, found: _Found) -> tuple[Line | None, Line | None] | None:
+def _beyond(pair: _Pair, least: int, findings: _Found) -> tuple[Line | None, Line | None] | None:
     """Decide on what lies behind the text that was kept, of which only the digest is known.
 
     A first replay calls it a difference; a second one that came to the same text stands by that.
     """
     marks = [(each.digest, each.rest) for each in (pair.left, pair.right)]
     if pair.second is not None and (pair.second.digest, pair.second.rest) != marks[1]:
-        found.notes[f"{pair.name} was compared up to line {least}: what follows differs from replay to replay"] = None
+        findings.notes[f"{pair.name} was compared up to line {least}: what follows differs from replay to replay"] = (
+            None
+        )
         return None
     sizes = [
         Line(least + 1, f"({each.size} characters, of which the rest is another)") for each in (pair.left, pair.right)
@@ -205,7 +207,7 @@ def _first_difference(
     left: Sequence[Line], right: Sequence[Line], pair: _Pair
 ) -> tuple[Line | None, Line | None] | None:
     """Find the first line that differs; what is passed over on the way is counted."""
-    passed: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     unstable: list[tuple[Line, Line]] = []
     for at, (one, other) in enumerate(zip_longest(left, right)):
         alike = None
@@ -215,10 +217,10 @@ def _first_difference(
             return one, other
         if UNSTABLE in alike and one is not None and other is not None:
             unstable.append((one, other))
-        passed += alike
+        counts += alike
     if _is_another_order(unstable):
         return unstable[0]
-    pair.passed.update(passed)
+    pair.passed.update(counts)
     return None
 
 
@@ -286,12 +288,12 @@ def _unmatched(
     """Give the lines of either side that have no counterpart on the other, wherever that stands."""
     ours, theirs = list[Line](), list(right)
     for line in left:
-        found = next(((at, fit) for at, each in enumerate(theirs) if (fit := fits(line, each, pair)) is not None), None)
-        if found is None:
+        match = next(((at, fit) for at, each in enumerate(theirs) if (fit := fits(line, each, pair)) is not None), None)
+        if match is None:
             ours.append(line)
         else:
-            pair.passed.update(found[1])
-            del theirs[found[0]]
+            pair.passed.update(match[1])
+            del theirs[match[0]]
     return ours, theirs
 
 
@@ -314,9 +316,9 @@ def _divergence(pair: _Pair, one: Line | None, other: Line | None) -> dict[str, 
     number = line.number if line is not None else 0
     in_colour = one is not None and other is not None and one.text == other.text
     sides: list[Json | Absent] = [
-        ABSENT if each is None else _shown(each, in_colour=in_colour) for each in (one, other)
+        ABSENT if each is None else _line_text(each, in_colour=in_colour) for each in (one, other)
     ]
-    said = divergence_to_json(
+    entry = divergence_to_json(
         Divergence(
             kind="changed",
             call="run",
@@ -326,10 +328,10 @@ def _divergence(pair: _Pair, one: Line | None, other: Line | None) -> dict[str, 
             structural=True,
         )
     )
-    return {**said, "stream": pair.name, "line": number, "lane": pair.lane}
+    return {**entry, "stream": pair.name, "line": number, "lane": pair.lane}
 
 
-def _shown(line: Line, *, in_colour: bool) -> str:
+def _line_text(line: Line, *, in_colour: bool) -> str:
     """Give the text of a line; where that is no difference, with its colours."""
     return f"{line.text} (in colours {', '.join(line.styles) or 'none'})" if in_colour else line.text
 
@@ -346,11 +348,11 @@ def told_uuids(run: Run) -> frozenset[str]:
 
 def unheard(run: Run) -> tuple[str, ...]:
     """Say which children printed past the program's own streams."""
-    said: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for node in run.nodes:
-        given = node.span.attributes.get(INHERITED)
-        streams = as_list(parsed_or_none(given)) if isinstance(given, str) else given
+        attribute = node.span.attributes.get(INHERITED)
+        streams = as_list(parsed_or_none(attribute)) if isinstance(attribute, str) else attribute
         if isinstance(streams, list | tuple) and streams:
-            named = " and ".join(sorted((str(each) for each in streams), reverse=True))
-            said[f"what {node.call.name} printed to {named} itself was not witnessed and is not compared"] = None
-    return tuple(said)
+            names = " and ".join(sorted((str(each) for each in streams), reverse=True))
+            notes[f"what {node.call.name} printed to {names} itself was not witnessed and is not compared"] = None
+    return tuple(notes)

@@ -71,33 +71,33 @@ class Content:
 
 def raw_key(node: Node) -> tuple[str, bytes]:
     """Name question and outcome as they were recorded: equal keys are equal calls, unequal ones need a closer look."""
-    said = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     match node.outcome:
         case Returned(payload=HttpReply(status=status, body=body)):
-            said.update(b"%d\0" % status + body.data)
+            hasher.update(b"%d\0" % status + body.data)
         case Returned(payload=Value(json=value)):
-            said.update(b"returned\0" + canonical(value))
+            hasher.update(b"returned\0" + canonical(value))
         case Raised(exception=exception):
-            said.update(b"raised\0" + canonical(_raised(exception)))
+            hasher.update(b"raised\0" + canonical(_raised(exception)))
         case Streamed(status=status, chunks=chunks):
-            said.update(b"%d\0%s\0" % (status, canonical(_end(node.outcome))))
+            hasher.update(b"%d\0%s\0" % (status, canonical(_end(node.outcome))))
             for chunk in chunks:
-                said.update(canonical(chunk.value) if chunk.data is None else chunk.data)
+                hasher.update(canonical(chunk.value) if chunk.data is None else chunk.data)
         case _:
-            said.update(b"unfinished")
-    return question(node.call).key, said.digest()
+            hasher.update(b"unfinished")
+    return question(node.call).key, hasher.digest()
 
 
 def content(node: Node, *, blind: bool = False) -> Content:
     """Read what of a call is compared."""
-    said = question(node.call).asked
+    question_json = question(node.call).asked
     if isinstance(node.call.request, HttpRequest):
-        body = as_object(said).get("body")
-        said = {**as_object(said), "body": _settled(body) if isinstance(body, dict) else body}
+        body = as_object(question_json).get("body")
+        question_json = {**as_object(question_json), "body": _settled(body) if isinstance(body, dict) else body}
     outcome = _outcome(node)
     if blind:
-        said, outcome = _blinded(said), _blinded(outcome)
-    return Content(asked=said, outcome=outcome)
+        question_json, outcome = _blinded(question_json), _blinded(outcome)
+    return Content(asked=question_json, outcome=outcome)
 
 
 def blind(a: str, b: str) -> bool:
@@ -113,11 +113,11 @@ def _blinded(value: Json) -> Json:
 def _settled(body: dict[str, Json]) -> Json:
     """Take provider's ids out of a request body."""
     names: dict[str, str] = {}
-    given: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     settled: dict[str, Json] = {}
     for key, value in body.items():
         if key in _CONVERSATIONS:
-            settled[key] = _conversation(value, names, given)
+            settled[key] = _conversation(value, names, counts)
         elif key in _HANDLES and isinstance(value, str):
             settled[key] = "(given by the provider)"
         else:
@@ -125,33 +125,33 @@ def _settled(body: dict[str, Json]) -> Json:
     return settled
 
 
-def _conversation(value: Json, names: dict[str, str], given: Counter[str]) -> Json:
+def _conversation(value: Json, names: dict[str, str], counts: Counter[str]) -> Json:
     if isinstance(value, list):
-        return [_conversation(item, names, given) for item in value]
+        return [_conversation(item, names, counts) for item in value]
     if not isinstance(value, dict):
         return value
-    value = _named(value, names, given)
+    value = _replace_ids(value, names, counts)
     return {
-        key: _arguments(item) if key == "arguments" and "name" in value else _conversation(item, names, given)
+        key: _arguments(item) if key == "arguments" and "name" in value else _conversation(item, names, counts)
         for key, item in value.items()
         if key not in _SEALED
     }
 
 
-def _named(item: dict[str, Json], names: dict[str, str], given: Counter[str]) -> dict[str, Json]:
+def _replace_ids(item: dict[str, Json], names: dict[str, str], counts: Counter[str]) -> dict[str, Json]:
     """Replace the ids of one item: a call's by its tool and count, a reference by the same, others by nothing."""
     call_id = item.get("call_id") or item.get("id")
     function = item.get("function") or item.get("custom")
     tool = as_object(function).get("name") or item.get("name")
     calls = isinstance(function, dict) or item.get("type") in {"tool_use", "function_call", "custom_tool_call"}
     if calls and isinstance(call_id, str) and isinstance(tool, str) and call_id not in names:
-        names[call_id] = f"{tool} {given[tool] + 1}"
-        given[tool] += 1
+        names[call_id] = f"{tool} {counts[tool] + 1}"
+        counts[tool] += 1
     replaced = dict(item)
     for key in (*sorted(_REFERENCES & item.keys()), *(["id"] if calls else [])):
-        named = item.get(key)
-        if isinstance(named, str):
-            replaced[key] = names.setdefault(named, f"call {len(names) + 1}")
+        reference = item.get(key)
+        if isinstance(reference, str):
+            replaced[key] = names.setdefault(reference, f"call {len(names) + 1}")
     if item.get("type") in _ITEMS and ("call_id" in item or not calls):
         replaced.pop("id", None)
         replaced.pop("status", None)
@@ -160,8 +160,8 @@ def _named(item: dict[str, Json], names: dict[str, str], given: Counter[str]) ->
 
 def _arguments(value: Json) -> Json:
     """Read a tool call's arguments, which the model wrote as JSON text."""
-    found = parsed_or_none(value) if isinstance(value, str) else None
-    return found if isinstance(found, dict) else value
+    arguments = parsed_or_none(value) if isinstance(value, str) else None
+    return arguments if isinstance(arguments, dict) else value
 
 
 def _outcome(node: Node) -> Json:
@@ -197,18 +197,18 @@ def _raised(exception: ExceptionRecord) -> dict[str, Json]:
 
 
 def _reply(node: Node, status: int) -> dict[str, Json]:
-    said = answered(node)
+    answer = answered(node)
     reply: dict[str, Json] = {} if status < 300 else {"status": status}
-    if said is None or status >= 300 or said == _NOTHING:
+    if answer is None or status >= 300 or answer == _NOTHING:
         reply["body"] = _body(node)
         return reply
-    if said.model:
-        reply["model"] = said.model
-    if said.finish_reasons:
-        reply["finish_reasons"] = [*said.finish_reasons]
-    if said.vectors:
-        reply["vectors"] = [[*vector] for vector in said.vectors]
-    reply["messages"] = [_message(message) for message in said.messages]
+    if answer.model:
+        reply["model"] = answer.model
+    if answer.finish_reasons:
+        reply["finish_reasons"] = [*answer.finish_reasons]
+    if answer.vectors:
+        reply["vectors"] = [[*vector] for vector in answer.vectors]
+    reply["messages"] = [_message(message) for message in answer.messages]
     return reply
 
 
@@ -229,7 +229,7 @@ def _body(node: Node) -> Json:
 
 
 def _message(message: Message) -> Json:
-    said: dict[str, Json] = {"role": message.role}
+    fields: dict[str, Json] = {"role": message.role}
     content: list[Json] = []
     calls: list[Json] = []
     for part in message.parts:
@@ -237,7 +237,7 @@ def _message(message: Message) -> Json:
             case Text(text=text):
                 content.append(text)
             case Reasoning(text=text):
-                said["reasoning"] = f"{said.get('reasoning', '')}{text}"
+                fields["reasoning"] = f"{fields.get('reasoning', '')}{text}"
             case ToolCall(name=name, arguments=arguments):
                 calls.append({"name": name, "arguments": _arguments(arguments)})
             case Opaque(json=json):
@@ -245,10 +245,10 @@ def _message(message: Message) -> Json:
             case _:
                 content.append({"media": part.modality, "digest": digest(part.url)})
     if content:
-        said["content"] = content[0] if len(content) == 1 else content
+        fields["content"] = content[0] if len(content) == 1 else content
     if calls:
-        said["tool_calls"] = calls
-    return said
+        fields["tool_calls"] = calls
+    return fields
 
 
 def gist(node: Node) -> Json:
@@ -256,12 +256,12 @@ def gist(node: Node) -> Json:
     request = node.call.request
     if isinstance(request, FunctionCall):
         return request.arguments
-    said = asked(node)
-    if said is None:
+    query = asked(node)
+    if query is None:
         return {"method": request.method, "url": request.url}
-    if said.inputs:
-        return {"model": said.model, "inputs": len(said.inputs), "last": said.inputs[-1]}
-    return {"model": said.model, "messages": len(said.messages), "last": _last_text(said.messages)}
+    if query.inputs:
+        return {"model": query.model, "inputs": len(query.inputs), "last": query.inputs[-1]}
+    return {"model": query.model, "messages": len(query.messages), "last": _last_text(query.messages)}
 
 
 def _last_text(messages: Sequence[Message]) -> str | None:

@@ -28,9 +28,9 @@ def died_of(run: Run) -> str | None:
     root = run.root
     if root is None:
         return None
-    said = root.span.attributes
-    if said.get("reenact.outcome") == "raised":
-        return _ADDRESS.sub("0x", f"{said.get('exception.type')}: {said.get('exception.message')}")
+    attributes = root.span.attributes
+    if attributes.get("reenact.outcome") == "raised":
+        return _ADDRESS.sub("0x", f"{attributes.get('exception.type')}: {attributes.get('exception.message')}")
     if isinstance(root.outcome, Raised):
         error = root.outcome.exception
         return _ADDRESS.sub("0x", f"{error.qualname}: {error.message}")
@@ -38,20 +38,22 @@ def died_of(run: Run) -> str | None:
 
 
 def crashed(
-    recorded: Run, replay: Run | None, found: Sequence[Mapping[str, Json]], exit_code: int | None
+    recorded: Run, replay: Run | None, divergences: Sequence[Mapping[str, Json]], exit_code: int | None
 ) -> Iterator[dict[str, Json]]:
     """Yield the divergence of a program that died in its replay of what the recorded run did not die of.
 
-    Only where nothing else was `found` than calls that are missing: it is why they are, and `crash` marks it.
+    Only where `divergences` holds nothing but calls that are missing: it is why they are, and `crash` marks it.
 
     It says where: the innermost line of the program, and of no installed package, in the trace of the exception.
     """
-    only_missing = bool(found) and all(each.get("kind") == "missing" and each.get("b") is None for each in found)
+    only_missing = bool(divergences) and all(
+        each.get("kind") == "missing" and each.get("b") is None for each in divergences
+    )
     died = died_of(replay) if replay is not None and exit_code and only_missing else None
     if replay is None or replay.root is None or died is None or died == died_of(recorded) or died.startswith(_LEFT):
         return
-    told = divergence_to_json(of_run(recorded, replay, "outcome", died_of(recorded) or "went on", died))
-    told["crash"] = True
+    divergence = divergence_to_json(of_run(recorded, replay, "outcome", died_of(recorded) or "went on", died))
+    divergence["crash"] = True
     places = [
         (path, line)
         for event in replay.root.span.events
@@ -59,8 +61,8 @@ def crashed(
     ]
     own = [place for place in places if "site-packages" not in place[0] and f"{sys.prefix}/lib" not in place[0]]
     if own:
-        told["where"] = ":".join(own[-1])
-    yield told
+        divergence["where"] = ":".join(own[-1])
+    yield divergence
 
 
 def was_cut_off(run: Run) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 from reenact.compare.rotated_logs import RotatedLog, rotated_logs
 from reenact.compare.volatile import Side, Volatile
 from reenact.values.difference import ABSENT, Absent, Divergence, divergence_to_json
-from reenact.values.file_writes import State, Written, WrittenFile
+from reenact.values.file_writes import FileWrites, State, WrittenFile
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_text
 
@@ -49,14 +49,14 @@ class _Found:
     same: list[str] = field(default_factory=list[str])
 
 
-def compare_writes(a: Written, b: Written, are_one: AreOne = lambda _a, _b: False) -> WritesCompared:
+def compare_writes(a: FileWrites, b: FileWrites, are_one: AreOne = lambda _a, _b: False) -> WritesCompared:
     """Compare what two runs wrote."""
-    found, volatile = _Found(), Volatile(_side(a), _side(b))
+    findings, volatile = _Found(), Volatile(_side(a), _side(b))
     ordered = a.threads or b.threads
     rotated = rotated_logs(a, b)
     for log in {log.name: log for log in rotated.values()}.values():
         left, right = ({"text": text} for text in log.texts)
-        _compare_log(_Pair(log.name, log.file, left, right, volatile, are_one, threads=ordered), log, found)
+        _compare_log(_Pair(log.name, log.file, left, right, volatile, are_one, threads=ordered), log, findings)
     for name, one, other in _paired(a, b, volatile):
         if any(each is not None and each.log_of in rotated for each in (one, other)):
             continue
@@ -64,31 +64,31 @@ def compare_writes(a: Written, b: Written, are_one: AreOne = lambda _a, _b: Fals
         if file is None or file.part_of:
             continue
         left, right = _final(one, other), _final(other, one)
-        if not _kind_differs(name, left, right, file, found):
+        if not _kind_differs(name, left, right, file, findings):
             pair = _Pair(name, file, left or {}, right or {}, volatile, are_one, threads=ordered)
             pair.shared = any(each is not None and each.shared for each in (one, other))
             pair.files = (one, other)
-            _compare_content(pair, found)
-    passed: list[dict[str, Json]] = [
-        {"path": path, "kind": kind, "count": count} for (path, kind), count in found.passed.items()
+            _compare_content(pair, findings)
+    passed_differences: list[dict[str, Json]] = [
+        {"path": path, "kind": kind, "count": count} for (path, kind), count in findings.passed.items()
     ]
     return WritesCompared(
-        divergences=tuple(found.divergences),
-        passed=tuple(passed),
-        undecided=tuple(found.undecided),
-        notes=tuple(found.notes),
-        same=tuple(found.same),
+        divergences=tuple(findings.divergences),
+        passed=tuple(passed_differences),
+        undecided=tuple(findings.undecided),
+        notes=tuple(findings.notes),
+        same=tuple(findings.same),
     )
 
 
-def _side(told: Written) -> Side:
+def _side(writes: FileWrites) -> Side:
     return Side(
-        began_ns=told.began_ns,
-        ended_ns=told.ended_ns,
-        offset_s=told.offset_s,
-        processes=told.processes,
-        temporary=told.temporary,
-        threads=told.thread_ids,
+        began_ns=writes.began_ns,
+        ended_ns=writes.ended_ns,
+        offset_s=writes.offset_s,
+        processes=writes.processes,
+        temporary=writes.temporary,
+        threads=writes.thread_ids,
     )
 
 
@@ -107,7 +107,9 @@ class _Pair:
     files: tuple[WrittenFile | None, WrittenFile | None] = (None, None)
 
 
-def _paired(a: Written, b: Written, volatile: Volatile) -> Iterator[tuple[str, WrittenFile | None, WrittenFile | None]]:
+def _paired(
+    a: FileWrites, b: FileWrites, volatile: Volatile
+) -> Iterator[tuple[str, WrittenFile | None, WrittenFile | None]]:
     """Give the files of both by the name that they share; a time or a temporary name may stand in one."""
     left = {a.named(path): file for path, file in a.files.items()}
     right = {b.named(path): file for path, file in b.files.items()}
@@ -135,17 +137,17 @@ def _final(file: WrittenFile | None, other: WrittenFile | None) -> State | None:
     return other.after if not other.changed else other.before
 
 
-def _kind_differs(name: str, left: State | None, right: State | None, file: WrittenFile, found: _Found) -> bool:
+def _kind_differs(name: str, left: State | None, right: State | None, file: WrittenFile, findings: _Found) -> bool:
     """Compare whether something is there, and what it is; True where nothing more is to be compared."""
     if left is right or (left is not None and right is not None and _kind(left) == _kind(right) == "file"):
         return left is right
     if left is not None and right is not None and _kind(left) == _kind(right):
         if left.get("to") != right.get("to"):
-            found.divergences.append(_divergence("changed", name, file, left.get("to"), right.get("to")))
+            findings.divergences.append(_divergence("changed", name, file, left.get("to"), right.get("to")))
         return True
     kind = "extra" if left is None else "missing" if right is None else "changed"
-    sides: list[Json | Absent] = [ABSENT if each is None else _shown(each) for each in (left, right)]
-    found.divergences.append(_divergence(kind, name, file, sides[0], sides[1]))
+    sides: list[Json | Absent] = [ABSENT if each is None else _state_text(each) for each in (left, right)]
+    findings.divergences.append(_divergence(kind, name, file, sides[0], sides[1]))
     return True
 
 
@@ -153,69 +155,73 @@ def _kind(state: State) -> str:
     return as_text(state.get("kind")) or "file"
 
 
-def _shown(state: State) -> Json:
+def _state_text(state: State) -> Json:
     if _kind(state) != "file":
         return _kind(state)
     text = as_text(state.get("text")).partition("\n")[0]
     return text or f"{state.get('size')} bytes"
 
 
-def _compare_content(pair: _Pair, found: _Found) -> None:
+def _compare_content(pair: _Pair, findings: _Found) -> None:
     left, right = pair.left, pair.right
     if others := max(as_count(each.get("of_libraries")) or 0 for each in (left, right)):
-        found.passed[pair.name, "lines that libraries logged"] += others
+        findings.passed[pair.name, "lines that libraries logged"] += others
     if "digest" in left and left.get("digest") == right.get("digest"):
-        found.same.append(pair.name)
+        findings.same.append(pair.name)
         return
     if left.get("same") is True and right.get("same") is True:
         return
     if pair.shared and not ("from" in left and "from" in right):
-        found.notes.append(f"{pair.name} was not compared: others wrote it meanwhile")
+        findings.notes.append(f"{pair.name} was not compared: others wrote it meanwhile")
         return
     texts = left.get("text"), right.get("text")
     if left.get("same") is True or right.get("same") is True:  # an append of nothing
         texts = texts[0] or "", texts[1] or ""
     if not isinstance(texts[0], str) or not isinstance(texts[1], str):
         if left.get("redacted") or right.get("redacted"):
-            found.notes.append(f"{pair.name} was not compared: redacted values stand in it, and its text was not kept")
+            findings.notes.append(
+                f"{pair.name} was not compared: redacted values stand in it, and its text was not kept"
+            )
             return
         one, other = pair.files
         if one is not None and other is not None:
-            found.undecided.append((one, other))
+            findings.undecided.append((one, other))
         else:
-            found.divergences.append(_divergence("changed", pair.name, pair.file, _shown(left), _shown(right)))
+            findings.divergences.append(
+                _divergence("changed", pair.name, pair.file, _state_text(left), _state_text(right))
+            )
         return
-    _compare_lines(pair, texts[0].split("\n"), texts[1].split("\n"), found)
+    _compare_lines(pair, texts[0].split("\n"), texts[1].split("\n"), findings)
 
 
-def _compare_log(pair: _Pair, log: RotatedLog, found: _Found) -> None:
+def _compare_log(pair: _Pair, log: RotatedLog, findings: _Found) -> None:
     """Compare a log with its older parts. Where lines are of another length it is rotated at another line."""
     left, right = (text.split("\n") for text in log.texts)
     if log.dropped:  # the oldest lines of either may be gone
         least = min(len(left), len(right))
         left, right = left[len(left) - least :], right[len(right) - least :]
-    _compare_lines(pair, left, right, found)
+    _compare_lines(pair, left, right, findings)
 
 
-def _compare_lines(pair: _Pair, left: Sequence[str], right: Sequence[str], found: _Found) -> None:
-    passed: Counter[str] = Counter()
+def _compare_lines(pair: _Pair, left: Sequence[str], right: Sequence[str], findings: _Found) -> None:
+    counts: Counter[str] = Counter()
     if pair.shared:
-        if not _is_among(right, left, pair, passed):
-            _diverge(pair, left, right, found)
+        if not _is_among(right, left, pair, counts):
+            _diverge(pair, left, right, findings)
         return
     for one, other in zip_longest(left, right):
         alike = _alike(one, other, pair) if one is not None and other is not None else None
         if alike is None:
             break
-        passed += alike
+        counts += alike
     else:
-        found.same.append(pair.name)
-        found.passed.update({(pair.name, kind): count for kind, count in passed.items()})
+        findings.same.append(pair.name)
+        findings.passed.update({(pair.name, kind): count for kind, count in counts.items()})
         return
-    if pair.threads and len(left) == len(right) <= _MOST_LINES and _is_reordered(left, right, pair, passed):
-        found.notes.append(f"the lines of {pair.name} stand in another order: several threads were at work")
+    if pair.threads and len(left) == len(right) <= _MOST_LINES and _is_reordered(left, right, pair, counts):
+        findings.notes.append(f"the lines of {pair.name} stand in another order: several threads were at work")
         return
-    _diverge(pair, left, right, found)
+    _diverge(pair, left, right, findings)
 
 
 def _alike(one: str, other: str, pair: _Pair) -> Counter[str] | None:
@@ -225,29 +231,29 @@ def _alike(one: str, other: str, pair: _Pair) -> Counter[str] | None:
     return alike
 
 
-def _is_among(lines: Sequence[str], among: Sequence[str], pair: _Pair, passed: Counter[str]) -> bool:
+def _is_among(lines: Sequence[str], among: Sequence[str], pair: _Pair, counts: Counter[str]) -> bool:
     """Tell whether lines stand among others, in their order."""
     left = iter(among)
     for line in lines:
-        alike = next((found for each in left if (found := _alike(each, line, pair)) is not None), None)
+        alike = next((likeness for each in left if (likeness := _alike(each, line, pair)) is not None), None)
         if alike is None:
             return False
-        passed.update(alike)
+        counts.update(alike)
     return True
 
 
-def _is_reordered(left: Sequence[str], right: Sequence[str], pair: _Pair, passed: Counter[str]) -> bool:
+def _is_reordered(left: Sequence[str], right: Sequence[str], pair: _Pair, counts: Counter[str]) -> bool:
     waiting = list(right)
     for line in left:
         at = next((at for at, each in enumerate(waiting) if (alike := _alike(line, each, pair)) is not None), None)
         if at is None:
             return False
         del waiting[at]
-        passed.update(alike or {})
+        counts.update(alike or {})
     return True
 
 
-def _diverge(pair: _Pair, left: Sequence[str], right: Sequence[str], found: _Found) -> None:
+def _diverge(pair: _Pair, left: Sequence[str], right: Sequence[str], findings: _Found) -> None:
     """Say the first line in which two texts differ."""
     begin = 0
     for number, (one, other) in enumerate(zip_longest(left, right), 1):
@@ -259,7 +265,7 @@ def _diverge(pair: _Pair, left: Sequence[str], right: Sequence[str], found: _Fou
         for lines in (left, right)
     ]
     appended = "from" in pair.left and "from" in pair.right
-    found.divergences.append(
+    findings.divergences.append(
         _divergence("changed", pair.name, pair.file, sides[0], sides[1], line=begin, appended=appended)
     )
 
@@ -275,19 +281,23 @@ def _divergence(
     appended: bool = False,
 ) -> dict[str, Json]:
     place = f", line {line}{' of what was appended' if appended else ''}" if line else ""
-    said = divergence_to_json(
+    entry = divergence_to_json(
         Divergence(kind=kind, call="run", field=f"wrote {name}{place}", a=a, b=b, structural=kind != "changed")
     )
-    said["path"] = name
+    entry["path"] = name
     if line:
-        said["line"] = line
+        entry["line"] = line
     if file.at:
-        said["where"] = file.at
-    return said
+        entry["where"] = file.at
+    return entry
 
 
 def decided(
-    pairs: Iterable[tuple[WrittenFile, WrittenFile]], told: Written, again: Written | None, *, drew: bool = False
+    pairs: Iterable[tuple[WrittenFile, WrittenFile]],
+    writes: FileWrites,
+    again: FileWrites | None,
+    *,
+    drew: bool = False,
 ) -> tuple[list[dict[str, Json]], list[str]]:
     """Decide on files that differ in their bytes alone by a second replay: divergences, and names that stay undecided.
 
@@ -297,16 +307,16 @@ def decided(
     divergences: list[dict[str, Json]] = []
     open_still: list[str] = []
     for recorded, replayed in pairs:
-        name = told.named(replayed.path)
+        name = writes.named(replayed.path)
         other = again.files.get(replayed.path) if again is not None else None
         mark = (replayed.after or {}).get("digest")
         agree = other is not None and mark is not None and (other.after or {}).get("digest") == mark
         if agree or drew:
             sides = [f"{(each.after or {}).get('size')} bytes" for each in (recorded, replayed)]
-            said = _divergence("changed", name, recorded, sides[0], sides[1])
+            divergence = _divergence("changed", name, recorded, sides[0], sides[1])
             why = "the same in two replays" if agree else "it drew of the clock or of chance what was not recorded"
-            said["reason"] = f"wrote {name}: its bytes are others than recorded, and {why}"
-            divergences.append(said)
+            divergence["reason"] = f"wrote {name}: its bytes are others than recorded, and {why}"
+            divergences.append(divergence)
         else:
             open_still.append(name)
     return divergences, open_still

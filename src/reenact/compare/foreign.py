@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.boundary.partial_question import Compared, compared, equal, is_partial, kept, rebuilt_parts
+from reenact.boundary.partial_question import (
+    Compared,
+    compared,
+    equal,
+    is_partial,
+    read_partial_question,
+    rebuilt_parts,
+)
 from reenact.boundary.reading import asked
 from reenact.values.call import HttpReply, HttpRequest, Returned, Streamed
 from reenact.values.difference import ABSENT, FieldDifference
@@ -24,7 +31,7 @@ def differing_questions(a: Node, b: Node) -> list[FieldDifference] | None:
     """List in what two model calls differ as far as both were kept; None where both are exact evidence."""
     if not (is_partial(a) or is_partial(b)):
         return None
-    there, back = _held(a, b), _held(b, a)
+    there, back = _comparison(a, b), _comparison(b, a)
     if there is not None and back is not None:
         unkept = {difference.path for difference in back.ignored}
         return [difference for difference in there.differs if difference.path not in unkept]
@@ -33,25 +40,25 @@ def differing_questions(a: Node, b: Node) -> list[FieldDifference] | None:
     return [FieldDifference(path=d.path, a=d.b, b=d.a) for d in back.differs] if back is not None else None
 
 
-def _held(of: Node, against: Node) -> Compared | None:
-    known, request = kept(of), against.call.request
-    said = asked(against)
-    if known is None or said is None or not isinstance(request, HttpRequest):
+def _comparison(of: Node, against: Node) -> Compared | None:
+    kept_query, request = read_partial_question(of), against.call.request
+    query = asked(against)
+    if kept_query is None or query is None or not isinstance(request, HttpRequest):
         return None
-    return compared(known, said, request.shape)
+    return compared(kept_query, query, request.shape)
 
 
-def kept_outcomes(found: Iterable[FieldDifference], a: Node, b: Node) -> list[FieldDifference]:
+def kept_outcomes(differences: Iterable[FieldDifference], a: Node, b: Node) -> list[FieldDifference]:
     """Leave out the differences of two outcomes that come of what one emitter did not keep."""
-    found = [*found]
+    differences = [*differences]
     if any(_OURS not in node.span.attributes for node in (a, b)):
-        found = [each for each in found if not (each.path == "returned" and _is_one_text(each))]
+        differences = [each for each in differences if not (each.path == "returned" and _is_one_text(each))]
     if not (is_partial(a) or is_partial(b)):
-        return found
+        return differences
     parts = {*rebuilt_parts(a), *rebuilt_parts(b)}
     if "failure" in parts and _status(a) == _status(b) >= _REFUSED:
         return []
-    return [difference for difference in found if not _is_unkept(difference, parts)]
+    return [difference for difference in differences if not _is_unkept(difference, parts)]
 
 
 def _is_one_text(difference: FieldDifference) -> bool:

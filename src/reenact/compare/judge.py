@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from reenact.values.run import Node, Run
 
 if TYPE_CHECKING:
     from reenact.compare.console_text import Parts
-    from reenact.values.file_writes import Written
+    from reenact.values.file_writes import FileWrites
 
 __all__ = ["ReplayResult", "judge_replay", "one_line"]
 
@@ -56,7 +56,7 @@ class _Stop(Enum):
 class Outcome:
     """What the recorded program gave out, and what this one did; a None in a pair stands for one that does not know."""
 
-    wrote: tuple[Written | None, Written | None] | None = None
+    wrote: tuple[FileWrites | None, FileWrites | None] | None = None
     """The files; None where they are not to be compared."""
     printed: tuple[Parts | None, Parts | None] | None = None
     """What came to the standard streams; None where that is not to be compared."""
@@ -112,9 +112,9 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     An exit code of None says that nobody knows how the program ended; untouched siblings are owed nothing then.
     """
     ledger = _up_to_the_delivery(ledger)
-    said = replace(_told(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
-    if said.why:
-        return said
+    result = replace(_totals(ledger, replay), exit_code=exit_code, recorded_exit=recorded_exit, why=_unbegun(ledger))
+    if result.why:
+        return result
     (ledger, stopped), of = _until_prevented(recorded, siblings, ledger), Recorded((recorded, *siblings))
     misses = [_read_miss(at, ledger, of, recorded) for at, entry in enumerate(ledger) if entry.get("t") == "miss"]
     refused = [] if stopped else [at for at, entry in enumerate(ledger) if entry.get("t") == "refused"]
@@ -122,28 +122,28 @@ def judge_replay(  # noqa: PLR0913 - what is judged, and by what
     live = _live(of, replay, beside, ledger, answered)
     unasked = _unasked(of, ledger, answered, misses, live, whole=exit_code is not None)
     renamings = Renamings(recorded, replay, ledger)
-    found = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *map(_of_conflict, renamings.conflicts)]
-    found = [*crashed(recorded, replay, found, exit_code), *found]
-    given, outcome = _GivenOut(), outcome or Outcome()
-    if not (found or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
+    divergences = [*_divergences(of, ledger, misses, refused, unasked.passed, live), *_conflicts(renamings)]
+    divergences = [*crashed(recorded, replay, divergences, exit_code), *divergences]
+    outputs, outcome = _GivenOut(), outcome or Outcome()
+    if not (divergences or misses or refused or stopped or outcome.strictness is Strictness.IGNORE):
         ends = _ends(recorded, replay, exit_code, recorded_exit, alone=not siblings, compares=not outcome.why)
-        found = (given := _given_out(recorded, outcome, ends, renamings)).divergences
-    found, stopped = _by_the_program(found, ledger, said, stopped, of.nodes)
-    nothing = unasked.nothing_owed and not (answered or said.ran_again or misses or refused or live.count)
-    word, why = _result(found, misses, said, live.unknown, stopped, nothing=nothing)
+        divergences = (outputs := _given_out(recorded, outcome, ends, renamings)).divergences
+    divergences, stopped = _by_the_program(divergences, ledger, result, stopped, of.nodes)
+    nothing = unasked.nothing_owed and not (answered or result.ran_again or misses or refused or live.count)
+    word, why = _result(divergences, misses, result, live.unknown, stopped, nothing=nothing)
     return replace(
-        said,
+        result,
         result=word,
         why=why,
         answered=dict(Counter(of.nodes[each].call.word for each in answered if each not in of.frames)),
-        unconsumed=[_shown(node) for node in unasked.passed if found or not stopped],
+        unconsumed=[_node_entry(node) for node in unasked.passed if divergences or not stopped],
         not_reached=unasked.not_reached,
         live=live.count,
-        divergences=found,
-        writes=given.writes,
-        printed=given.printed,
+        divergences=divergences,
+        writes=outputs.writes,
+        printed=outputs.printed,
         strictness=outcome.strictness,
-        redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, found),
+        redaction=None if _all(ledger, "forked") else redaction_of(recorded, of.nodes, ledger, divergences),
         ended_with=next((miss.node.label for miss in misses if miss.means is _Stop.ENDED and miss.node), None),
     )
 
@@ -160,10 +160,16 @@ def _unbegun(ledger: Sequence[Entry]) -> str:
 
 
 def _result(
-    found: Sequence[object], misses: Sequence[_Miss], said: ReplayResult, unknown: str, stopped: str, *, nothing: bool
+    divergences: Sequence[object],
+    misses: Sequence[_Miss],
+    result: ReplayResult,
+    unknown: str,
+    stopped: str,
+    *,
+    nothing: bool,
 ) -> tuple[str, str]:
     """Say what a replay came to, and why where nothing can be said of it."""
-    if found:
+    if divergences:
         return "diverged", ""
     if lost := next((miss for miss in misses if miss.means is _Stop.FAILED), None):
         return "failed", as_text(lost.entry.get("reason"))
@@ -171,10 +177,10 @@ def _result(
         return "unjudged", stopped
     if nothing:
         return "unjudged", "the recording holds no call that could be answered, and none was made"
-    if said.other_code:
-        return "unjudged", said.of_other_code
-    if said.unrestored:
-        return "unjudged", _of_state(said.unrestored[0])
+    if result.other_code:
+        return "unjudged", result.of_other_code
+    if result.unrestored:
+        return "unjudged", _of_state(result.unrestored[0])
     return ("unjudged", f"what {unknown} was answered live was not written down") if unknown else ("same", "")
 
 
@@ -188,34 +194,34 @@ def _until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[En
 
 
 def _by_the_program(
-    found: list[dict[str, Json]],
+    divergences: list[dict[str, Json]],
     ledger: Sequence[Entry],
-    said: ReplayResult,
+    result: ReplayResult,
     stopped: str,
     nodes: Mapping[str, Node],
 ) -> tuple[list[dict[str, Json]], str]:
     """Give what differs, and why nothing can be said: where the sealed world may be why it differs, nothing does."""
-    if not found or stopped:
-        return found, stopped
+    if not divergences or stopped:
+        return divergences, stopped
     from reenact.compare.refusals import by_the_world  # most replays differ in nothing
 
-    why = by_the_world(found, ledger, said.world, nodes)
-    return ([], why) if why else (found, "")
+    why = by_the_world(divergences, ledger, result.world, nodes)
+    return ([], why) if why else (divergences, "")
 
 
 def _of_state(entry: Mapping[str, Json]) -> str:
     """Say that a program went on with another state than the recorded one."""
     names = ", ".join(as_text(each) for each in as_list(entry.get("changed"))[:5]) or "state"
     why = as_text(entry.get("why"))
-    said = f"what {as_text(entry.get('call'))} changed in memory ({names}) could not be put back"
-    return f"{said}: {why}" if why else said
+    sentence = f"what {as_text(entry.get('call'))} changed in memory ({names}) could not be put back"
+    return f"{sentence}: {why}" if why else sentence
 
 
 def _answered(of: Recorded, ledger: Sequence[Entry], misses: Sequence[_Miss]) -> list[str]:
     """List the recorded calls that were answered, by id, as often as they were."""
     failed = {miss.node.id for miss in misses if miss.node and miss.means is not _Stop.DIVERGED}
-    named = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
-    return [node_id for node_id in named if node_id in of.nodes and node_id not in failed]
+    answer_ids = [as_text(entry.get("id")) for entry in _all(ledger, "answered")]
+    return [node_id for node_id in answer_ids if node_id in of.nodes and node_id not in failed]
 
 
 def _live(
@@ -229,7 +235,7 @@ def _live(
     return told_of_live(of, [run for run in (replay, *beside) if run], entries, {*answered, *again})
 
 
-def _told(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
+def _totals(ledger: Sequence[Entry], replay: Run | None) -> ReplayResult:
     """Take over what the ledger says by itself."""
     return ReplayResult(
         result="unjudged",
@@ -266,7 +272,7 @@ def _up_to_the_delivery(ledger: Sequence[Entry]) -> Sequence[Entry]:
     return ledger[:over]
 
 
-def _shown(node: Node) -> dict[str, Json]:
+def _node_entry(node: Node) -> dict[str, Json]:
     return {"id": node.id, "call": node.label, "kind": node.call.word, "asked": gist(node)}
 
 
@@ -297,8 +303,8 @@ def _place(at: int, ledger: Sequence[Entry], of: Recorded) -> float:
 def _read_miss(at: int, ledger: Sequence[Entry], of: Recorded, recorded: Run) -> _Miss:
     entry = ledger[at]
     node = of.nodes.get(as_text(entry.get("nearest")))
-    if node is None and (found := _LABEL.match(as_text(entry.get("reason")))):
-        node = of.by_label.get(found[1])
+    if node is None and (match := _LABEL.match(as_text(entry.get("reason")))):
+        node = of.by_label.get(match[1])
     means = _means(entry, node, recorded)
     before = {as_text(entry.get("id")) for entry in ledger[:at] if entry.get("t") in _MET}
     again = node is not None and node.id in before and entry.get("field") != "outcome"
@@ -325,7 +331,7 @@ def _unasked(
     ledger: Sequence[Entry],
     answered: list[str],
     misses: list[_Miss],
-    told: LiveTold,
+    live_calls: LiveTold,
     *,
     whole: bool,
 ) -> _Unasked:
@@ -341,28 +347,28 @@ def _unasked(
     settled = {
         *answered,
         *again,
-        *told.stood_for,
+        *live_calls.stood_for,
         *of.covered(answered),
         *(miss.node.id for miss in misses if miss.node),
     }
     left = [node for node in owed if node.id not in settled]
-    reached = {*answered, *again, *told.stood_for, *(miss.node.id for miss in misses if miss.node)}
-    passed = of.passed(left, reached) if _was_stopped(ledger) else left
-    return _Unasked(passed=passed, not_reached=len(left) - len(passed), nothing_owed=not owed)
+    reached = {*answered, *again, *live_calls.stood_for, *(miss.node.id for miss in misses if miss.node)}
+    passed_nodes = of.passed(left, reached) if _was_stopped(ledger) else left
+    return _Unasked(passed=passed_nodes, not_reached=len(left) - len(passed_nodes), nothing_owed=not owed)
 
 
 def _divergences(
-    of: Recorded, ledger: Sequence[Entry], misses: list[_Miss], refused: list[int], passed: list[Node], live: LiveTold
+    of: Recorded, ledger: Sequence[Entry], misses: list[_Miss], refused: list[int], nodes: list[Node], live: LiveTold
 ) -> list[dict[str, Json]]:
     """List what differs, the first one first. What was refused after the first miss is its aftermath."""
     placed = [(miss.place, _of_miss(miss)) for miss in misses if miss.means is _Stop.DIVERGED]
-    placed += [(float(of.rank[node.id]), divergence_to_json(_unconsumed(node))) for node in passed]
+    placed += [(float(of.rank[node.id]), divergence_to_json(_unconsumed(node))) for node in nodes]
     placed += [(float(of.rank[node.id]), _of_repeated(node, times)) for node, times in _repeated(of, ledger)]
     placed += [
         (float(of.rank.get(as_text(entry.get("id")), 0)), _of_change(entry)) for entry in _all(ledger, "changed")
     ]
     placed += live.found
-    placed += [(float(of.rank[node.id]), said) for node, said in swapped(of, ledger)]
+    placed += [(float(of.rank[node.id]), swap) for node, swap in swapped(of, ledger)]
     first_miss = next((at for at, entry in enumerate(ledger) if entry.get("t") == "miss"), len(ledger))
     placed += [(_place(at, ledger, of), _of_refusal(ledger[at])) for at in refused if at < first_miss]
     return [divergence for _, divergence in sorted(placed, key=lambda each: each[0])]
@@ -378,7 +384,7 @@ def _of_miss(miss: _Miss) -> dict[str, Json]:
     entry, node = miss.entry, miss.node
     absent = as_list(entry.get("absent"))
     missing = "recorded" in absent or (entry.get("recorded") is None and not entry.get("nearest"))
-    said = divergence_to_json(
+    divergence = divergence_to_json(
         Divergence(
             kind="changed" if node is not None else "extra",
             call=as_text(entry.get("call")),
@@ -390,8 +396,8 @@ def _of_miss(miss: _Miss) -> dict[str, Json]:
         )
     )
     if reason := entry.get("reason"):
-        said["reason"] = reason
-    return said
+        divergence["reason"] = reason
+    return divergence
 
 
 def _repeated(of: Recorded, ledger: Sequence[Entry]) -> list[tuple[Node, int]]:
@@ -402,7 +408,7 @@ def _repeated(of: Recorded, ledger: Sequence[Entry]) -> list[tuple[Node, int]]:
 
 
 def _of_repeated(node: Node, times: int) -> dict[str, Json]:
-    said = divergence_to_json(
+    divergence = divergence_to_json(
         Divergence(
             kind="changed",
             call=node.label,
@@ -413,14 +419,19 @@ def _of_repeated(node: Node, times: int) -> dict[str, Json]:
             node_a=node.id,
         )
     )
-    said["reason"] = f"it was recorded once and asked for {times} times, by several processes"
-    return said
+    divergence["reason"] = f"it was recorded once and asked for {times} times, by several processes"
+    return divergence
 
 
-def _of_conflict(entry: Entry) -> dict[str, Json]:
-    """Say that two processes took one redacted value for two."""
+def _conflicts(renamings: Renamings) -> Iterator[dict[str, Json]]:
+    """Say where two processes took one redacted value for two."""
+    for entry in renamings.conflicts:
+        yield _conflict(entry)
+
+
+def _conflict(entry: Entry) -> dict[str, Json]:
     call, pairs = as_text(entry.get("call")), as_object(entry.get("pairs"))
-    said = divergence_to_json(
+    divergence = divergence_to_json(
         Divergence(
             kind="changed",
             call=call,
@@ -431,26 +442,26 @@ def _of_conflict(entry: Entry) -> dict[str, Json]:
             node_a=as_text(entry.get("id")),
         )
     )
-    said["reason"] = "matched by renaming, but another process of the replay took these values for others"
-    return said
+    divergence["reason"] = "matched by renaming, but another process of the replay took these values for others"
+    return divergence
 
 
 def _of_change(entry: Entry) -> dict[str, Json]:
     """Say that a tool which ran again did not come to what was recorded."""
     absent = as_list(entry.get("absent"))
-    named = entry.get("live") is True
-    said = divergence_to_json(
+    is_live = entry.get("live") is True
+    divergence = divergence_to_json(
         Divergence(
             kind="changed",
             call=as_text(entry.get("call")),
             field=as_text(entry.get("field")),
             a=ABSENT if "recorded" in absent else entry.get("recorded"),
             b=ABSENT if "replay" in absent else entry.get("replay"),
-            structural=named,
+            structural=is_live,
             node_a=as_text(entry.get("id")),
         )
     )
-    return {**said, "live": "structure"} if named else said
+    return {**divergence, "live": "structure"} if is_live else divergence
 
 
 def _is_structural(entry: Entry, node: Node | None) -> bool:
@@ -461,11 +472,11 @@ def _is_structural(entry: Entry, node: Node | None) -> bool:
 
 def _of_refusal(entry: Entry) -> dict[str, Json]:
     what = f"{as_text(entry.get('what'))} at {as_text(entry.get('where'))}"
-    said = divergence_to_json(
+    divergence = divergence_to_json(
         Divergence(kind="extra", call="run", field="side effect", a=ABSENT, b=what, structural=True)
     )
-    said["reason"] = f"{what} was refused"
-    return said
+    divergence["reason"] = f"{what} was refused"
+    return divergence
 
 
 def _ends(
@@ -477,18 +488,18 @@ def _ends(
     if was_cut_off(recorded):  # by a signal, or by itself (`os._exit`)
         ended = recorded_code is not None and recorded_code >= 0 and recorded_code != code
         return [_of_run("exit code", recorded_code, code)] if ended else []
-    found: list[Divergence] = []
+    differences: list[Divergence] = []
     if replay is not None:
-        found = [*answer_differences(recorded, replay)]
+        differences = [*answer_differences(recorded, replay)]
     if replay is not None and compares:
-        found += returned_differences(recorded, replay)
+        differences += returned_differences(recorded, replay)
     if alone and replay is not None and recorded.root is not None and replay.root is not None:
         died = died_of(recorded), died_of(replay)
         if died[0] != died[1]:
-            found.append(_of_run("outcome", died[0] or "ended", died[1] or "ended"))
+            differences.append(_of_run("outcome", died[0] or "ended", died[1] or "ended"))
     if recorded_code is not None and recorded_code != code:
-        found.append(_of_run("exit code", recorded_code, code))
-    return found
+        differences.append(_of_run("exit code", recorded_code, code))
+    return differences
 
 
 def _given_out(recorded: Run, outcome: Outcome, ends: Sequence[Divergence], renamings: Renamings) -> _GivenOut:
@@ -496,10 +507,10 @@ def _given_out(recorded: Run, outcome: Outcome, ends: Sequence[Divergence], rena
     cut_off = was_cut_off(recorded)
     writes, files = _writes(outcome, renamings, cut_off=cut_off)
     printed, texts = _printed(recorded, outcome, renamings, cut_off=cut_off)
-    found = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *files, *texts]
+    divergences = [*(divergence_to_json(each) for each in ends if not renamings.are_one(each)), *files, *texts]
     if outcome.strictness is Strictness.STRUCTURE:
-        found = [each for each in found if not is_of_text(each)]
-    return _GivenOut(writes=writes, printed=printed, divergences=found)
+        divergences = [each for each in divergences if not is_of_text(each)]
+    return _GivenOut(writes=writes, printed=printed, divergences=divergences)
 
 
 def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[WritesTold, list[dict[str, Json]]]:
@@ -514,15 +525,15 @@ def _writes(outcome: Outcome, renamings: Renamings, *, cut_off: bool) -> tuple[W
         return WritesTold(compared=True), []
     from reenact.compare.file_writes import compare_writes
 
-    told = compare_writes(recorded, replay, lambda a, b: renamings.are_one(_of_run("wrote", a, b)))
+    comparison = compare_writes(recorded, replay, lambda a, b: renamings.are_one(_of_run("wrote", a, b)))
     return WritesTold(
         compared=True,
-        as_recorded=told.same,
-        passed_over=told.passed,
-        undecided=told.undecided,
-        bytes_differ=tuple(recorded.named(one.path) for one, _ in told.undecided),
-        notes=told.notes,
-    ), [*told.divergences]
+        as_recorded=comparison.same,
+        passed_over=comparison.passed,
+        undecided=comparison.undecided,
+        bytes_differ=tuple(recorded.named(one.path) for one, _ in comparison.undecided),
+        notes=comparison.notes,
+    ), [*comparison.divergences]
 
 
 def _printed(
@@ -543,10 +554,10 @@ def _printed(
     def are_one(a: str, b: str) -> bool:
         return renamings.are_one(_of_run("printed", a, b))
 
-    found = compare_printed(recorded, replay, are_one, outcome.printed_again, told_uuids(run))
-    notes = (*found.notes, *unheard(run))
-    told = PrintedTold(compared=True, as_recorded=found.same, passed_over=found.passed, notes=notes)
-    return told, [*found.divergences]
+    comparison = compare_printed(recorded, replay, are_one, outcome.printed_again, told_uuids(run))
+    notes = (*comparison.notes, *unheard(run))
+    summary = PrintedTold(compared=True, as_recorded=comparison.same, passed_over=comparison.passed, notes=notes)
+    return summary, [*comparison.divergences]
 
 
 def is_of_text(divergence: Mapping[str, Json]) -> bool:

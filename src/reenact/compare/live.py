@@ -54,16 +54,16 @@ def told_of_live(of: Recorded, replays: Sequence[Run], entries: Sequence[Entry],
     pairs = [*_pairs(of, compared, nodes, settled)]
     stood_for = {node.id for _, node, _ in pairs if node is not None}
     stood_for |= {as_text(each.get("id")) for each in entries if each.get("id")}
-    found: list[tuple[float, dict[str, Json]]] = []
+    differences: list[tuple[float, dict[str, Json]]] = []
     furthest = 0.0
     for entry, recorded, live in pairs:
         place = furthest + 0.5 if recorded is None else float(of.rank[recorded.id])
         furthest = max(furthest, place)
-        found += [(place, each) for each in _differences(entry, recorded, live)]
+        differences += [(place, each) for each in _differences(entry, recorded, live)]
     unknown = next(
         (as_text(entry.get("call")) for entry, node, live in pairs if node is not None and _is_open(live)), ""
     )
-    return LiveTold(count=len(counted), stood_for=frozenset(stood_for), found=tuple(found), unknown=unknown)
+    return LiveTold(count=len(counted), stood_for=frozenset(stood_for), found=tuple(differences), unknown=unknown)
 
 
 def _is_open(live: Node | None) -> bool:
@@ -75,8 +75,8 @@ def _pairs(
 ) -> Iterator[tuple[Entry, Node | None, Node | None]]:
     """Give each live call with the recorded one in whose place it stands, in the order in which they went out."""
     entries = [*entries]
-    taken = {*settled, *(as_text(each.get("id")) for each in entries)}
-    free = [node for node in of.answerable() if node.id not in taken]
+    used_ids = {*settled, *(as_text(each.get("id")) for each in entries)}
+    free = [node for node in of.answerable() if node.id not in used_ids]
     for entry in entries:
         live = nodes.get(as_text(entry.get("span")))
         recorded = of.nodes.get(as_text(entry.get("id")))
@@ -95,7 +95,9 @@ def _differences(entry: Entry, recorded: Node | None, live: Node | None) -> Iter
     if recorded is None:
         about = gist(live) if live is not None else as_text(entry.get("call"))
         call = as_text(entry.get("call"))
-        yield _said(Divergence(kind="extra", call=call, field="call", a=ABSENT, b=about, structural=True), "extra")
+        yield _live_divergence(
+            Divergence(kind="extra", call=call, field="call", a=ABSENT, b=about, structural=True), "extra"
+        )
         return
     if live is None or _is_open(live):
         return  # its process ended in the middle of it: how that ended says more
@@ -105,7 +107,7 @@ def _differences(entry: Entry, recorded: Node | None, live: Node | None) -> Iter
     fields += _of_fingerprint(recorded, live)
     for each in fields[:_MOST_FIELDS]:
         structural = is_structural(each, recorded.kind) and not each.path.endswith(_FINGERPRINT)
-        yield _said(
+        yield _live_divergence(
             Divergence(
                 kind="changed",
                 call=recorded.label,
@@ -139,5 +141,5 @@ def _what(each: FieldDifference, *, structural: bool) -> str:
     return "structure" if structural else "words"
 
 
-def _said(divergence: Divergence, what: str) -> dict[str, Json]:
+def _live_divergence(divergence: Divergence, what: str) -> dict[str, Json]:
     return {**divergence_to_json(divergence), "live": what}

@@ -54,8 +54,8 @@ class Item:
 
     def _keyed(self) -> tuple[str, str]:
         if self._keys is None:
-            said = self.content()
-            self._keys = said.whole, said.question
+            compared_content = self.content()
+            self._keys = compared_content.whole, compared_content.question
         return self._keys
 
     def content(self) -> Content:
@@ -89,19 +89,19 @@ def paired(a: Sequence[Node], b: Sequence[Node], *, blind: bool) -> Pairs:
     left = [Item(node, node.lane if with_lanes else "", blind) for node in a]
     right = [Item(node, node.lane if with_lanes else "", blind) for node in b]
     lanes_a, lanes_b = _by_lane(left), _by_lane(right)
-    found = Pairs()
+    pairing = Pairs()
     for lane, items in lanes_a.items():
-        found.pairs += _levelled(items, lanes_b.get(lane, []), 0)
-    rest_a, rest_b = _rest(left, right, found.pairs)
+        pairing.pairs += _levelled(items, lanes_b.get(lane, []), 0)
+    rest_a, rest_b = _rest(left, right, pairing.pairs)
     overlapping = set[str]() if with_lanes else _overlapping(a) | _overlapping(b)
     for x, y in _crosswise(rest_a, rest_b):
         moved_within = x.lane == y.lane and x.node.id not in overlapping and y.node.id not in overlapping
-        (found.reordered if moved_within and x.whole == y.whole else found.pairs).append((x, y))
-    rest_a, rest_b = _rest(left, right, [*found.pairs, *found.reordered])
+        (pairing.reordered if moved_within and x.whole == y.whole else pairing.pairs).append((x, y))
+    rest_a, rest_b = _rest(left, right, [*pairing.pairs, *pairing.reordered])
     strangers = ([x for x in rest_a if x.lane not in lanes_b], [y for y in rest_b if y.lane not in lanes_a])
-    found.pairs += _levelled(*strangers, len(_LEVELS) - 1)
-    found.only_a, found.only_b = _rest(left, right, [*found.pairs, *found.reordered])
-    return found
+    pairing.pairs += _levelled(*strangers, len(_LEVELS) - 1)
+    pairing.only_a, pairing.only_b = _rest(left, right, [*pairing.pairs, *pairing.reordered])
+    return pairing
 
 
 def _by_lane(items: Iterable[Item]) -> dict[str, list[Item]]:
@@ -126,8 +126,8 @@ def _levelled(a: Sequence[Item], b: Sequence[Item], level: int) -> list[tuple[It
 
 
 def _rest(a: Iterable[Item], b: Iterable[Item], pairs: Iterable[tuple[Item, Item]]) -> tuple[list[Item], list[Item]]:
-    taken = {id(item) for pair in pairs for item in pair}
-    return [item for item in a if id(item) not in taken], [item for item in b if id(item) not in taken]
+    used_ids = {id(item) for pair in pairs for item in pair}
+    return [item for item in a if id(item) not in used_ids], [item for item in b if id(item) not in used_ids]
 
 
 def _crosswise(a: Sequence[Item], b: Sequence[Item]) -> list[tuple[Item, Item]]:
@@ -149,12 +149,12 @@ def _overlapping(nodes: Iterable[Node]) -> set[str]:
     families: dict[str | None, list[Node]] = defaultdict(list)
     for node in nodes:
         families[node.parent].append(node)
-    found: set[str] = set()
+    node_ids: set[str] = set()
     for family in families.values():
         longest: Node | None = None
         for node in sorted(family, key=lambda node: node.span.start_ns):
             if longest is not None and node.span.start_ns < longest.span.end_ns:
-                found |= {node.id, longest.id}
+                node_ids |= {node.id, longest.id}
             if longest is None or node.span.end_ns > longest.span.end_ns:
                 longest = node
-    return found
+    return node_ids

@@ -25,17 +25,17 @@ def steps(run: Run) -> list[Node]:
     """Give the calls that make the path."""
     left_out = set(frames(run.nodes))
     inside = set[str]()
-    found: list[Node] = []
+    calls: list[Node] = []
     for node in run.nodes:  # parents come before children
         if node.parent in inside:
             inside.add(node.id)
             continue
         if is_root(node, run) or node.call.is_structure or node.id in left_out:
             continue
-        found.append(node)
+        calls.append(node)
         if node.call.is_whole:
             inside.add(node.id)
-    return found
+    return calls
 
 
 def _spelled(node: Node) -> str:
@@ -46,5 +46,5 @@ def _spelled(node: Node) -> str:
         asked = as_object(content(node).asked)
         return f"{asked.get('method')} {asked.get('url')}"
     arguments = as_object(request.arguments)
-    given = ", ".join(f"{name}={canonical(value).decode()}" for name, value in sorted(arguments.items()))
-    return f"{node.call.name}({given})"
+    arguments_text = ", ".join(f"{name}={canonical(value).decode()}" for name, value in sorted(arguments.items()))
+    return f"{node.call.name}({arguments_text})"

@@ -18,7 +18,6 @@ from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.redaction_marks import (
     TOKEN,
-    Given,
     attribute_of,
     classes_in,
     given_by,
@@ -27,7 +26,7 @@ from reenact.values.redaction_marks import (
     tokens_in,
     total,
 )
-from reenact.values.run import Node, Run
+from reenact.values.run import Node, ReplacedInputs, Run
 
 _WORD = re.compile(r"[A-Za-z0-9_@.+-]+")
 _NUMBER = re.compile(r"-?\d+")
@@ -48,53 +47,62 @@ def redaction_of(
     """
     first = divergences[0] if divergences else None
     before = _before(ledger, first)
-    made = [nodes[each] for each in before if each in nodes]
-    given = [*given_to(recorded), *(each for node in made for each in given_by(node))]
+    earlier_nodes = [nodes[each] for each in before if each in nodes]
+    redactions = [*given_to(recorded), *(each for node in earlier_nodes for each in given_by(node))]
     own = nodes.get(as_text(first.get("node_a"))) if first is not None else None
     asked = _asked(own) if own is not None and first is not None else Counter[str]()
-    if not given and not asked:
+    if not redactions and not asked:
         return None
-    said: dict[str, Json] = {"given": [_shown(each) for each in given], "cause": "", "why": "", "keep": ""}
+    summary: dict[str, Json] = {
+        "given": [_redaction_entry(each) for each in redactions],
+        "cause": "",
+        "why": "",
+        "keep": "",
+    }
     if first is None:
-        return said
-    why, of = _evidence(first, ledger, given, own, made[-1] if made else None)
+        return summary
+    why, of = _evidence(first, ledger, redactions, own, earlier_nodes[-1] if earlier_nodes else None)
     if why:
-        said |= {"cause": "likely", "why": why}
+        summary |= {"cause": "likely", "why": why}
     else:
-        why = f"before this the program was given {_count(total(given))}, and may have gone by what stood there"
-        said |= {"cause": "possible", "why": why}
-    said["keep"] = keep_rules(of or given, nodes)
-    return said
+        why = f"before this the program was given {_count(total(redactions))}, and may have gone by what stood there"
+        summary |= {"cause": "possible", "why": why}
+    summary["keep"] = keep_rules(of or redactions, nodes)
+    return summary
 
 
 def _before(ledger: Sequence[Entry], first: Mapping[str, Json] | None) -> list[str]:
     """List the recorded calls that the program made up to the first difference, the one that differs left out."""
-    found: list[str] = []
+    node_ids: list[str] = []
     own = as_text(first.get("node_a")) if first is not None else ""
     for entry in ledger:
         kind = entry.get("t")
         if kind in _MET and entry.get("id") != own:
-            found.append(as_text(entry.get("id")))
+            node_ids.append(as_text(entry.get("id")))
         if first is not None and (kind in {"miss", "refused"} or (kind == "changed" and entry.get("id") == own)):
             break
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(node_ids))
 
 
 def _evidence(
-    first: Mapping[str, Json], ledger: Sequence[Entry], given: Sequence[Given], own: Node | None, last: Node | None
-) -> tuple[str, list[Given]]:
+    first: Mapping[str, Json],
+    ledger: Sequence[Entry],
+    redactions: Sequence[ReplacedInputs],
+    own: Node | None,
+    last: Node | None,
+) -> tuple[str, list[ReplacedInputs]]:
     """Say what shows that redaction made the difference, and which values it was; an empty text where nothing does."""
-    tokens = {token: each for each in given for token in each.tokens}
+    tokens = {token: each for each in redactions for token in each.tokens}
     for name, a, b in _sides(first, ledger):
-        if found := _touched(a, b, tokens):
-            of = [tokens[token] for token in found if token in tokens]
-            counts = _count(Counter(found_class for token in found for found_class in classes_in(token)))
+        if new_tokens := _touched(a, b, tokens):
+            of = [tokens[token] for token in new_tokens if token in tokens]
+            counts = _count(Counter(found_class for token in new_tokens for found_class in classes_in(token)))
             return f"{name} was made of {counts}", of
     asked = _asked(own) if own is not None else Counter[str]()
     if any(entry.get("t") == "changed" and own is not None and entry.get("id") == own.id for entry in ledger) and asked:
         return f"{own.label if own else ''} ran again, and was given {_count(asked)}", []
     died = first.get("call") == "run" and first.get("field") in _ENDINGS
-    latest = [each for each in given if last is not None and each.node == last.id]
+    latest = [each for each in redactions if last is not None and each.node == last.id]
     if latest and died:
         return f"the program ended otherwise right after {latest[0].call} gave it {_count(total(latest))}", latest
     if latest:
@@ -112,7 +120,7 @@ def _sides(first: Mapping[str, Json], ledger: Sequence[Entry]) -> Iterator[tuple
             return
 
 
-def _touched(a: Json, b: Json, tokens: Mapping[str, Given]) -> list[str]:
+def _touched(a: Json, b: Json, tokens: Mapping[str, ReplacedInputs]) -> list[str]:
     """List the given tokens that made a difference: the replay's side holds one, or a piece of one, more.
 
     A token that nobody gave the program stands for a value of its own: another value, and no matter of redaction.
@@ -120,9 +128,9 @@ def _touched(a: Json, b: Json, tokens: Mapping[str, Given]) -> list[str]:
     left, right = _text(a), _text(b)
     more = Counter(TOKEN.findall(right))
     more.subtract(TOKEN.findall(left))
-    known = {TOKEN.findall(token)[0]: token for token in tokens}
-    if found := [known[token] for token, count in more.items() if count > 0 and token in known]:
-        return found
+    full_tokens = {TOKEN.findall(token)[0]: token for token in tokens}
+    if new_tokens := [full_tokens[token] for token, count in more.items() if count > 0 and token in full_tokens]:
+        return new_tokens
     words = Counter(_WORD.findall(TOKEN.sub(" ", right))) - Counter(_WORD.findall(left))
     return [token for token in tokens if any(_is_of(word, token) for word in words)]
 
@@ -151,8 +159,8 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else compact(value)
 
 
-def _shown(given: Given) -> dict[str, Json]:
-    return {"call": given.call, "field": given.field, "classes": dict(given.classes)}
+def _redaction_entry(redaction: ReplacedInputs) -> dict[str, Json]:
+    return {"call": redaction.call, "field": redaction.field, "classes": dict(redaction.classes)}
 
 
 def _count(classes: Mapping[str, int]) -> str:
@@ -160,17 +168,17 @@ def _count(classes: Mapping[str, int]) -> str:
     return f"{many} redacted value{'' if many == 1 else 's'} ({spelled(classes)})"
 
 
-def keep_rules(given: Iterable[Given], nodes: Mapping[str, Node]) -> str:
+def keep_rules(redactions: Iterable[ReplacedInputs], nodes: Mapping[str, Node]) -> str:
     """Spell the rules of a policy, in TOML, that keep such values next time where the program was given them."""
     places: dict[str, Counter[str]] = {}
-    for each in given:
+    for each in redactions:
         places.setdefault(_place(each, nodes.get(each.node)), Counter()).update(each.classes)
     return "\n".join(_rule(place, classes) for place, classes in places.items())
 
 
-def _place(given: Given, node: Node | None) -> str:
-    if given.field in {"command line", "input", "request headers"} or node is None:
-        return f'attribute = "{attribute_of(given.field)}"'
+def _place(redaction: ReplacedInputs, node: Node | None) -> str:
+    if redaction.field in {"command line", "input", "request headers"} or node is None:
+        return f'attribute = "{attribute_of(redaction.field)}"'
     if node.kind is CallKind.TOOL:
         return f"tool = {compact(node.call.name)}"
     return f'kind = "{node.kind.value}"'
@@ -178,8 +186,8 @@ def _place(given: Given, node: Node | None) -> str:
 
 def _rule(place: str, classes: Mapping[str, int]) -> str:
     whole = "value" in classes
-    named = ", ".join(compact(name) for name in sorted(classes) if name != "value")
-    rules = [f'[[rule]]\nclass = [{named}]\n{place}\ndo = "keep"'] if named else []
+    class_names = ", ".join(compact(name) for name in sorted(classes) if name != "value")
+    rules = [f'[[rule]]\nclass = [{class_names}]\n{place}\ndo = "keep"'] if class_names else []
     return "\n".join([*rules, *([f'[[rule]]\nwhole = true\n{place}\ndo = "keep"'] if whole else [])])
 
 

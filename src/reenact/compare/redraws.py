@@ -52,9 +52,9 @@ class _Screen:
         row[self.column : self.column + len(text)] = text
         self.column += len(text)
 
-    def control(self, given: str, final: str) -> None:
+    def control(self, parameter: str, final: str) -> None:
         """Follow a control sequence: moves by default one, erasures from here on."""
-        count = int(given) if given.isdecimal() else 1
+        count = int(parameter) if parameter.isdecimal() else 1
         match final:
             case "A" | "F":
                 self.move_to(self.row - count, 0 if final == "F" else self.column)
@@ -67,7 +67,7 @@ class _Screen:
             case "G":
                 self.column = count - 1
             case "K" | "J":
-                self._erase(given or "0", rows=final == "J")
+                self._erase(parameter or "0", rows=final == "J")
             case _:
                 return
 

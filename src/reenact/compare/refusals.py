@@ -19,7 +19,7 @@ from reenact.values import child
 from reenact.values.call import Returned, Value
 from reenact.values.difference import one_line
 from reenact.values.effects import COPIED_IN, Seal
-from reenact.values.file_writes import WrittenFile, written
+from reenact.values.file_writes import WrittenFile, writes_of
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_text, parsed_or_none
 from reenact.values.run import UNDECLARED, Node, Run
@@ -66,11 +66,11 @@ def until_prevented(recorded: Run, siblings: Sequence[Run], ledger: Sequence[Ent
 
 
 def by_the_world(
-    found: Sequence[Entry], ledger: Sequence[Entry], world: Mapping[str, str], nodes: Mapping[str, Node]
+    divergences: Sequence[Entry], ledger: Sequence[Entry], world: Mapping[str, str], nodes: Mapping[str, Node]
 ) -> str:
     """Say that a sealed world may be why a replay differs, and by what; empty where nothing tells so.
 
-    `found` is what differs, `nodes` are the recorded calls by id. The program met an error of the world's that the
+    `divergences` are what differs, `nodes` the recorded calls by id. The program met an error of the world's that the
     recorded run did not meet, or was refused something that no recording names; or a program that it started was.
     """
     if world.get("processes") != Seal.ENFORCED.value:
@@ -82,7 +82,7 @@ def by_the_world(
     if apart is not None:
         return f"{_spelled(apart)} {_APART[as_text(apart.get('t'))]}"
     words = _words(_BY_LANDLOCK if COPIED_IN in world else _BY_NAMESPACES)
-    for each in found:
+    for each in divergences:
         if path := _written_elsewhere(nodes.get(as_text(each.get("node_a"))), world.get(COPIED_IN, "")):
             return f"{as_text(each.get('call'))} ran again and was refused to change {path}, as it did when recorded"
         if COPIED_IN in world and _TEMPORARY.search(_text(each.get("b"))):
@@ -125,7 +125,7 @@ def _was_recorded(recorded: Run, siblings: Sequence[Run], entry: Entry) -> bool:
     """
     if path := as_text(entry.get("path")):
         name, line = Path(path).name, as_text(entry.get("where"))
-        notes = [note for run in (recorded, *siblings) if (note := written(run)) is not None]
+        notes = [note for run in (recorded, *siblings) if (note := writes_of(run)) is not None]
         files: list[WrittenFile] = [file for note in notes for file in note.files.values()]
         return any(each.path == path or (each.at == line and Path(each.path).name == name) for each in files)
     if entry.get("t") != "refused":
@@ -144,8 +144,8 @@ def _acts(runs: Iterable[Run]) -> Iterable[str]:
     """List what programs did past every boundary, each with its line."""
     for run in runs:
         for node in run.nodes:
-            told = node.span.attributes.get(UNDECLARED)
-            yield from map(as_text, as_list(parsed_or_none(told)) if isinstance(told, str) else ())
+            attribute = node.span.attributes.get(UNDECLARED)
+            yield from map(as_text, as_list(parsed_or_none(attribute)) if isinstance(attribute, str) else ())
 
 
 def _without_numbers(text: str) -> str:

@@ -61,7 +61,7 @@ def _are_alike(texts: tuple[object, object], volatile: Volatile, is_alike: Calla
 
 def _functions(run: Run) -> dict[_Key, Node]:
     count: Counter[tuple[str, str, str]] = Counter()
-    found: dict[_Key, Node] = {}
+    functions: dict[_Key, Node] = {}
     for node in run.nodes:
         if node.kind not in _COMPARED or is_root(node, run) or not isinstance(node.call.request, FunctionCall):
             continue
@@ -69,8 +69,8 @@ def _functions(run: Run) -> dict[_Key, Node]:
             continue
         key = (node.kind.value, node.call.name, node.lane)
         count[key] += 1
-        found[*key, count[key]] = node
-    return found
+        functions[*key, count[key]] = node
+    return functions
 
 
 def _is_told(node: Node) -> bool:

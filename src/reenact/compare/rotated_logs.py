@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from reenact.values.file_writes import Written, WrittenFile
+from reenact.values.file_writes import FileWrites, WrittenFile
 from reenact.values.lenient import as_text
 
 _FIRST: Final = 0
@@ -27,9 +27,9 @@ class RotatedLog:
     """Old parts may have been deleted on either side."""
 
 
-def rotated_logs(a: Written, b: Written) -> Mapping[str, RotatedLog]:
+def rotated_logs(a: FileWrites, b: FileWrites) -> Mapping[str, RotatedLog]:
     """Give the logs that both runs wrote, and that either rotated, by the path in the first and in the second."""
-    found: dict[str, RotatedLog] = {}
+    logs: dict[str, RotatedLog] = {}
     others = {b.named(path): path for path in _bases(b)}
     for path in _bases(a):
         other = others.get(a.named(path))
@@ -44,17 +44,17 @@ def rotated_logs(a: Written, b: Written) -> Mapping[str, RotatedLog]:
         backups = max(each.backups for each in (*left, *right))
         dropped = 0 < backups < max(len(left), len(right))
         log = RotatedLog(name=a.named(path), file=left[-1], texts=(texts[0], texts[1]), dropped=dropped)
-        found[path] = found[other] = log
-    return found
+        logs[path] = logs[other] = log
+    return logs
 
 
-def _bases(told: Written) -> dict[str, None]:
-    return dict.fromkeys(file.log_of for file in told.files.values() if file.log_of)
+def _bases(writes: FileWrites) -> dict[str, None]:
+    return dict.fromkeys(file.log_of for file in writes.files.values() if file.log_of)
 
 
-def _parts(told: Written, base: str) -> list[WrittenFile]:
+def _parts(writes: FileWrites, base: str) -> list[WrittenFile]:
     """List the files of a log, the oldest first."""
-    return sorted((file for file in told.files.values() if file.log_of == base), key=lambda file: _age(file, base))
+    return sorted((file for file in writes.files.values() if file.log_of == base), key=lambda file: _age(file, base))
 
 
 def _age(file: WrittenFile, base: str) -> tuple[int, int, str]:

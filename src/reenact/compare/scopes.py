@@ -23,17 +23,17 @@ def scopes_missed(
     nodes = {node.id: node for run in (recorded, *siblings) for node in run.nodes}
     entered = {_spelled(node) for node in replay.nodes} if replay is not None else set[str]()
     at = next((nodes[name] for each in divergences if (name := as_text(each.get("node_a"))) in nodes), None)
-    found: list[str] = []
-    while at is not None and (at := nodes.get(at.parent or "")) is not None and len(found) < len(nodes):
+    scopes: list[str] = []
+    while at is not None and (at := nodes.get(at.parent or "")) is not None and len(scopes) < len(nodes):
         if (spelled := _spelled(at)) and spelled not in entered:
-            found.append(spelled)
-    return [*dict.fromkeys(reversed(found))]
+            scopes.append(spelled)
+    return [*dict.fromkeys(reversed(scopes))]
 
 
 def _spelled(node: Node) -> str:
-    said = node.span.attributes
-    if said.get("reenact.run.root"):
-        return "" if said.get(PROCESS_ROOT) else f'with reenact.run("{node.call.name}")'
-    if said.get(PROCESS_ROOT) or not node.call.is_structure:
+    attributes = node.span.attributes
+    if attributes.get("reenact.run.root"):
+        return "" if attributes.get(PROCESS_ROOT) else f'with reenact.run("{node.call.name}")'
+    if attributes.get(PROCESS_ROOT) or not node.call.is_structure:
         return ""
     return f"@reenact.{node.call.word} {node.call.name}"

@@ -54,20 +54,20 @@ class Line:
     """The colours and other styles that it switches to, in their order."""
 
 
-def lines(text: str, forms: dict[int, str], passed: Counter[str]) -> list[Line]:
+def lines(text: str, forms: dict[int, str], counts: Counter[str]) -> list[Line]:
     """Give the lines of a text; `forms` names the format of logged ones, by number; what is left out is counted."""
-    found: list[Line] = []
+    rows: list[Line] = []
     if redrawn := goes_up(text):
         text, forms = settled(text), {}
-        passed["states of lines that were written over"] += redrawn
+        counts["states of lines that were written over"] += redrawn
     for number, raw in enumerate(text.split("\n"), 1):
         line = _STYLE.sub("", raw)
         drawn = "\r" in line.rstrip("\r")
         if drawn:
             line = next((part for part in reversed(line.split("\r")) if part.strip()), "")
-            passed["states of lines that were written over"] += 1
+            counts["states of lines that were written over"] += 1
         if _MOVE.search(line):
-            passed["lines that were moved to or erased"] += 1
+            counts["lines that were moved to or erased"] += 1
             bare = _MOVE.sub("", line)
             if drawn or not bare.strip():
                 continue
@@ -76,56 +76,56 @@ def lines(text: str, forms: dict[int, str], passed: Counter[str]) -> list[Line]:
         if drawn or _BAR.search(line):
             line, drawn = _BLANKS.sub(" ", _PACE.sub("…", line)).rstrip(), True
         styles = () if drawn else tuple(_COLOUR.findall(raw))
-        found.append(Line(number, line, forms.get(number, ""), drawn, styles))
-    return [*_untraced(_last_states(found, passed), passed)]
+        rows.append(Line(number, line, forms.get(number, ""), drawn, styles))
+    return [*_untraced(_last_states(rows, counts), counts)]
 
 
-def _last_states(found: list[Line], passed: Counter[str]) -> list[Line]:
+def _last_states(rows: list[Line], counts: Counter[str]) -> list[Line]:
     """Keep the last state of a bar that is drawn anew on a line of its own each time."""
-    kept: list[Line] = []
-    for line in found:
-        if kept and _BAR.search(line.text) and _BAR.search(kept[-1].text):
-            kept[-1] = line
-            passed["states of lines that were written over"] += 1
+    final_rows: list[Line] = []
+    for line in rows:
+        if final_rows and _BAR.search(line.text) and _BAR.search(final_rows[-1].text):
+            final_rows[-1] = line
+            counts["states of lines that were written over"] += 1
         else:
-            kept.append(line)
-    return kept
+            final_rows.append(line)
+    return final_rows
 
 
-def _untraced(found: list[Line], passed: Counter[str]) -> Iterator[Line]:
+def _untraced(rows: list[Line], counts: Counter[str]) -> Iterator[Line]:
     """Leave out the frames of tracebacks, and the errors that another one came from."""
-    if not any(_TRACEBACK.match(each.text) for each in found):
-        yield from found
+    if not any(_TRACEBACK.match(each.text) for each in rows):
+        yield from rows
         return
     at = 0
-    while at < len(found):
-        if not _TRACEBACK.match(found[at].text):
-            yield found[at]
+    while at < len(rows):
+        if not _TRACEBACK.match(rows[at].text):
+            yield rows[at]
             at += 1
             continue
-        end = _end(found, at)
-        while (behind := _chained(found, end)) is not None:
-            end = _end(found, behind)
-        passed["frames of tracebacks"] += end - at
+        end = _end(rows, at)
+        while (behind := _chained(rows, end)) is not None:
+            end = _end(rows, behind)
+        counts["frames of tracebacks"] += end - at
         at = end
 
 
-def _end(found: list[Line], at: int) -> int:
+def _end(rows: list[Line], at: int) -> int:
     """Give where the frames of the traceback at a line end: at its error."""
     at += 1
-    while at < len(found) and _FRAME.match(found[at].text):
+    while at < len(rows) and _FRAME.match(rows[at].text):
         at += 1
     return at
 
 
-def _chained(found: list[Line], at: int) -> int | None:
+def _chained(rows: list[Line], at: int) -> int | None:
     """Give where the next traceback begins, if the error here is what another one came from."""
-    for number in range(at, min(len(found), at + 50)):
-        if found[number].text.strip(" |") in _CHAIN:
+    for number in range(at, min(len(rows), at + 50)):
+        if rows[number].text.strip(" |") in _CHAIN:
             return next(
-                (each for each in range(number, min(len(found), number + 3)) if _TRACEBACK.match(found[each].text)),
+                (each for each in range(number, min(len(rows), number + 3)) if _TRACEBACK.match(rows[each].text)),
                 None,
             )
-        if _TRACEBACK.match(found[number].text):
+        if _TRACEBACK.match(rows[number].text):
             return None
     return None

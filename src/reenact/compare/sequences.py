@@ -38,12 +38,12 @@ def _between(block: _Block, anchors: list[Pair]) -> list[_Block]:
     if not anchors:
         return []
     start_a, end_a, start_b, end_b = block
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     for at_a, at_b in [*anchors, (end_a, end_b)]:
         if start_a < at_a and start_b < at_b:
-            found.append((start_a, at_a, start_b, at_b))
+            blocks.append((start_a, at_a, start_b, at_b))
         start_a, start_b = at_a + 1, at_b + 1
-    return found
+    return blocks
 
 
 def _anchors(a: Sequence[Hashable], b: Sequence[Hashable], block: _Block) -> list[Pair]:

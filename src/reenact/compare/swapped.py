@@ -27,22 +27,22 @@ def swapped(of: Recorded, ledger: Sequence[Mapping[str, Json]]) -> Iterator[tupl
     if any(entry.get("t") in {"live", "forked"} or "onward" in entry for entry in ledger):
         return  # what was answered anew may have the program go another way
     latest: dict[_Line, Node] = {}
-    told, made = set[_Line](), set[str]()
+    reported_lines, seen_ids = set[_Line](), set[str]()
     beside: set[_Line] | None = None
     for entry in ledger:
         node = of.nodes.get(as_text(entry.get("id"))) if entry.get("t") in _MET and not entry.get("moved") else None
-        if node is None or node.id in made or not _counts(node):
+        if node is None or node.id in seen_ids or not _counts(node):
             continue
-        made.add(node.id)
+        seen_ids.add(node.id)
         line = _line(node)
         last = latest.setdefault(line, node)
         if node.start_order >= last.start_order:
             latest[line] = node
-        elif line not in told:
-            told.add(line)
+        elif line not in reported_lines:
+            reported_lines.add(line)
             beside = _beside(of) if beside is None else beside
             if line not in beside:
-                yield node, _said(node, last)
+                yield node, _reordering(node, last)
 
 
 def _counts(node: Node) -> bool:
@@ -60,15 +60,15 @@ def _beside(of: Recorded) -> set[_Line]:
     for node in of.nodes.values():
         if _counts(node):
             lines[_line(node)].append(node)
-    found = set[_Line]()
+    parallel_lines = set[_Line]()
     for line, nodes in lines.items():
         nodes.sort(key=lambda node: node.start_order)
         if any(not 0 < one.end_order < other.start_order for one, other in itertools.pairwise(nodes)):
-            found.add(line)
-    return found
+            parallel_lines.add(line)
+    return parallel_lines
 
 
-def _said(node: Node, later: Node) -> dict[str, Json]:
+def _reordering(node: Node, later: Node) -> dict[str, Json]:
     moved = Divergence(
         kind="reordered",
         call=node.label,

@@ -32,9 +32,9 @@ class Recorded:
             self.by_label.setdefault(node.label, node)
             if node.parent is not None:
                 self._children[node.parent].append(node.id)
-            told = "reenact.recovered" in node.span.attributes  # of which nobody knows that it was a function's call
-            told = told or node.call.is_handshake  # a pool makes as many connections as it likes
-            if not (is_root(node, run) or node.call.is_structure or node.id in self.frames or told):
+            exempt = "reenact.recovered" in node.span.attributes  # of which nobody knows that it was a function's call
+            exempt = exempt or node.call.is_handshake  # a pool makes as many connections as it likes
+            if not (is_root(node, run) or node.call.is_structure or node.id in self.frames or exempt):
                 self._answerable.append(node)
 
     def answerable(self, runs: Collection[str] | None = None) -> Iterator[Node]:
@@ -45,14 +45,14 @@ class Recorded:
 
     def covered(self, answered: Iterable[str]) -> set[str]:
         """Find everything below calls that were answered whole."""
-        found: set[str] = set()
+        descendants: set[str] = set()
         left = [child for node_id in answered if node_id not in self.frames for child in self._children[node_id]]
         while left:
             node_id = left.pop()
-            if node_id not in found:
-                found.add(node_id)
+            if node_id not in descendants:
+                descendants.add(node_id)
                 left += self._children[node_id]
-        return found
+        return descendants
 
     def passed(self, owed: Iterable[Node], reached: Collection[str]) -> list[Node]:
         """Pick the calls that the program cannot have been about to make when it was stopped.
@@ -70,14 +70,14 @@ class Recorded:
             latest[line] = max(latest.get(line, 0), node.start_order)
             for above in _above(line):
                 latest_below[above] = max(latest_below.get(above, 0), node.start_order)
-        found: list[Node] = []
+        passed_nodes: list[Node] = []
         for node in owed:
             line = _line(node)
             lanes = max((latest.get(above, 0) for above in _above(line)), default=0)
             began = max(lanes, latest_below.get(line, 0))
             if furthest.get(line, 0) > self.rank[node.id] or 0 < node.end_order < began:
-                found.append(node)
-        return found
+                passed_nodes.append(node)
+        return passed_nodes
 
 
 _Line = tuple[str, str]

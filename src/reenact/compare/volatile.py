@@ -114,7 +114,7 @@ class Volatile:
         right = [*_parts(b, self.b, log, dates=dates or log is not None)]
         if len(left) != len(right):
             return None
-        passed: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         pairs: list[tuple[str, str, str]] = []
         for one, other in zip(left, right, strict=True):
             if one.text == other.text:
@@ -125,18 +125,18 @@ class Volatile:
             kind = next(each for each in _KINDS if each in shared)
             if kind == "uuids" and not self.told.isdisjoint((one.text.lower(), other.text.lower())):
                 return None
-            passed[kind] += 1
+            counts[kind] += 1
             if kind in _ONE_TO_ONE:
                 pairs.append((kind, one.text, other.text))
-        return passed if self._maps(pairs) else None
+        return counts if self._maps(pairs) else None
 
     def _maps(self, pairs: list[tuple[str, str, str]]) -> bool:
         """Learn which name stands for which; False where one stood for another before."""
         to, back = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
         for kind, one, other in pairs:
-            known = to.get((kind, one), self._to.get((kind, one), other))
+            counterpart = to.get((kind, one), self._to.get((kind, one), other))
             reverse = back.get((kind, other), self._from.get((kind, other), one))
-            if known != other or reverse != one:
+            if counterpart != other or reverse != one:
                 return False
             to[kind, one], back[kind, other] = other, one
         self._to.update(to)
@@ -172,32 +172,32 @@ def _marked(text: str, side: Side, log: str | None, *, dates: bool) -> list[tupl
 
     Those that are nothing volatile are among them: what is found by its form alone parts two texts alike.
     """
-    found: list[tuple[int, int, frozenset[str]]] = []
+    marks: list[tuple[int, int, frozenset[str]]] = []
     if log and (fields := _line(log)) is not None and (match := fields.fullmatch(text)) is not None:
         groups = match.groupdict()
         if groups.get("thread") is not None:
-            found.append((*match.span("thread"), frozenset({"thread ids"})))
+            marks.append((*match.span("thread"), frozenset({"thread ids"})))
         if groups.get("relative") is not None and _is_within(groups["relative"], side):
-            found.append((*match.span("relative"), frozenset({"relative times"})))
+            marks.append((*match.span("relative"), frozenset({"relative times"})))
         if groups.get("msecs") is not None:
-            found.append((*match.span("msecs"), frozenset({"times"})))
+            marks.append((*match.span("msecs"), frozenset({"times"})))
         if groups.get("worker") is not None:
-            found.append((*match.span("worker"), frozenset({"threads of a pool"})))
+            marks.append((*match.span("worker"), frozenset({"threads of a pool"})))
     for name in side.temporary:
         at = text.find(name) if name else -1
         while at >= 0:
-            found.append((at, at + len(name), frozenset({"temporary names"})))
+            marks.append((at, at + len(name), frozenset({"temporary names"})))
             at = text.find(name, at + len(name))
-    found += [(*match.span("number"), frozenset({"threads of a pool"})) for match in _POOL.finditer(text)]
-    found += [(*match.span("process"), _of_number(match["process"], side)) for match in _MAILDIR.finditer(text)]
+    marks += [(*match.span("number"), frozenset({"threads of a pool"})) for match in _POOL.finditer(text)]
+    marks += [(*match.span("process"), _of_number(match["process"], side)) for match in _MAILDIR.finditer(text)]
     for match in _VALUE.finditer(text):
         if match["chain"]:
-            found += _links(match, side)
+            marks += _links(match, side)
         else:
             kinds = _kinds(match, side, dates=dates)
-            found.append((*(_quoted(text, *match.span()) if "thread ids" in kinds else match.span()), kinds))
-    order = {begin: number for number, (begin, _, _) in enumerate(found)}
-    return sorted(found, key=lambda each: (each[0], order[each[0]]))
+            marks.append((*(_quoted(text, *match.span()) if "thread ids" in kinds else match.span()), kinds))
+    order = {begin: number for number, (begin, _, _) in enumerate(marks)}
+    return sorted(marks, key=lambda each: (each[0], order[each[0]]))
 
 
 def _quoted(text: str, begin: int, end: int) -> tuple[int, int]:
@@ -224,14 +224,14 @@ def _is_within(milliseconds: str, side: Side) -> bool:
 def _line(log: str) -> re.Pattern[str] | None:
     """Make the pattern of the lines of a format in which a thread or relative time stands; None where none does."""
     pattern, at = "", 0
-    named: set[str] = set()
+    field_names: set[str] = set()
     for match in _FIELD.finditer(log):
         name = match.group(1) or ""
         pattern += re.escape(log[at : match.start()])
         at = match.end()
-        pattern += _pattern(name, fresh=name not in named)
-        named.add(name)
-    return re.compile(pattern + re.escape(log[at:]), re.DOTALL) if named & _OF_A_LINE.keys() else None
+        pattern += _pattern(name, fresh=name not in field_names)
+        field_names.add(name)
+    return re.compile(pattern + re.escape(log[at:]), re.DOTALL) if field_names & _OF_A_LINE.keys() else None
 
 
 def _pattern(name: str, *, fresh: bool) -> str:

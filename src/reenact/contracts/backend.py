@@ -10,7 +10,7 @@ from reenact.values.finding import Filters
 from reenact.values.log import LogRecord, Record
 
 
-class Held(Protocol):
+class BackendContent(Protocol):
     """What a backend holds in one place: a project, a table. Each method raises `InputError` naming the place."""
 
     @property
@@ -48,5 +48,5 @@ class Backend:
     """The schemes of URLs that name its places, such as `phoenix+http`."""
     usage: str
     """How such a URL is spelled, for help texts."""
-    open: Callable[[str], Held]
+    open: Callable[[str], BackendContent]
     """Reach a place, given its URL without the fragment; asks nothing yet. Raises `UsageError` if it names none."""

@@ -50,17 +50,19 @@ class SpanMarks:
     """Beginnings of names of the span's events."""
 
     @classmethod
-    def read(cls, told: dict[str, Any]) -> SpanMarks:
+    def read(cls, document: dict[str, Any]) -> SpanMarks:
         """Read what `asdict` gave and JSON carried."""
-        pairs = tuple((name, value) for name, value in told.pop("values", ()))
-        return cls(values=pairs, **{name: tuple(each) for name, each in told.items()})
+        pairs = tuple((name, value) for name, value in document.pop("values", ()))
+        return cls(values=pairs, **{name: tuple(each) for name, each in document.items()})
 
     def on(self, span: SpanRecord) -> bool:
         """Tell whether a span shows one of the marks."""
-        held = span.attributes
-        if any(name in held for name in self.attributes) or any(held.get(name) == value for name, value in self.values):
+        attributes = span.attributes
+        if any(name in attributes for name in self.attributes) or any(
+            attributes.get(name) == value for name, value in self.values
+        ):
             return True
-        if self.beginnings and any(name.startswith(self.beginnings) for name in held):
+        if self.beginnings and any(name.startswith(self.beginnings) for name in attributes):
             return True
         if span.scope.name.startswith(self.scopes) or span.name.startswith(self.names):
             return True
@@ -94,6 +96,6 @@ class Dialect:
 
     def outline(self) -> dict[str, Json]:
         """Give what is known of the dialect before it is loaded, for the index of families (`discover`)."""
-        held: dict[str, Any] = asdict(self.marks) if self.marks is not None else {}
-        marks: Json = {name: [*each] for name, each in held.items() if each} if self.marks is not None else None
+        mark_fields: dict[str, Any] = asdict(self.marks) if self.marks is not None else {}
+        marks: Json = {name: [*each] for name, each in mark_fields.items() if each} if self.marks is not None else None
         return {"name": self.name, "most": self.most, "marks": marks, "parts": self.parts is not None}

@@ -31,9 +31,9 @@ class HeadMarks:
     """Texts in lower case, in a file that does not begin like JSON; the letter case of the file does not matter."""
 
     @classmethod
-    def read(cls, told: dict[str, Any]) -> HeadMarks:
+    def read(cls, document: dict[str, Any]) -> HeadMarks:
         """Read what `asdict` gave and JSON carried."""
-        return cls(**{name: tuple(tuple(signs) for signs in each) for name, each in told.items()})
+        return cls(**{name: tuple(tuple(signs) for signs in each) for name, each in document.items()})
 
     def on(self, head: bytes) -> bool:
         """Tell whether the first bytes of a file show one of the marks."""
@@ -77,9 +77,9 @@ class Format:
 
     def outline(self) -> dict[str, Json]:
         """Give what is known of the format before it is loaded, for the index of families (`discover`)."""
-        held: dict[str, Any] = asdict(self.marks) if self.marks is not None else {}
+        mark_fields: dict[str, Any] = asdict(self.marks) if self.marks is not None else {}
         marks: Json = (
-            {name: [[*signs] for signs in each] for name, each in held.items() if each}
+            {name: [[*signs] for signs in each] for name, each in mark_fields.items() if each}
             if self.marks is not None
             else None
         )

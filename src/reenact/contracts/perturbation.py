@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from reenact.values.answer import Place, places, told, with_answer
+from reenact.values.answer import Place, places, spell_place, with_answer
 from reenact.values.call import Outcome
 from reenact.values.difference import ABSENT, Absent
 from reenact.values.json import Json, compact
@@ -34,19 +34,25 @@ class Subject:
         """The places in the value that may be varied, the value itself first; none of a model's reply."""
         return () if self.group is Group.MODELS or isinstance(self.value, Absent) else places(self.value)
 
-    def giving(self, kind: str, place: Place, new: Json, said: str, *, fails: bool = False) -> Variation:
+    def giving(self, kind: str, place: Place, new: Json, description: str, *, fails: bool = False) -> Variation:
         """Make the variation in which the call answers with `new` at a place."""
         whole: Json = None if isinstance(self.value, Absent) else self.value
         changed = with_value(whole, place.path, new)
         return self.answering(
-            kind, with_answer(self.node.outcome, changed), said, place=place, new=new, fails=fails, size=place.leaves
+            kind,
+            with_answer(self.node.outcome, changed),
+            description,
+            place=place,
+            new=new,
+            fails=fails,
+            size=place.leaves,
         )
 
     def answering(
         self,
         kind: str,
         outcome: Outcome,
-        said: str,
+        description: str,
         *,
         place: Place | None = None,
         new: Json | Absent = ABSENT,
@@ -60,10 +66,10 @@ class Subject:
             group=self.group,
             call=self.node.label,
             node=self.node.id,
-            path=told(self.root, path) if place is not None else "",
+            path=spell_place(self.root, path) if place is not None else "",
             before=place.value if place is not None else ABSENT,
             after=new,
-            said=said,
+            said=description,
             size=size,
             edits=(Edit(node=self.node.id, outcome=outcome),),
             marks=() if isinstance(new, Absent) or new in (None, "", [], {}, 0, 1, True, False) else (compact(new),),

@@ -41,6 +41,6 @@ def calls_before(run: Run, request: WebRequest) -> Callable[[], bool]:
     left_at = request.left_at or 0
     owed = {node.id for node in run.nodes if node is not run.root and node.span.start_ns < left_at}
     doorman = getattr(recording.current(), "doorman", None)
-    taken: set[str] = getattr(getattr(doorman, "stubs", None), "taken", owed)
+    answered_ids: set[str] = getattr(getattr(doorman, "stubs", None), "taken", owed)
     until = time.monotonic() + _PATIENCE_S
-    return lambda: owed <= taken or time.monotonic() > until
+    return lambda: owed <= answered_ids or time.monotonic() > until

@@ -67,21 +67,21 @@ class Making:
             modules=(job.module,) if job is not None and job.module else (),
         )
 
-    def with_given(self, named: str | None, path: Sequence[str] = (), modules: Sequence[str] = ()) -> Making:
+    def with_given(self, target: str | None, path: Sequence[str] = (), modules: Sequence[str] = ()) -> Making:
         """Give it with what the user names in its place.
 
-        `named` may be a program and its arguments as a shell has them, `file.py:attribute --flag`.
+        `target` may be a program and its arguments as a shell has them, `file.py:attribute --flag`.
         """
         more = replace(self, path=(*path, *self.path), modules=(*modules, *self.modules))
-        if named is None:
+        if target is None:
             return more
         try:
-            words = shlex.split(named)
+            words = shlex.split(target)
         except ValueError:  # a factory whose arguments no shell reads
-            words = [named]
+            words = [target]
         file, _, attribute = words[0].partition(":") if words else ("", "", "")
         if not file.endswith(".py"):
-            return replace(more, name=named, factory=False, file="", arguments=())
+            return replace(more, name=target, factory=False, file="", arguments=())
         name = f"__main__:{attribute}" if attribute else ""
         return replace(more, name=name, factory=False, file=str(Path(file).absolute()), arguments=tuple(words[1:]))
 
@@ -91,7 +91,7 @@ class Making:
         sys.path[:] = list(dict.fromkeys([*folders, *sys.path]))
 
 
-def made(making: Making) -> Any:
+def make_application(making: Making) -> Any:
     """Make the application. Raises `CannotJudge` where it cannot be."""
     making.search()
     for module in making.modules:
@@ -120,11 +120,11 @@ def _imported(name: str, *, factory: bool) -> Any:
     except SyntaxError as error:
         raise CannotJudge(f"{name} does not name an application", hint=_HINT) from error
     if not isinstance(called, ast.Call):
-        found = _attribute(module, name)
-        return found() if factory else found
-    found = _attribute(module, f"{module_name}:{ast.unparse(called.func)}")
-    given = {each.arg: ast.literal_eval(each.value) for each in called.keywords if each.arg}
-    return found(*(ast.literal_eval(each) for each in called.args), **given)
+        attribute = _attribute(module, name)
+        return attribute() if factory else attribute
+    attribute = _attribute(module, f"{module_name}:{ast.unparse(called.func)}")
+    keywords = {each.arg: ast.literal_eval(each.value) for each in called.keywords if each.arg}
+    return attribute(*(ast.literal_eval(each) for each in called.args), **keywords)
 
 
 def _module(module: str, name: str) -> ModuleType:
@@ -135,13 +135,13 @@ def _module(module: str, name: str) -> ModuleType:
 
 
 def _attribute(module: ModuleType, name: str) -> Any:
-    found: Any = module
+    value: Any = module
     for part in name.partition(":")[2].split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError as error:
             raise CannotJudge(f"there is no {name}: {error}", hint=_HINT) from error
-    return found
+    return value
 
 
 def _arguments(entry: Mapping[str, Json], program: str) -> list[str]:

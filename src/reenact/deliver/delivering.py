@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run, earlier = runs[plan.run], [runs[each] for each in plan.history]
     ledger = Ledger(Path(plan.ledger))
     making = applications.Making.of(run) if plan.starts else applications.Making()
-    given = making.with_given(options.app, options.path, options.modules)
+    application = making.with_given(options.app, options.path, options.modules)
     try:
-        deliver(run, given, lambda: ledger.note("delivered"), earlier, overlap=plan.overlap)
+        deliver(run, application, lambda: ledger.note("delivered"), earlier, overlap=plan.overlap)
     except CannotJudge as error:
         ledger.note("undelivered", why="; ".join(filter(None, (error.message, error.hint))))
         return CannotJudge.exit_code
@@ -68,7 +68,7 @@ def deliver(
         raise CannotJudge(f"the request of run {run.id[:12]} was not kept")
     answer = Answer(delivered=delivered)
     try:
-        app = applications.made(making)
+        app = applications.make_application(making)
         way = delivery_wsgi if request.interface == "wsgi" else delivery_asgi
         way.deliver(app, request, answer, Turns(earlier, run, overlap=overlap))
     except (CannotJudge, KeyboardInterrupt):

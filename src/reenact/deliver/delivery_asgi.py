@@ -74,7 +74,7 @@ async def _request(
     app: Any, request: WebRequest, answer: Answer, run: Run, state: dict[str, Any], turns: Turns
 ) -> None:
     over, asked = asyncio.Event(), False
-    gone = calls_before(run, request)
+    calls_over = calls_before(run, request)
 
     async def receive() -> MutableMapping[str, Any]:
         nonlocal asked
@@ -83,7 +83,7 @@ async def _request(
             await turns.receive_async(run)
             return {"type": "http.request", "body": request.body or b"", "more_body": False}
         await over.wait()
-        while request.left_after is not None and not gone():  # noqa: ASYNC110 - calls are answered on any thread
+        while request.left_after is not None and not calls_over():  # noqa: ASYNC110 - calls are answered on any thread
             await asyncio.sleep(_TICK_S)
         return {"type": "http.disconnect"}
 
@@ -131,33 +131,33 @@ def _scope(request: WebRequest, state: dict[str, Any]) -> dict[str, Any]:
 async def _lifespan(app: Any) -> AsyncGenerator[dict[str, Any]]:
     """Start the application up and shut it down, where it supports that; gives its state."""
     state: dict[str, Any] = {}
-    told: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
+    replies: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
     asked: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
     scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": state}
-    task = asyncio.ensure_future(_held(app, scope, asked, told))
+    task = asyncio.ensure_future(_run_app(app, scope, asked, replies))
     asked.put_nowait({"type": "lifespan.startup"})
-    said = await told.get()
-    if said["type"] == "lifespan.startup.failed":
+    reply = await replies.get()
+    if reply["type"] == "lifespan.startup.failed":
         await task
-        raise CannotJudge(f"the application did not start: {said.get('message') or 'it did not say why'}")
-    supported = said["type"] == "lifespan.startup.complete"
+        raise CannotJudge(f"the application did not start: {reply.get('message') or 'it did not say why'}")
+    supported = reply["type"] == "lifespan.startup.complete"
     try:
         yield state
     finally:
         if supported:
             asked.put_nowait({"type": "lifespan.shutdown"})
             with suppress(TimeoutError):
-                await asyncio.wait_for(told.get(), _LATER_S)
+                await asyncio.wait_for(replies.get(), _LATER_S)
         task.cancel()
         with suppress(asyncio.CancelledError, ReplayStopped):
             await task
 
 
-async def _held(app: Any, scope: dict[str, Any], asked: asyncio.Queue[Any], told: asyncio.Queue[Any]) -> None:
+async def _run_app(app: Any, scope: dict[str, Any], asked: asyncio.Queue[Any], replies: asyncio.Queue[Any]) -> None:
     """Run the application's lifespan; one that raises at once, before it said anything, supports none."""
     try:
-        await app(scope, asked.get, told.put)
+        await app(scope, asked.get, replies.put)
     except Exception as error:  # noqa: BLE001 - as the specification has it: "continue without lifespan support"
-        told.put_nowait({"type": "unsupported", "message": str(error)})
+        replies.put_nowait({"type": "unsupported", "message": str(error)})
     finally:
-        told.put_nowait({"type": "over"})
+        replies.put_nowait({"type": "over"})

@@ -38,7 +38,7 @@ def deliver(making: Making, turns: Turns) -> Any:
     Raises what the job raises, and `CannotJudge` where its function, or that of an earlier one, cannot be had.
     """
     making.search()
-    entry = _found(making)
+    entry = _job_function(making)
     asked_for = turns.asked_for
     works = {run.id: _work(entry, run, _beside(run, making), declared=True) for run in turns.earlier}
     works[asked_for.id] = _work(entry, asked_for, making)
@@ -63,10 +63,10 @@ def _work(entry: Any, run: Run, making: Making, *, declared: bool = False) -> pa
     if job.interface == "celery":
         return partial(_traced, entry, _task(entry, job, making), job)
     args, kwargs = _arguments(job)
-    found = _found(making)
-    if declared and not getattr(found, DECLARED, False):
+    function = _job_function(making)
+    if declared and not getattr(function, DECLARED, False):
         raise CannotJudge(f"{making.name}, on which run {run.id[:12]} stands, is no @reenact.unit")
-    return partial(found, *args, **kwargs)
+    return partial(function, *args, **kwargs)
 
 
 def _beside(run: Run, making: Making) -> Making:
@@ -120,21 +120,21 @@ def _arguments(job: Job) -> tuple[list[Any], dict[str, Any]]:
         raise CannotJudge(f"the arguments of {job.name} cannot be rebuilt: {error.message}") from error
 
 
-def _found(making: Making) -> Any:
+def _job_function(making: Making) -> Any:
     name, file = making.name, making.file
     module_name, _, path = name.partition(":")
     if not path:
         raise CannotJudge("the recording does not say where the job's function is", hint=_HINT)
     try:
-        found: Any = _program(Path(file)) if file else importlib.import_module(module_name)
+        target: Any = _program(Path(file)) if file else importlib.import_module(module_name)
     except ImportError as error:
         raise CannotJudge(f"{name} cannot be imported: {error}", hint=_HINT) from error
     for part in path.split("."):
         try:
-            found = getattr(found, part)
+            target = getattr(target, part)
         except AttributeError as error:
             raise CannotJudge(f"there is no {name}: {error}", hint=_HINT) from error
-    return found
+    return target
 
 
 @cache
@@ -164,8 +164,8 @@ def _name_as_recorded(module: ModuleType) -> None:
         value = left.pop()
         if isinstance(value, type | FunctionType) and value.__module__ == _IMPORTED:
             value.__module__ = "__main__"
-            held = vars(value)
-            left += [*held.values()] if isinstance(value, type) else [held.get("__wrapped__")]
+            namespace = vars(value)
+            left += [*namespace.values()] if isinstance(value, type) else [namespace.get("__wrapped__")]
 
 
 def _task(app: Any, job: Job, making: Making) -> Any:

@@ -110,9 +110,9 @@ class Quiet:
         """Show what is printed again."""
         _flush()
         while self._kept:
-            descriptor, kept = self._kept.pop()
-            os.dup2(kept, descriptor)
-            os.close(kept)
+            descriptor, duplicate = self._kept.pop()
+            os.dup2(duplicate, descriptor)
+            os.close(duplicate)
 
 
 def _flush() -> None:

@@ -18,8 +18,8 @@ _PRICES = {"KETTLE-2L": 49.00, "TOASTER-4": 64.50, "BLENDER-X": 89.90}
 
 def cleanup(question: Question, chance: Random) -> Reply:
     """List the inactive accounts in staging, delete them, report. Slip (1 in 4): the deletion names production."""
-    done = {result.name: result for result in question.results}
-    listed = done.get("list_inactive_accounts")
+    tool_results = {result.name: result for result in question.results}
+    listed = tool_results.get("list_inactive_accounts")
     if listed is None:
         plan = chance.choice(
             (
@@ -29,7 +29,7 @@ def cleanup(question: Question, chance: Random) -> Reply:
             )
         )
         return Says(text=plan, tools=(ToolUse(name="list_inactive_accounts", arguments={"target": "staging"}),))
-    deleted = done.get("delete_accounts")
+    deleted = tool_results.get("delete_accounts")
     if deleted is None:
         target = "production" if question.slips(chance, 0.25) else "staging"
         ids: list[Json] = [account.get("id") for account in objects(listed.json)]
@@ -49,22 +49,22 @@ def cleanup(question: Question, chance: Random) -> Reply:
 
 def order_desk(question: Question, chance: Random) -> Reply:
     """Look the order up, read its status, answer. Slip (1 in 2): the look-up does not say whose order."""
-    done = {result.name: result for result in question.results}
-    looked = done.get("lookup_order")
+    tool_results = {result.name: result for result in question.results}
+    looked = tool_results.get("lookup_order")
     if looked is None:
         arguments: dict[str, Json] = {"query": "my order"}
         if not question.slips(chance, 0.5):
             arguments["user_id"] = _user(question)
         return Says(tools=(ToolUse(name="lookup_order", arguments=arguments),))
-    status = done.get("order_status")
+    status = tool_results.get("order_status")
     if status is None:
         orders = objects(looked.json)
         if not orders:
             return Says(text="I cannot find an order of yours. Do you have the order number at hand?")
         latest = max(orders, key=lambda order: str(order.get("updated")))
         return Says(tools=(ToolUse(name="order_status", arguments={"order_id": latest.get("order_id")}),))
-    found = status.json if isinstance(status.json, dict) else {}
-    number, goods, address = found.get("order_id"), found.get("goods"), found.get("address")
+    details = status.json if isinstance(status.json, dict) else {}
+    number, goods, address = details.get("order_id"), details.get("goods"), details.get("address")
     return Says(
         text=chance.choice(
             (
@@ -78,13 +78,13 @@ def order_desk(question: Question, chance: Random) -> Reply:
 
 def price(question: Question, chance: Random) -> Reply:
     """Ask the pricing tool and quote what it says. Where it says nothing the model makes a price up, as models do."""
-    done = {result.name: result for result in question.results}
-    quoted = done.get("current_price")
+    tool_results = {result.name: result for result in question.results}
+    quoted = tool_results.get("current_price")
     if quoted is None:
         sku = next((sku for sku in _PRICES if sku.split("-")[0].lower() in question.prompt.lower()), "KETTLE-2L")
         return Says(tools=(ToolUse(name="current_price", arguments={"sku": sku}),))
-    found = quoted.json if isinstance(quoted.json, dict) else {}
-    figure = found.get("price") or f"{chance.randint(29, 59)}.99"
+    details = quoted.json if isinstance(quoted.json, dict) else {}
+    figure = details.get("price") or f"{chance.randint(29, 59)}.99"
     return Says(
         text=chance.choice(
             (
@@ -98,11 +98,11 @@ def price(question: Question, chance: Random) -> Reply:
 
 def trader(question: Question, chance: Random) -> Reply:
     """Get a quote, place the order, report. Slip (1 in 3): a thousand dollars become a thousand shares."""
-    done = {result.name: result for result in question.results}
-    quoted = done.get("get_quote")
+    tool_results = {result.name: result for result in question.results}
+    quoted = tool_results.get("get_quote")
     if quoted is None:
         return Says(tools=(ToolUse(name="get_quote", arguments={"symbol": "ACME"}),))
-    placed = done.get("place_order")
+    placed = tool_results.get("place_order")
     if placed is None:
         last = quoted.json.get("last") if isinstance(quoted.json, dict) else None
         affordable = int(1000 / last) if isinstance(last, (int, float)) and last > 0 else 1
@@ -161,11 +161,11 @@ def notebook(question: Question, chance: Random) -> Reply:
         (ToolUse(name="reserve", arguments={"sku": sku}),),
         (ToolUse(name="show_cart", arguments={}),),
     )
-    made = 0
+    call_count = 0
     for step in steps:
-        if made + len(step) > len(used):
+        if call_count + len(step) > len(used):
             return Says(tools=step)
-        made += len(step)
+        call_count += len(step)
     return Says(text=f"All noted. Ask again for the {_phrase(chance)}.")
 
 

@@ -168,18 +168,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path, body = urlsplit(self.path).path, parsed_or_none(raw)
-        known = body if isinstance(body, dict) else {}
-        chance = self.stand_in.chance(str(known.get("model", path)))
+        payload = body if isinstance(body, dict) else {}
+        chance = self.stand_in.chance(str(payload.get("model", path)))
         time.sleep(chance.uniform(0.0, self.stand_in.max_delay_ms) / 1000)
         if not self.headers.get("Authorization", "").startswith("Bearer "):
             self._refuse(_NO_KEY)
-        elif not known:
+        elif not payload:
             self._refuse(_NO_JSON)
         elif path == "/v1/chat/completions":
-            self._chat(known, chance)
+            self._chat(payload, chance)
         elif path == "/v1/embeddings":
-            self.stand_in.count(prompt=sum(len(wire.pieces(str(text))) for text in [known.get("input")]))
-            self._send(200, compact(wire.embeddings(known, chance)).encode())
+            self.stand_in.count(prompt=sum(len(wire.pieces(str(text))) for text in [payload.get("input")]))
+            self._send(200, compact(wire.embeddings(payload, chance)).encode())
         else:
             self._refuse(_no_such_path("POST", path))
 

@@ -103,8 +103,8 @@ class Question:
                 function = call.get("function")
                 if isinstance(function, dict):
                     arguments = parsed_or_none(str(function.get("arguments")))
-                    known = arguments if isinstance(arguments, dict) else {}
-                    asked[str(call.get("id"))] = str(function.get("name")), known
+                    parsed_arguments = arguments if isinstance(arguments, dict) else {}
+                    asked[str(call.get("id"))] = str(function.get("name")), parsed_arguments
             if message.get("role") == "tool":
                 name, arguments = asked.get(str(message.get("tool_call_id")), ("", {}))
                 results.append(ToolResult(name=name, arguments=arguments, content=text_of(message.get("content"))))

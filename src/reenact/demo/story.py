@@ -36,7 +36,7 @@ _REPLAYS = 20
 
 
 @dataclass(slots=True)
-class Told:
+class DemoStory:
     """What the demo found, for `--json`."""
 
     recordings: int = 0
@@ -62,12 +62,12 @@ class Story:
 
     def __init__(self, say: Callable[[str], None], *, keep: Path | None = None) -> None:
         self._say = say
-        self.told = Told()
+        self.told = DemoStory()
         self._keep = keep
         self._folder = keep or Path(tempfile.mkdtemp(prefix="reenact-demo-"))
         self._agent = agent_source()
 
-    def tell(self) -> Told:
+    def tell(self) -> DemoStory:
         """Tell the whole story. Raises `InputError` where the agent's source or the SDK is missing."""
         try:
             with StandIn(slip=SLIP, max_delay_ms=5) as provider:
@@ -113,16 +113,16 @@ class Story:
 
     def _recorded(self, folder: Path, provider: StandIn) -> str:
         folder.mkdir(parents=True)
-        done = self._reenact(folder, "run", "-q", "--", "python", str(self._agent), environ=provider.environment)
-        if done.returncode:
-            raise InputError("the demo", f"the agent failed: {''.join(done.stderr.strip().splitlines()[-1:])}")
-        return done.stdout
+        process = self._reenact(folder, "run", "-q", "--", "python", str(self._agent), environ=provider.environment)
+        if process.returncode:
+            raise InputError("the demo", f"the agent failed: {''.join(process.stderr.strip().splitlines()[-1:])}")
+        return process.stdout
 
     def _live(self, provider: StandIn) -> None:
         self._step(f"python cleanup_agent.py, {_LIVE} times", "today the same prompt works")
         script = _LIVE_SCRIPT.format(agent=str(self._agent), tries=_LIVE)
         environ = {**os.environ, **provider.environment, "CLEANUP_DATA": ""}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", script],
             env=environ,
             cwd=self._folder,
@@ -131,7 +131,7 @@ class Story:
             check=True,
             preexec_fn=bound_to_us(),
         )
-        self.told.live_reproduced = int(done.stdout.strip().splitlines()[-1])
+        self.told.live_reproduced = int(process.stdout.strip().splitlines()[-1])
         self._say(
             f"  {self.told.live_reproduced} of {_LIVE} live tries reproduced it; each was a new throw of the dice"
         )
@@ -139,24 +139,24 @@ class Story:
     def _show(self, incident: Path) -> None:
         self._step("reenact show last", "the run, from its trace")
         width = shutil.get_terminal_size((120, 24)).columns - 2
-        shown = self._reenact(incident, "show", "last").stdout
-        self._say(_indented("\n".join(fitted(line, width) for line in shown.splitlines())))
+        output = self._reenact(incident, "show", "last").stdout
+        self._say(_indented("\n".join(fitted(line, width) for line in output.splitlines())))
 
     def _replay(self, incident: Path) -> None:
         self._step("reenact replay last", "the agent's own code again, answered from the trace")
-        done = self._reenact(incident, "replay", "last")
-        self._say(_indented(done.stdout + done.stderr))
-        self.told.exit_codes["replay"] = done.returncode
+        process = self._reenact(incident, "replay", "last")
+        self._say(_indented(process.stdout + process.stderr))
+        self.told.exit_codes["replay"] = process.returncode
         again = self._reenact(incident, "replay", "last", "--json")
-        if done.returncode or again.returncode:
-            raise InputError("the demo", f"the replay failed: {(done.stderr or again.stderr).strip()}")
+        if process.returncode or again.returncode:
+            raise InputError("the demo", f"the replay failed: {(process.stderr or again.stderr).strip()}")
         document = json.loads(again.stdout)
         self.told.answered, self.told.live = document["answered"], document["live"]
 
     def _many(self, incident: Path) -> None:
         self._step(f"{_REPLAYS} times over", "is it the same every time?")
         before = _files(self._folder)
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _MANY_SCRIPT, str(self._agent), str(_REPLAYS)],
             cwd=incident,
             env={**os.environ, "OPENAI_API_KEY": "inert"},
@@ -165,9 +165,9 @@ class Story:
             check=False,
             preexec_fn=bound_to_us(),
         )
-        if done.returncode:
-            raise InputError("the demo", f"a replay failed: {done.stderr.strip().splitlines()[-1:]}")
-        digests, self.told.sockets = json.loads(done.stdout)
+        if process.returncode:
+            raise InputError("the demo", f"a replay failed: {process.stderr.strip().splitlines()[-1:]}")
+        digests, self.told.sockets = json.loads(process.stdout)
         self.told.replays, self.told.distinct_digests = len(digests), len({tuple(each) for each in digests})
         files = "unchanged" if _files(self._folder) == before else "CHANGED"
         calls, printed = digests[0]
@@ -181,31 +181,33 @@ class Story:
             f"reenact replay last --assert '{RULE}' -- python cleanup_agent.py --guarded",
             "would the fix have stopped it?",
         )
-        done = self._reenact(incident, "replay", "last", "--assert", RULE, *agent)
-        said = done.stderr.strip().splitlines()
-        self._say(_indented("\n".join([done.stdout.rstrip("\n"), *said])))
-        self.told.exit_codes["replay of the fixed agent, judged by the rule"] = done.returncode
-        self.told.first_divergence = next((line.strip() for line in said if line.strip().startswith("diverged")), "")
+        process = self._reenact(incident, "replay", "last", "--assert", RULE, *agent)
+        error_lines = process.stderr.strip().splitlines()
+        self._say(_indented("\n".join([process.stdout.rstrip("\n"), *error_lines])))
+        self.told.exit_codes["replay of the fixed agent, judged by the rule"] = process.returncode
+        self.told.first_divergence = next(
+            (line.strip() for line in error_lines if line.strip().startswith("diverged")), ""
+        )
 
     def _page(self, incident: Path) -> None:
         """Write the page to share; of the last replay, which is the fixed agent's. It outlives the demo's folder."""
         folder = self._keep or Path(tempfile.mkdtemp(prefix="reenact-incident-"))
         page = folder / "incident.html"
         self._step(f"reenact incident last --replay last --assert '{RULE}'", "one page for everybody else")
-        done = self._reenact(incident, "incident", "last", "--replay", "last", "--assert", RULE, "-o", str(page))
-        if done.returncode:
-            raise InputError("the demo", f"the page was not written: {done.stderr.strip()}")
-        self._say(_indented(done.stdout))
+        process = self._reenact(incident, "incident", "last", "--replay", "last", "--assert", RULE, "-o", str(page))
+        if process.returncode:
+            raise InputError("the demo", f"the page was not written: {process.stderr.strip()}")
+        self._say(_indented(process.stdout))
         self.told.page = str(page)
 
     def _closing(self) -> None:
-        told = self.told
-        answered = ", ".join(f"{number} {kind}" for kind, number in told.answered.items())
+        report = self.told
+        answered = ", ".join(f"{number} {kind}" for kind, number in report.answered.items())
         self._say("\nWhat a CI would see")
-        for what, code in told.exit_codes.items():
+        for what, code in report.exit_codes.items():
             self._say(f"  exit code {code}  {what}")
-        self._say(f"  each replay: {answered} calls answered from the recording, {told.live} live")
-        self._say(f"  {told.replays} replays together: {told.sockets} sockets, {told.tokens} tokens")
+        self._say(f"  each replay: {answered} calls answered from the recording, {report.live} live")
+        self._say(f"  {report.replays} replays together: {report.sockets} sockets, {report.tokens} tokens")
         if self._keep is not None:
             self._say(f"  kept in {self._keep}")
 
@@ -218,7 +220,7 @@ class Story:
         settings = {**os.environ, **(environ or {}), "REENACT_STORE": str(folder / ".reenact")}
         settings["CLEANUP_DATA"] = str(folder / "accounts")
         settings.pop("VIRTUAL_ENV", None)
-        if key := user_key.told():  # it was taken out of this process's environment
+        if key := user_key.key_message():  # it was taken out of this process's environment
             settings[user_key.VARIABLE] = key
         return subprocess.run(
             [sys.executable, "-m", "reenact", *words],

@@ -97,8 +97,10 @@ def events(body: dict[str, Json], replies: Sequence[Says], chance: Random) -> It
 
 def embeddings(body: dict[str, Json], chance: Random) -> dict[str, Json]:
     """An embedding reply: texts that share words lie close together, and no two requests agree to the last bit."""
-    given = body.get("input")
-    inputs = given if isinstance(given, list) and given and not isinstance(given[0], int) else [given]
+    raw_input = body.get("input")
+    inputs = (
+        raw_input if isinstance(raw_input, list) and raw_input and not isinstance(raw_input[0], int) else [raw_input]
+    )
     texts = [item if isinstance(item, str) else compact(item) for item in inputs]
     size = body.get("dimensions")
     vectors = [_vector(text, size if isinstance(size, int) else _DIMENSIONS, chance) for text in texts]

@@ -53,16 +53,16 @@ def _wordy(value: str) -> bool:
 
 def opaque(value: str) -> bool:
     """Tell a secret from a word, a name, a version or a placeholder."""
-    told = _mixed(value) and entropy(value) >= 2.5 and not _wordy(value)
-    return told and not _PLACEHOLDER.search(value) and not _NAME.fullmatch(value) and not _FIGURE.fullmatch(value)
+    is_random = _mixed(value) and entropy(value) >= 2.5 and not _wordy(value)
+    return is_random and not _PLACEHOLDER.search(value) and not _NAME.fullmatch(value) and not _FIGURE.fullmatch(value)
 
 
 def password(value: str) -> bool:
     """Tell a password from a word, a type or a placeholder: it has a digit or a mark, or is mixed."""
     cases = any(map(str.islower, value)) and any(map(str.isupper, value[1:]))
     drawn = cases and entropy(value) >= 3.0 and not _wordy(value)
-    told = any(map(str.isdigit, value)) or any(c in _MARKS for c in value[1:]) or drawn
-    return told and any(map(str.isalpha, value)) and not _PLACEHOLDER.search(value)
+    is_candidate = any(map(str.isdigit, value)) or any(c in _MARKS for c in value[1:]) or drawn
+    return is_candidate and any(map(str.isalpha, value)) and not _PLACEHOLDER.search(value)
 
 
 def _is_call(value: str) -> bool:
@@ -90,7 +90,7 @@ def _token(value: str) -> bool:
     return opaque(value) and not _UUID.match(value)
 
 
-def _given(value: str) -> bool:
+def _is_real_value(value: str) -> bool:
     return len(value.strip("*x.-_#")) > 0 and not _PLACEHOLDER.search(value)
 
 
@@ -151,7 +151,7 @@ _LOOSE = r"(?P<secret>[^\s\"'`\\\u2010-\U0010ffff]{%s}?)(?=[.,;:)\]}>|]{0,3}(?:[
 _BARE_KEY = _BARE.replace("[^", "[^&#", 1)
 
 
-def _told(
+def _keyword_detector(
     words: tuple[str, ...],
     joint: str,
     value: str,
@@ -253,7 +253,7 @@ DETECTORS: tuple[Detector, ...] = (
         "cookie",
         ("cookie:", 'cookie":', "cookie':"),
         r"cookie[\"']?:\s{0,3}[\"']?(?P<secret>[A-Za-z0-9_.\-]{1,64}=[^\r\n\"'\\]{4,4096})",
-        _given,
+        _is_real_value,
         65,
         after=4200,
     ),
@@ -280,7 +280,7 @@ DETECTORS: tuple[Detector, ...] = (
         ("password=", "passwd=", "pwd=", "passphrase="),
         r"[?&](?:[a-z_\-.]{0,24}password|passwd|pwd|passphrase)="
         r"(?P<secret>[^&;\s\"'#<>\\`)\]}\x7f-\U0010ffff]{2,255}[^&\s\"'#<>\\,.;:!?)\]}\x7f-\U0010ffff])",
-        _given,
+        _is_real_value,
         62,
         before=26,
     ),
@@ -294,7 +294,7 @@ DETECTORS: tuple[Detector, ...] = (
         after=700,
     ),
     _after(  # an item of a list of texts that are searched together: the next item is the value
-        "command_secret", _OPTIONS, rf"{_OPTION}\n\x1f\n", _given, 80
+        "command_secret", _OPTIONS, rf"{_OPTION}\n\x1f\n", _is_real_value, 80
     ),
     _after(
         "url_secret",
@@ -316,7 +316,7 @@ DETECTORS: tuple[Detector, ...] = (
         ("curl ", "curl\t"),
         r"(?<![a-z0-9])curl(?=[ \t])[^\r\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:"
         r"(?P<secret>[^\s\"']{1,128})",
-        _given,
+        _is_real_value,
         80,
     ),
     _after(
@@ -324,22 +324,22 @@ DETECTORS: tuple[Detector, ...] = (
         ("mysql", "sshpass ", "sshpass\t"),
         r"(?:mysql(?:dump|admin|import)?(?=\s)[^\r\n|;]{0,160}?\s-p|sshpass[ \t]-p\s?)[\"']?"
         r"(?P<secret>[^\s\"'\-][^\s\"']{3,64})",
-        _given,
+        _is_real_value,
         80,
     ),
-    _told(_KEY_WORDS, _EQUALS, _QUOTED, "8,512", opaque, 84),
-    _told(_KEY_WORDS, _EQUALS, _BARE_KEY, "8,512", opaque, 85),
-    _told(_KEY_WORDS, _BESIDE, _QUOTED, "8,512", opaque, 84, after=900),
-    _told(_PASSWORD_WORDS, _BESIDE, _QUOTED, "5,256", password, 84, after=900),
-    _told(_PASSWORD_WORDS, _BESIDE, _LOOSE, "6,128", _bare_password, 85, after=900),
-    _told(_KEY_WORDS, _IS, r"[\"'`*]{0,3}" + _BARE_KEY, "12,512", opaque, 86),
-    _told(_PASSWORD_WORDS, _EQUALS, _QUOTED, "5,256", password, 84),
-    _told(_PASSWORD_WORDS, _EQUALS, _LOOSE, "6,128", _bare_password, 85),
-    _told(_PASSWORD_WORDS, _IS, r"[\"'`*]{0,3}" + _LOOSE, "6,128", _bare_password, 86),
-    _told(_PASSWORD_WORDS, r">\s{0,3}", r"(?P<secret>[^<>\s]{%s})(?=\s{0,3}</)", "5,256", password, 84),
-    _told(_KEY_WORDS, r">\s{0,3}", r"(?P<secret>[^<>\s]{%s})(?=\s{0,3}</)", "8,512", opaque, 84),
-    _told(("identified by", "password"), r"\s{1,3}", r"'(?P<secret>[^'\s]{%s})'", "5,128", password, 84),
-    _told(
+    _keyword_detector(_KEY_WORDS, _EQUALS, _QUOTED, "8,512", opaque, 84),
+    _keyword_detector(_KEY_WORDS, _EQUALS, _BARE_KEY, "8,512", opaque, 85),
+    _keyword_detector(_KEY_WORDS, _BESIDE, _QUOTED, "8,512", opaque, 84, after=900),
+    _keyword_detector(_PASSWORD_WORDS, _BESIDE, _QUOTED, "5,256", password, 84, after=900),
+    _keyword_detector(_PASSWORD_WORDS, _BESIDE, _LOOSE, "6,128", _bare_password, 85, after=900),
+    _keyword_detector(_KEY_WORDS, _IS, r"[\"'`*]{0,3}" + _BARE_KEY, "12,512", opaque, 86),
+    _keyword_detector(_PASSWORD_WORDS, _EQUALS, _QUOTED, "5,256", password, 84),
+    _keyword_detector(_PASSWORD_WORDS, _EQUALS, _LOOSE, "6,128", _bare_password, 85),
+    _keyword_detector(_PASSWORD_WORDS, _IS, r"[\"'`*]{0,3}" + _LOOSE, "6,128", _bare_password, 86),
+    _keyword_detector(_PASSWORD_WORDS, r">\s{0,3}", r"(?P<secret>[^<>\s]{%s})(?=\s{0,3}</)", "5,256", password, 84),
+    _keyword_detector(_KEY_WORDS, r">\s{0,3}", r"(?P<secret>[^<>\s]{%s})(?=\s{0,3}</)", "8,512", opaque, 84),
+    _keyword_detector(("identified by", "password"), r"\s{1,3}", r"'(?P<secret>[^'\s]{%s})'", "5,128", password, 84),
+    _keyword_detector(
         _TOKENS, r"\s{0,2}", r"\\?[\"'`]?(?P<secret>[A-Za-z0-9+/_.~=\-]{%s})(?![A-Za-z0-9(\[{])", "16,512", _token, 87
     ),
 )

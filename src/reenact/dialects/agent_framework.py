@@ -34,30 +34,32 @@ _HIDDEN: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    named = span.scope.name.startswith(_SCOPES)
+    scope_fits = span.scope.name.startswith(_SCOPES)
     provider = span.attributes.get("gen_ai.provider.name") == _PROVIDER
-    return 0.86 if named or provider else 0.0
+    return 0.86 if scope_fits or provider else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
-    if kind is CallKind.UNKNOWN and any(name.startswith(_STRUCTURE) for name in said):
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
+    if kind is CallKind.UNKNOWN and any(name.startswith(_STRUCTURE) for name in attributes):
         kind = CallKind.CHAIN
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        asked, answered = _messages(span, said)
+        asked, answered = _messages(span, attributes)
         losses = [_HIDDEN] if asked is None or not asked.messages else []
         losses += [_AGENT_HAS_TOOLS] if asked is not None and not asked.tools and kind is CallKind.LLM else []
-        return semconv.call(span, said, NAME, Reading(kind=kind, asked=asked, answered=answered, losses=tuple(losses)))
-    result = said.get("gen_ai.tool.call.result")
+        return semconv.call(
+            span, attributes, NAME, Reading(kind=kind, asked=asked, answered=answered, losses=tuple(losses))
+        )
+    result = attributes.get("gen_ai.tool.call.result")
     reading = Reading(kind=kind, result=plain(result) if result is not None else None, told=result is not None or None)
-    return semconv.call(span, said, NAME, reading)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
-    asked, answered = parts.told(said)
-    told = events.told(span.events)
-    return semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
+def _messages(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
+    asked, answered = parts.parts_exchange(attributes)
+    event_reading = events.exchange_of_events(span.events)
+    return semconv.either(asked, event_reading[0]), semconv.or_else(answered, event_reading[1])
 
 
 DIALECT = Dialect(

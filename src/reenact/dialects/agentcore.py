@@ -35,60 +35,60 @@ _LONGEST: Final = 1_000_000
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    ours = any(name.startswith(("aws.genai.", "aws.local.")) for name in said) or "PlatformType" in said
-    if _OPENINFERENCE in said and not any(name.startswith(_ITS_CONTENT) for name in said):
+    attributes = span.attributes
+    ours = any(name.startswith(("aws.genai.", "aws.local.")) for name in attributes) or "PlatformType" in attributes
+    if _OPENINFERENCE in attributes and not any(name.startswith(_ITS_CONTENT) for name in attributes):
         return 0.93 if any(_may_hold(event.attributes.get("body")) for event in span.events) else 0.0
-    spoken = any(name.startswith(("gen_ai.", "traceloop.")) for name in said)
-    if ours and spoken:
+    has_genai = any(name.startswith(("gen_ai.", "traceloop.")) for name in attributes)
+    if ours and has_genai:
         return 0.87
-    if ours and "aws.genai.span_kind" in said:
+    if ours and "aws.genai.span_kind" in attributes:
         return 0.5
     return 0.5 if any(_may_hold(event.attributes.get("body")) for event in span.events) else 0.0
 
 
 def _may_hold(body: object) -> bool:
     """Tell bodies that are worth reading from others, and then read them."""
-    told = "messages" in body if isinstance(body, str) else isinstance(body, dict)
-    return told and bool(_body(body))
+    is_candidate = "messages" in body if isinstance(body, str) else isinstance(body, dict)
+    return is_candidate and bool(_body(body))
 
 
 def _body(value: object) -> dict[str, Json]:
-    held = as_object(structured(carried(value)))
-    told = as_object(held.get("input")).get("messages") or as_object(held.get("output")).get("messages")
-    return held if isinstance(told, list) else {}
+    body = as_object(structured(carried(value)))
+    messages = as_object(body.get("input")).get("messages") or as_object(body.get("output")).get("messages")
+    return body if isinstance(messages, list) else {}
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
     if kind is CallKind.UNKNOWN:
-        told = as_text(said.get(_OPENINFERENCE)) or as_text(said.get("aws.genai.span_kind"))
-        kind = _KINDS.get(told.upper(), kind)
-        kind = CallKind.TOOL if kind is CallKind.UNKNOWN and said.get("traceloop.span.kind") == "tool" else kind
+        mark = as_text(attributes.get(_OPENINFERENCE)) or as_text(attributes.get("aws.genai.span_kind"))
+        kind = _KINDS.get(mark.upper(), kind)
+        kind = CallKind.TOOL if kind is CallKind.UNKNOWN and attributes.get("traceloop.span.kind") == "tool" else kind
     bodies = [body for event in span.events if (body := _body(event.attributes.get("body")))]
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        asked, answered = _messages(span, said, bodies)
-        return semconv.call(span, said, NAME, Reading(kind=kind, asked=asked, answered=answered))
+        asked, answered = _messages(span, attributes, bodies)
+        return semconv.call(span, attributes, NAME, Reading(kind=kind, asked=asked, answered=answered))
     arguments, result = _moved(bodies, "input"), _moved(bodies, "output")
-    if kind is CallKind.TOOL and "gen_ai.tool.call.result" in said:
-        result = plain(said["gen_ai.tool.call.result"])
-    if kind is CallKind.TOOL and "gen_ai.tool.call.arguments" in said:
-        arguments = plain(said["gen_ai.tool.call.arguments"])
-    told = True if result is not None else None
-    return semconv.call(span, said, NAME, Reading(kind=kind, arguments=arguments, result=result, told=told))
+    if kind is CallKind.TOOL and "gen_ai.tool.call.result" in attributes:
+        result = plain(attributes["gen_ai.tool.call.result"])
+    if kind is CallKind.TOOL and "gen_ai.tool.call.arguments" in attributes:
+        arguments = plain(attributes["gen_ai.tool.call.arguments"])
+    mark = True if result is not None else None
+    return semconv.call(span, attributes, NAME, Reading(kind=kind, arguments=arguments, result=result, told=mark))
 
 
 def _messages(
-    span: SpanRecord, said: dict[str, Json], bodies: list[dict[str, Json]]
+    span: SpanRecord, attributes: dict[str, Json], bodies: list[dict[str, Json]]
 ) -> tuple[Asked | None, Answered | None]:
-    asked, answered = parts.told(said)
-    told = events.told(span.events)
-    asked, answered = semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
+    asked, answered = parts.parts_exchange(attributes)
+    event_reading = events.exchange_of_events(span.events)
+    asked, answered = semconv.either(asked, event_reading[0]), semconv.or_else(answered, event_reading[1])
     for body in bodies:
-        given = native.messages(_words(body.get("input")))
+        question = native.messages(_words(body.get("input")))
         reply = native.messages(_words(body.get("output")), "assistant")
-        asked = semconv.either(asked, Asked(messages=given) if given else None)
+        asked = semconv.either(asked, Asked(messages=question) if question else None)
         answered = semconv.or_else(answered, Answered(messages=reply) if reply else None)
     if answered is not None:
         answered = replace(answered, messages=tuple(map(_opened, answered.messages)))
@@ -99,19 +99,21 @@ def _messages(
 
 def _words(side: Json) -> Json:
     """Give the messages of one side; their contents are often JSON text, or an object around a text or messages."""
-    found: list[Json] = []
+    messages: list[Json] = []
     for message in map(as_object, as_list(as_object(side).get("messages"))):
         content = _read(message.get("content"))
-        held = as_object(content)
-        inner = held.get("content", held.get("message")) if held and "role" not in held else content
-        spoken = _read(inner) if inner is not None else content
-        state = as_object(as_object(spoken).get("inputs") or as_object(spoken).get("outputs") or spoken)
+        block = as_object(content)
+        inner = block.get("content", block.get("message")) if block and "role" not in block else content
+        inner_content = _read(inner) if inner is not None else content
+        state = as_object(
+            as_object(inner_content).get("inputs") or as_object(inner_content).get("outputs") or inner_content
+        )
         if isinstance(several := state.get("messages"), list):
-            found += several
+            messages += several
             continue
         role = as_text(message.get("role"))
-        found.append({"role": role if role not in ("", "unknown") else "user", "content": spoken})
-    return found
+        messages.append({"role": role if role not in ("", "unknown") else "user", "content": inner_content})
+    return messages
 
 
 def _read(value: Json) -> Json:
@@ -130,9 +132,9 @@ def _spelled(literal: Json, depth: int = 0) -> Json:
         return [_spelled(item, depth + 1) for item in literal]
     if not isinstance(literal, dict):
         return literal
-    held = {name: _spelled(item, depth + 1) for name, item in literal.items() if name != "$class"}
+    fields = {name: _spelled(item, depth + 1) for name, item in literal.items() if name != "$class"}
     kind = as_text(literal.get("$class"))
-    return {"role": kind, **held} if kind.endswith(("Message", "MessageChunk")) else held
+    return {"role": kind, **fields} if kind.endswith(("Message", "MessageChunk")) else fields
 
 
 def _moved(bodies: list[dict[str, Json]], side: str) -> Json:
@@ -151,10 +153,10 @@ def _opened(message: Message) -> Message:
 def _part(part: Part) -> Part:
     if not isinstance(part, Text) or not part.text.startswith("ResponseFunctionToolCall("):
         return part
-    held = as_object(python_repr.read(part.text)) if len(part.text) <= _LONGEST else {}
-    name = as_text(held.get("name"))
-    known = as_text(held.get("call_id")) or as_text(held.get("id"))
-    return ToolCall(id=known, name=name, arguments=as_text(held.get("arguments"))) if name else part
+    fields = as_object(python_repr.read(part.text)) if len(part.text) <= _LONGEST else {}
+    name = as_text(fields.get("name"))
+    call_id = as_text(fields.get("call_id")) or as_text(fields.get("id"))
+    return ToolCall(id=call_id, name=name, arguments=as_text(fields.get("arguments"))) if name else part
 
 
 DIALECT = Dialect(

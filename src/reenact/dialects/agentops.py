@@ -56,79 +56,87 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _kind(said, span)
+    attributes = said_of(span)
+    kind = _kind(attributes, span)
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        return semconv.call(span, said, "agentops", _model(kind, said))
-    given = _first(said, "agentops.tool.input", "tool.parameters", "agentops.entity.input", "input.value")
-    output = _first(said, "agentops.tool.output", "tool.result", "agentops.entity.output", "output.value")
-    result, known = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
-    call_id = known or as_text(said.get("tool.call.id"))
+        return semconv.call(span, attributes, "agentops", _model(kind, attributes))
+    raw_arguments = _first(attributes, "agentops.tool.input", "tool.parameters", "agentops.entity.input", "input.value")
+    output = _first(attributes, "agentops.tool.output", "tool.result", "agentops.entity.output", "output.value")
+    result, result_id = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
+    call_id = result_id or as_text(attributes.get("tool.call.id"))
     reading = Reading(
         kind=kind,
-        name=_name(said, span) if kind is CallKind.TOOL or _is_asked_for(span) else "",
-        arguments=tool_io.arguments(structured(given)),
+        name=_name(attributes, span) if kind is CallKind.TOOL or _is_asked_for(span) else "",
+        arguments=tool_io.arguments(structured(raw_arguments)),
         result=result,
         told=output is not None,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
-    return semconv.call(span, said, "agentops", reading)
+    return semconv.call(span, attributes, "agentops", reading)
 
 
-def _first(said: Mapping[str, Json], *names: str) -> Json:
-    return next((said[name] for name in names if said.get(name) not in (None, "")), None)
+def _first(attributes: Mapping[str, Json], *names: str) -> Json:
+    return next((attributes[name] for name in names if attributes.get(name) not in (None, "")), None)
 
 
-def _name(said: Mapping[str, Json], span: SpanRecord) -> str:
-    named = (as_text(said.get(name)) for name in ("tool.name", "operation.name", "agentops.entity.name"))
-    return next((name for name in named if name), span.name.removesuffix(".tool"))
+def _name(attributes: Mapping[str, Json], span: SpanRecord) -> str:
+    names = (as_text(attributes.get(name)) for name in ("tool.name", "operation.name", "agentops.entity.name"))
+    return next((name for name in names if name), span.name.removesuffix(".tool"))
 
 
 def _is_asked_for(span: SpanRecord) -> bool:
     return span.name.startswith(_ASKED_FOR) and "tool.result" not in span.attributes
 
 
-def _kind(said: Mapping[str, Json], span: SpanRecord) -> CallKind:
+def _kind(attributes: Mapping[str, Json], span: SpanRecord) -> CallKind:
     if _is_asked_for(span):
         return CallKind.CHAIN
-    word = as_text(said.get("agentops.span.kind")).rpartition(".")[2].lower()
+    word = as_text(attributes.get("agentops.span.kind")).rpartition(".")[2].lower()
     if word in _KINDS:
         return _KINDS[word]
-    if "tool.name" in said or "agentops.tool.input" in said:
+    if "tool.name" in attributes or "agentops.tool.input" in attributes:
         return CallKind.TOOL
-    found = genai.kind_of(said)
-    if found is not CallKind.UNKNOWN:
-        return found
-    return CallKind.LLM if indexed.speaks(said) or indexed.speaks(said, "gen_ai.completion") else CallKind.CHAIN
+    kind = genai.kind_of(attributes)
+    if kind is not CallKind.UNKNOWN:
+        return kind
+    return (
+        CallKind.LLM
+        if indexed.speaks(attributes) or indexed.speaks(attributes, "gen_ai.completion")
+        else CallKind.CHAIN
+    )
 
 
-def _model(kind: CallKind, said: Mapping[str, Json]) -> Reading:
-    asked = indexed.asked(said, functions="gen_ai.request.functions") or indexed.asked(said)
-    asked = asked or _parts(said)
-    answered = indexed.answered(said) or parts.answered(said.get("gen_ai.output.messages"))
+def _model(kind: CallKind, attributes: Mapping[str, Json]) -> Reading:
+    asked = indexed.indexed_request(attributes, functions="gen_ai.request.functions") or indexed.indexed_request(
+        attributes
+    )
+    asked = asked or _parts(attributes)
+    answered = indexed.answered(attributes) or parts.answered(attributes.get("gen_ai.output.messages"))
     if asked is not None and not asked.tools:
-        defined = indexed.asked(said, functions="gen_ai.request.tools")
-        listed = native.tools(said.get("gen_ai.request.tools")) if "gen_ai.request.tools" in said else ()
+        defined = indexed.indexed_request(attributes, functions="gen_ai.request.tools")
+        listed = native.tools(attributes.get("gen_ai.request.tools")) if "gen_ai.request.tools" in attributes else ()
         asked = replace(asked, tools=(defined.tools if defined is not None else ()) or listed)
-    if asked is not None and (instructions := as_text(said.get("gen_ai.request.instructions"))):
+    if asked is not None and (instructions := as_text(attributes.get("gen_ai.request.instructions"))):
         system = native.messages({"role": "system", "content": instructions})
         asked = replace(asked, messages=(*system, *asked.messages))
     called = any("tool_call" in reason for reason in (answered.finish_reasons if answered is not None else ()))
     silent = called and answered is not None and not any(message.parts for message in answered.messages)
-    model = as_text(said.get("gen_ai.request.model"))
-    named = genai.system_of(said)
+    model = as_text(attributes.get("gen_ai.request.model"))
+    system_name = genai.system_of(attributes)
     return Reading(
         kind=kind,
         asked=asked,
         answered=answered,
-        system=named if named.lower() not in _FRAMEWORKS else provider_of(model) or model.partition("/")[0],
+        system=system_name if system_name.lower() not in _FRAMEWORKS else provider_of(model) or model.partition("/")[0],
         losses=(_TOOL_CALLS,) if silent else (),
     )
 
 
-def _parts(said: Mapping[str, Json]) -> Asked | None:
-    entity = structured(said.get("agentops.entity.input"))
-    return parts.asked(said.get("gen_ai.input.messages")) or (native.asked(entity) if as_object(entity) else None)
+def _parts(attributes: Mapping[str, Json]) -> Asked | None:
+    entity = structured(attributes.get("agentops.entity.input"))
+    return parts.parts_request(attributes.get("gen_ai.input.messages")) or (
+        native.native_request(entity) if as_object(entity) else None
+    )
 
 
 DIALECT = Dialect(

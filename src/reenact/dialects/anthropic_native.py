@@ -55,37 +55,37 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
     if kind is CallKind.UNKNOWN and "anthropic.tool_use" in span.name:
         kind = CallKind.TOOL
     if kind is not CallKind.LLM:
-        result = next((said[name] for name in _RESULTS if name in said), None)
-        told = plain(result) if result is not None else None
+        result = next((attributes[name] for name in _RESULTS if name in attributes), None)
+        output = plain(result) if result is not None else None
         if kind is CallKind.UNKNOWN and "tool_runner" in span.name:
             kind = CallKind.CHAIN
-        return semconv.call(span, said, NAME, Reading(kind=kind, result=told, told=told is not None or None))
-    asked, answered = parts.told(said)
+        return semconv.call(span, attributes, NAME, Reading(kind=kind, result=output, told=output is not None or None))
+    asked, answered = parts.parts_exchange(attributes)
     reading = Reading(
         kind=kind,
         asked=asked,
         answered=answered,
         system="anthropic",
         api="messages",
-        losses=_losses(said),
+        losses=_losses(attributes),
     )
-    return semconv.call(span, said, NAME, reading)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _losses(said: dict[str, Json]) -> tuple[Loss, ...]:
-    if "gen_ai.input.messages" not in said:
+def _losses(attributes: dict[str, Json]) -> tuple[Loss, ...]:
+    if "gen_ai.input.messages" not in attributes:
         return (_HIDDEN, _TOOLS, _PARAMETERS)
-    found = [_TOOLS, _PARAMETERS]
-    if said.get("anthropic.content.truncated") not in (None, False):
-        found.append(_CUT)
-    if "gen_ai.output.messages" not in said and "error.type" not in said:
-        found.append(_STREAMED)
-    return tuple(found)
+    losses = [_TOOLS, _PARAMETERS]
+    if attributes.get("anthropic.content.truncated") not in (None, False):
+        losses.append(_CUT)
+    if "gen_ai.output.messages" not in attributes and "error.type" not in attributes:
+        losses.append(_STREAMED)
+    return tuple(losses)
 
 
 DIALECT = Dialect(

@@ -30,33 +30,37 @@ _IDS: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    if said.get("gen_ai.operation.name") == "call_llm" or any(name.startswith("any_agent.") for name in said):
+    attributes = span.attributes
+    if attributes.get("gen_ai.operation.name") == "call_llm" or any(
+        name.startswith("any_agent.") for name in attributes
+    ):
         return 0.86
-    return 0.85 if "gen_ai.output" in said and "gen_ai.output.type" in said else 0.0
+    return 0.85 if "gen_ai.output" in attributes and "gen_ai.output.type" in attributes else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
     if kind is CallKind.LLM:
-        asked = native.asked(said.get("gen_ai.input.messages"))
+        asked = native.native_request(attributes.get("gen_ai.input.messages"))
         losses = (_IDS,) if asked is not None else (_FIRST_ONLY, _IDS)
-        system, slash, model = as_text(said.get("gen_ai.request.model")).partition("/")
+        system, slash, model = as_text(attributes.get("gen_ai.request.model")).partition("/")
         if asked is not None and slash:  # LiteLLM's way to name a provider, which does not go over the wire
             asked = replace(asked, model=model)
-        reading = Reading(kind=kind, asked=asked, answered=_answered(said), system=system, losses=losses)
+        reading = Reading(kind=kind, asked=asked, answered=_answered(attributes), system=system, losses=losses)
     elif kind is CallKind.TOOL:
-        told = "gen_ai.output" in said
-        result = plain(said["gen_ai.output"]) if told else None
-        reading = Reading(kind=kind, arguments=plain(said.get("gen_ai.tool.args")), result=result, told=told)
+        has_output = "gen_ai.output" in attributes
+        result = plain(attributes["gen_ai.output"]) if has_output else None
+        reading = Reading(
+            kind=kind, arguments=plain(attributes.get("gen_ai.tool.args")), result=result, told=has_output
+        )
     else:
         reading = Reading(kind=kind)
-    return semconv.call(span, said, NAME, reading)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _answered(said: dict[str, Json]) -> Answered | None:
-    output = said.get("gen_ai.output")
+def _answered(attributes: dict[str, Json]) -> Answered | None:
+    output = attributes.get("gen_ai.output")
     listed = [as_object(item) for item in as_list(structured(output))]
     if listed and all("tool.name" in item for item in listed):
         calls = tuple(

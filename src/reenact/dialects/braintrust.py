@@ -79,56 +79,58 @@ def _own_kind(attributes: Mapping[str, object]) -> bool:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    metadata = as_object(structured(said.get("braintrust.metadata")))
-    given = _field(said, "input")
-    output = _field(said, "output")
-    kind = _kind(said, metadata, given)
+    attributes = said_of(span)
+    metadata = as_object(structured(attributes.get("braintrust.metadata")))
+    payload = _field(attributes, "input")
+    output = _field(attributes, "output")
+    kind = _kind(attributes, metadata, payload)
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        reading = _model(kind, said, metadata, given, output)
+        reading = _model(kind, attributes, metadata, payload, output)
     else:
-        result, known = tool_io.result(output) if kind is CallKind.TOOL else (output, "")
-        arguments = _arguments(given) if kind is CallKind.TOOL else given
-        call_id = known or _call_id(given)
+        result, result_id = tool_io.result(output) if kind is CallKind.TOOL else (output, "")
+        arguments = _arguments(payload) if kind is CallKind.TOOL else payload
+        call_id = result_id or _call_id(payload)
         reading = Reading(
             kind=kind,
             name=as_text(metadata.get("gen_ai.tool.name")),
             arguments=arguments,
             result=result,
-            told=any(name in said for name in ("braintrust.output_json", "braintrust.output")),
+            told=any(name in attributes for name in ("braintrust.output_json", "braintrust.output")),
             facts={"gen_ai.tool.call.id": call_id} if call_id else {},
         )
-    return semconv.call(span, said, "braintrust", reading)
+    return semconv.call(span, attributes, "braintrust", reading)
 
 
-def _field(said: Mapping[str, Json], name: str) -> Json:
-    if f"braintrust.{name}_json" in said:
-        return tool_io.read(said[f"braintrust.{name}_json"])
-    return structured(said.get(f"braintrust.{name}"))
+def _field(attributes: Mapping[str, Json], name: str) -> Json:
+    if f"braintrust.{name}_json" in attributes:
+        return tool_io.read(attributes[f"braintrust.{name}_json"])
+    return structured(attributes.get(f"braintrust.{name}"))
 
 
-def _kind(said: Mapping[str, Json], metadata: Mapping[str, Json], given: Json) -> CallKind:
-    shown = as_object(structured(said.get("braintrust.span_attributes")))
-    told = as_text(shown.get("type")) or as_text(said.get("braintrust.type"))
-    if told:
-        return _KINDS.get(told.lower(), CallKind.CHAIN)
-    if _call_id(given):
+def _kind(attributes: Mapping[str, Json], metadata: Mapping[str, Json], payload: Json) -> CallKind:
+    span_attributes = as_object(structured(attributes.get("braintrust.span_attributes")))
+    type_name = as_text(span_attributes.get("type")) or as_text(attributes.get("braintrust.type"))
+    if type_name:
+        return _KINDS.get(type_name.lower(), CallKind.CHAIN)
+    if _call_id(payload):
         return CallKind.TOOL
     return CallKind.LLM if metadata.get("model") and metadata.get("provider") else CallKind.CHAIN
 
 
-def _call_id(given: Json) -> str:
+def _call_id(payload: Json) -> str:
     """Find the id of the call that a tool of the AI SDK answers: it stands in the second of its two arguments."""
-    listed = as_list(given)
+    listed = as_list(payload)
     return as_text(as_object(listed[1]).get("toolCallId")) if len(listed) == 2 else ""
 
 
-def _arguments(given: Json) -> Json:
-    return as_list(given)[0] if _call_id(given) else tool_io.arguments(given)
+def _arguments(payload: Json) -> Json:
+    return as_list(payload)[0] if _call_id(payload) else tool_io.arguments(payload)
 
 
-def _model(kind: CallKind, said: Mapping[str, Json], metadata: dict[str, Json], given: Json, output: Json) -> Reading:
-    asked = native.asked(worded.opened(given, python_repr.read))
+def _model(
+    kind: CallKind, attributes: Mapping[str, Json], metadata: dict[str, Json], payload: Json, output: Json
+) -> Reading:
+    asked = native.native_request(worded.opened(payload, python_repr.read))
     answered = _answered(output, metadata)
     losses: list[Loss] = []
     model = as_text(metadata.get("model"))
@@ -141,15 +143,17 @@ def _model(kind: CallKind, said: Mapping[str, Json], metadata: dict[str, Json], 
             stream=asked.stream or metadata.get("stream") is True,
         )
         if kind is CallKind.EMBEDDING:
-            asked = replace(asked, messages=(), inputs=tuple(each for each in as_list(given) if isinstance(each, str)))
+            asked = replace(
+                asked, messages=(), inputs=tuple(each for each in as_list(payload) if isinstance(each, str))
+            )
     if asked is None or not any(message.parts for message in asked.messages):
-        flags = as_object(structured(said.get("braintrust.record")))
-        told = "has_input" in flags or "has_output" in flags or given is not None
-        losses.append(_SUMMARY if told else _NO_CONTENT)
+        flags = as_object(structured(attributes.get("braintrust.record")))
+        has_content = "has_input" in flags or "has_output" in flags or payload is not None
+        losses.append(_SUMMARY if has_content else _NO_CONTENT)
     if answered is not None:
-        answered = replace(answered, usage=_usage(said) or answered.usage)
+        answered = replace(answered, usage=_usage(attributes) or answered.usage)
         losses += [] if answered.id and answered.model else [_RESPONSE]
-    if "braintrust_attachment" in as_text(said.get("braintrust.input_json")):
+    if "braintrust_attachment" in as_text(attributes.get("braintrust.input_json")):
         losses.append(_ATTACHMENTS)
     provider = as_text(metadata.get("provider"))
     return Reading(
@@ -157,17 +161,17 @@ def _model(kind: CallKind, said: Mapping[str, Json], metadata: dict[str, Json], 
         asked=asked,
         answered=answered,
         system=provider or provider_of(model),
-        api=_api(provider, given, output),
+        api=_api(provider, payload, output),
         losses=tuple(losses),
         whole=bool(provider and model),  # its wrappers of SDKs keep all that is not input as metadata
     )
 
 
-def _api(provider: str, given: Json, output: Json) -> str:
-    items = [as_object(item) for item in (*as_list(given), *as_list(output))]
+def _api(provider: str, payload: Json, output: Json) -> str:
+    items = [as_object(item) for item in (*as_list(payload), *as_list(output))]
     calls = any(item.get("type") in ("function_call", "function_call_output", "reasoning") for item in items)
-    told = any(item.get("type") == "message" and "content" in item for item in map(as_object, as_list(output)))
-    return "responses" if provider.endswith(".responses") or calls or told else ""
+    has_messages = any(item.get("type") == "message" and "content" in item for item in map(as_object, as_list(output)))
+    return "responses" if provider.endswith(".responses") or calls or has_messages else ""
 
 
 def _answered(output: Json, metadata: Mapping[str, Json]) -> Answered | None:
@@ -193,17 +197,17 @@ def _parameters(metadata: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-def _usage(said: Mapping[str, Json]) -> Usage | None:
-    held = as_object(structured(said.get("braintrust.metrics")))
+def _usage(attributes: Mapping[str, Json]) -> Usage | None:
+    metrics = as_object(structured(attributes.get("braintrust.metrics")))
     counts = {
-        "prompt": first_count(held, ("prompt_tokens",)),
-        "completion": first_count(held, ("completion_tokens",)),
-        "total": first_count(held, ("tokens",), ("total_tokens",)),
-        "cache_read": first_count(held, ("prompt_cached_tokens",)),
-        "cache_write": first_count(held, ("prompt_cache_creation_tokens",)),
-        "reasoning": first_count(held, ("completion_reasoning_tokens",)),
-        "prompt_audio": first_count(held, ("prompt_audio_tokens",)),
-        "completion_audio": first_count(held, ("completion_audio_tokens",)),
+        "prompt": first_count(metrics, ("prompt_tokens",)),
+        "completion": first_count(metrics, ("completion_tokens",)),
+        "total": first_count(metrics, ("tokens",), ("total_tokens",)),
+        "cache_read": first_count(metrics, ("prompt_cached_tokens",)),
+        "cache_write": first_count(metrics, ("prompt_cache_creation_tokens",)),
+        "reasoning": first_count(metrics, ("completion_reasoning_tokens",)),
+        "prompt_audio": first_count(metrics, ("prompt_audio_tokens",)),
+        "completion_audio": first_count(metrics, ("completion_audio_tokens",)),
     }
     return Usage(**counts) if any(count is not None for count in counts.values()) else None
 

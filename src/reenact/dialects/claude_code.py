@@ -67,8 +67,8 @@ def _is_ours(event: SpanEvent) -> bool:
 
 def _word(event: SpanEvent) -> str:
     """Give an event's name less the program's; some pipelines keep it in the attribute `event.name` alone."""
-    told = event.attributes.get("event.name")
-    return (told if isinstance(told, str) and told else event.name).removeprefix(_PREFIX)
+    event_name = event.attributes.get("event.name")
+    return (event_name if isinstance(event_name, str) and event_name else event.name).removeprefix(_PREFIX)
 
 
 def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
@@ -80,24 +80,29 @@ def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
 
 def _call_spans(span: SpanRecord) -> Iterator[SpanRecord]:
     asked: list[Mapping[str, Attribute]] = []
-    told: list[Mapping[str, Attribute]] = []
-    seen: Counter[str] = Counter()
+    responses: list[Mapping[str, Attribute]] = []
+    counts: Counter[str] = Counter()
     for event in sorted(span.events, key=_order):
-        word, said = _word(event), event.attributes
-        key = f"{word}/{event.time_ns}/" + "/".join(str(said.get(name, "")) for name in _KEYS)
-        seen[key] += 1
-        place = f"{key}/{seen[key]}"
+        word, attributes = _word(event), event.attributes
+        key = f"{word}/{event.time_ns}/" + "/".join(str(attributes.get(name, "")) for name in _KEYS)
+        counts[key] += 1
+        place = f"{key}/{counts[key]}"
         if word == "api_request_body":
-            asked.append(said)
+            asked.append(attributes)
         elif word == "api_response_body":
-            told.append(said)
+            responses.append(attributes)
         elif word in ("api_request", "api_error"):
-            bodies = _body(_ASKED, _matching(asked, said)) | _body(_TOLD, _matching(told, said))
-            yield _part(span, event, place, f"{_PREFIX}llm_request", {**said, _EVENT: word, **bodies})
+            bodies = _body(_ASKED, _matching(asked, attributes)) | _body(_TOLD, _matching(responses, attributes))
+            yield _part(span, event, place, f"{_PREFIX}llm_request", {**attributes, _EVENT: word, **bodies})
         elif word == "tool_result":
-            yield _part(span, event, place, f"{_PREFIX}tool", {**said, _EVENT: word})
-    for place, said in enumerate(asked):  # of a program that ended before it said how these came out
-        more = {**said, _EVENT: "api_request_body", **_body(_ASKED, said), **_body(_TOLD, _matching(told, said))}
+            yield _part(span, event, place, f"{_PREFIX}tool", {**attributes, _EVENT: word})
+    for place, attributes in enumerate(asked):  # of a program that ended before it said how these came out
+        more = {
+            **attributes,
+            _EVENT: "api_request_body",
+            **_body(_ASKED, attributes),
+            **_body(_TOLD, _matching(responses, attributes)),
+        }
         start = span.end_ns
         yield part(span, f"open{place}", name=f"{_PREFIX}llm_request", start_ns=start, end_ns=start, attributes=more)
 
@@ -108,33 +113,35 @@ def _order(event: SpanEvent) -> tuple[int, int, int]:
     return event.time_ns, _number(event.attributes.get("event.sequence")) or 0, _RANKS.get(word, len(_RANKS))
 
 
-def _matching(bodies: list[Mapping[str, Attribute]], said: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+def _matching(bodies: list[Mapping[str, Attribute]], attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     """Take the body that belongs to a request: by its id where both say it, else the first of the same purpose."""
     for names in (("request_id",), ("prompt.id", "query_source"), ("query_source",)):
-        keys = [said.get(name) for name in names]
+        keys = [attributes.get(name) for name in names]
         if any(key is None for key in keys):
             continue
         for place, body in enumerate(bodies):
             if [body.get(name) for name in names] == keys:
                 return bodies.pop(place)
-    return bodies.pop(0) if bodies and not said.get("query_source") else {}
+    return bodies.pop(0) if bodies and not attributes.get("query_source") else {}
 
 
-def _body(name: str, said: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    text = said.get("body")
+def _body(name: str, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    text = attributes.get("body")
     if not isinstance(text, str):
         return {}
-    return {name: text, **({f"{name}.cut": True} if said.get("body_truncated") in (True, "true") else {})}
+    return {name: text, **({f"{name}.cut": True} if attributes.get("body_truncated") in (True, "true") else {})}
 
 
 def _part(span: SpanRecord, event: SpanEvent, place: str, name: str, attributes: dict[str, Attribute]) -> SpanRecord:
     took = _number(attributes.get("duration_ms")) or 0
     start = max(event.time_ns - took * _MILLION, 0)
-    known = {key: value for key, value in attributes.items() if key not in ("reenact.log", "body", "log.body")}
-    made = part(span, place, name=name, start_ns=start, end_ns=event.time_ns, attributes=known)
+    span_attributes = {
+        key: value for key, value in attributes.items() if key not in ("reenact.log", "body", "log.body")
+    }
+    call_span = part(span, place, name=name, start_ns=start, end_ns=event.time_ns, attributes=span_attributes)
     failed = attributes.get("success") in (False, "false") or attributes.get(_EVENT) == "api_error"
-    told = str(attributes.get("error") or "")
-    return replace(made, status=STATUS_ERROR, status_message=told) if failed else made
+    message = str(attributes.get("error") or "")
+    return replace(call_span, status=STATUS_ERROR, status_message=message) if failed else call_span
 
 
 def _number(value: Attribute) -> int | None:
@@ -145,63 +152,63 @@ def _number(value: Attribute) -> int | None:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = marked(said_of(span), _NAME)
-    if user := as_text(said.get("user.account_uuid")) or as_text(said.get("user.id")):
-        said.setdefault("user.id", user)
-    kind = as_text(said.get("span.type")) or span.name.removeprefix(_PREFIX)
+    attributes = marked(said_of(span), _NAME)
+    if user := as_text(attributes.get("user.account_uuid")) or as_text(attributes.get("user.id")):
+        attributes.setdefault("user.id", user)
+    kind = as_text(attributes.get("span.type")) or span.name.removeprefix(_PREFIX)
     if kind == "llm_request":
-        return _model(span, said)
+        return _model(span, attributes)
     if kind == "tool":
-        return _tool(span, said)
-    prompt = said.get("user_prompt") or next(
+        return _tool(span, attributes)
+    prompt = attributes.get("user_prompt") or next(
         (carried(event.attributes.get("prompt")) for event in span.events if _word(event) == "user_prompt"), None
     )
-    asks = kind == "interaction" or "reenact.synthetic" in said
-    given: Json = {"prompt": prompt} if isinstance(prompt, str) and prompt != _HIDDEN else {}
-    return function_call(span, CallKind.AGENT if asks else CallKind.CHAIN, given, None, said=said)
+    asks = kind == "interaction" or "reenact.synthetic" in attributes
+    arguments: Json = {"prompt": prompt} if isinstance(prompt, str) and prompt != _HIDDEN else {}
+    return function_call(span, CallKind.AGENT if asks else CallKind.CHAIN, arguments, None, said=attributes)
 
 
-def _model(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
+def _model(span: SpanRecord, fields: dict[str, Json]) -> tuple[Call, Outcome]:
     for event in span.events:  # a log of bodies that was joined to the request's own span
         for word, name in (("api_request_body", _ASKED), ("api_response_body", _TOLD)):
             if _word(event) == word:
-                said |= {key: carried(value) for key, value in _body(name, event.attributes).items()}
-    body, told = as_text(said.pop(_ASKED, "")), as_text(said.pop(_TOLD, ""))
-    cut = [_CUT] if said.get(f"{_ASKED}.cut") or said.get(f"{_TOLD}.cut") else []
+                fields |= {key: carried(value) for key, value in _body(name, event.attributes).items()}
+    body, reply = as_text(fields.pop(_ASKED, "")), as_text(fields.pop(_TOLD, ""))
+    cut = [_CUT] if fields.get(f"{_ASKED}.cut") or fields.get(f"{_TOLD}.cut") else []
     if isinstance(parsed_or_none(body), dict):
         request = HttpRequest(shape=_SHAPE, method="POST", url="", body=Body(body.encode("utf-8", "surrogatepass")))
-        attributes = marked(said, _NAME, cut)
-        return Call(kind=CallKind.LLM, name=span.name, request=request, attributes=attributes), _reply(span, told)
-    model = as_text(said.get("gen_ai.request.model")) or as_text(said.get("model"))
-    news = as_text(said.get("new_context")) or as_text(said.get("user_prompt"))
+        attributes = marked(fields, _NAME, cut)
+        return Call(kind=CallKind.LLM, name=span.name, request=request, attributes=attributes), _reply(span, reply)
+    model = as_text(fields.get("gen_ai.request.model")) or as_text(fields.get("model"))
+    news = as_text(fields.get("new_context")) or as_text(fields.get("user_prompt"))
     messages = (Message(role="user", parts=(Text(news),)),) if news and news != _HIDDEN else ()
-    tools = native.tools(as_list(parsed_or_none(as_text(said.get("tools")) or "null")))
+    tools = native.tools(as_list(parsed_or_none(as_text(fields.get("tools")) or "null")))
     asked = Asked(model=model or None, messages=messages, tools=tools)
     losses = [*cut, _NEW_ONLY if messages else _NO_BODY]
-    return model_call(span, asked, _answered(said, model), said=marked(said, _NAME, losses), system="anthropic")
+    return model_call(span, asked, _answered(fields, model), said=marked(fields, _NAME, losses), system="anthropic")
 
 
-def _reply(span: SpanRecord, told: str) -> Outcome:
+def _reply(span: SpanRecord, text: str) -> Outcome:
     if (failed := exception_of_span(span)) is not None:
         return Raised(exception=failed)
-    if not isinstance(parsed_or_none(told), dict):
+    if not isinstance(parsed_or_none(text), dict):
         return Unfinished()
     headers = (("content-type", "application/json"),)
-    return Returned(payload=HttpReply(status=200, headers=headers, body=Body(told.encode("utf-8", "surrogatepass"))))
+    return Returned(payload=HttpReply(status=200, headers=headers, body=Body(text.encode("utf-8", "surrogatepass"))))
 
 
-def _answered(said: Mapping[str, Json], model: str) -> Answered:
-    text = as_text(said.get("response.model_output"))
+def _answered(attributes: Mapping[str, Json], model: str) -> Answered:
+    text = as_text(attributes.get("response.model_output"))
     messages = (Message(role="assistant", parts=(Text(text),)),) if text and text != _HIDDEN else ()
-    reason = as_text(said.get("stop_reason"))
+    reason = as_text(attributes.get("stop_reason"))
 
     def count(name: str) -> int | None:
-        value = said.get(name)
+        value = attributes.get(name)
         return _number(value) if isinstance(value, int | float | str) else None
 
     return Answered(
-        model=as_text(said.get("gen_ai.response.model")) or model or None,
-        id=as_text(said.get("gen_ai.response.id")) or None,
+        model=as_text(attributes.get("gen_ai.response.model")) or model or None,
+        id=as_text(attributes.get("gen_ai.response.id")) or None,
         messages=messages,
         finish_reasons=(reason,) if reason else (),
         usage=Usage(
@@ -213,26 +220,26 @@ def _answered(said: Mapping[str, Json], model: str) -> Answered:
     )
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read a tool's run: arguments and result are in its events, or were not kept."""
-    if called := as_text(said.get("tool_use_id")):
-        said[CALL_ID] = called
-    given: Json = None
-    told: Json = None
+    if called := as_text(attributes.get("tool_use_id")):
+        attributes[CALL_ID] = called
+    arguments: Json = None
+    output: Json = None
     for event in span.events:
         if _word(event) == "tool_result":
-            said |= {name: carried(value) for name, value in event.attributes.items() if name.startswith("tool_")}
+            attributes |= {name: carried(value) for name, value in event.attributes.items() if name.startswith("tool_")}
         if _word(event) == "tool.output":
-            held = {name: carried(value) for name, value in event.attributes.items()}
-            told = next((held[name] for name in ("output", "content", "diff", "result") if name in held), told)
-            given = held.get("input", given)
+            fields = {name: carried(value) for name, value in event.attributes.items()}
+            output = next((fields[name] for name in ("output", "content", "diff", "result") if name in fields), output)
+            arguments = fields.get("input", arguments)
     for name in ("tool_input", "tool_parameters", "full_command"):
-        given = given if given is not None else said.get(name)
-    told = told if told is not None else said.get("tool_output")
-    given, told = _content(given), _content(told)
-    losses = [_NO_TOOL] if given is None or told is None else []
-    name = as_text(said.get("tool_name")) or span.name
-    return function_call(span, CallKind.TOOL, given, told, said=marked(said, _NAME, losses), name=name)
+        arguments = arguments if arguments is not None else attributes.get(name)
+    output = output if output is not None else attributes.get("tool_output")
+    arguments, output = _content(arguments), _content(output)
+    losses = [_NO_TOOL] if arguments is None or output is None else []
+    name = as_text(attributes.get("tool_name")) or span.name
+    return function_call(span, CallKind.TOOL, arguments, output, said=marked(attributes, _NAME, losses), name=name)
 
 
 def _content(value: Json) -> Json:

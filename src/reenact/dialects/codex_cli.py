@@ -44,8 +44,8 @@ def _recognises(span: SpanRecord) -> float:
 
 def _word(event: SpanEvent) -> str:
     """Give the name of an event of Codex less its prefix, and nothing for any other."""
-    told = event.attributes.get("event.name")
-    name = told if isinstance(told, str) and told.startswith(_PREFIX) else event.name
+    event_name = event.attributes.get("event.name")
+    name = event_name if isinstance(event_name, str) and event_name.startswith(_PREFIX) else event.name
     return name.removeprefix(_PREFIX) if name.startswith(_PREFIX) else ""
 
 
@@ -55,22 +55,22 @@ def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
 
 def _call_spans(span: SpanRecord) -> Iterator[SpanRecord]:
     asked: tuple[str, SpanEvent] | None = None
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for event in span.events:
-        word, said = _word(event), event.attributes
-        key = f"{word}/{event.time_ns}/{said.get('call_id', '')}"
-        seen[key] += 1
-        place = f"{key}/{seen[key]}"
+        word, attributes = _word(event), event.attributes
+        key = f"{word}/{event.time_ns}/{attributes.get('call_id', '')}"
+        counts[key] += 1
+        place = f"{key}/{counts[key]}"
         if word == "tool_result":
-            yield _part(span, event, place, "codex.tool", said, word)
+            yield _part(span, event, place, "codex.tool", attributes, word)
         elif word in ("api_request", "websocket_request"):
             if asked is not None:
                 yield _part(span, asked[1], asked[0], "codex.api_request", asked[1].attributes, word)
             asked = (place, event)
-        elif word in ("sse_event", "websocket_event") and said.get("event.kind") == "response.completed":
-            known = {name: said[name] for name in _COUNTS if name in said}
+        elif word in ("sse_event", "websocket_event") and attributes.get("event.kind") == "response.completed":
+            usage = {name: attributes[name] for name in _COUNTS if name in attributes}
             at, request = asked or (place, event)
-            yield _part(span, request, at, "codex.api_request", {**request.attributes, **known}, "api_request", event)
+            yield _part(span, request, at, "codex.api_request", {**request.attributes, **usage}, "api_request", event)
             asked = None
     if asked is not None:
         yield _part(span, asked[1], asked[0], "codex.api_request", asked[1].attributes, "api_request")
@@ -81,19 +81,25 @@ def _part(
     event: SpanEvent,
     place: str,
     name: str,
-    said: Mapping[str, Attribute],
+    event_attributes: Mapping[str, Attribute],
     word: str,
     ended: SpanEvent | None = None,
 ) -> SpanRecord:
-    took = _number(said.get("duration_ms")) or 0
+    took = _number(event_attributes.get("duration_ms")) or 0
     start = max(event.time_ns - took * _MILLION, 0)
-    attributes = {key: value for key, value in said.items() if key not in ("reenact.log", "body", "log.body")}
+    attributes = {
+        key: value for key, value in event_attributes.items() if key not in ("reenact.log", "body", "log.body")
+    }
     attributes[_EVENT] = word
     end = max(event.time_ns, ended.time_ns if ended else 0)
-    made = part(span, place, name=name, start_ns=start, end_ns=end, attributes=attributes)
-    failed = said.get("success") in (False, "false") or bool(said.get("error.message"))
-    told = str(said.get("error.message") or "")
-    return replace(made, status=STATUS_ERROR, status_message=told) if failed and word != "tool_result" else made
+    call_span = part(span, place, name=name, start_ns=start, end_ns=end, attributes=attributes)
+    failed = event_attributes.get("success") in (False, "false") or bool(event_attributes.get("error.message"))
+    message = str(event_attributes.get("error.message") or "")
+    return (
+        replace(call_span, status=STATUS_ERROR, status_message=message)
+        if failed and word != "tool_result"
+        else call_span
+    )
 
 
 def _number(value: Attribute) -> int | None:
@@ -104,50 +110,50 @@ def _number(value: Attribute) -> int | None:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = marked(said_of(span), _NAME)
+    attributes = marked(said_of(span), _NAME)
     for name, other in (("session.id", "conversation.id"), ("session.id", "thread.id"), ("user.id", "user.account_id")):
-        if isinstance(told := said.get(other), str) and "turn.id" not in name:
-            said.setdefault(name, told)
-    word = as_text(said.get(_EVENT))
+        if isinstance(value := attributes.get(other), str) and "turn.id" not in name:
+            attributes.setdefault(name, value)
+    word = as_text(attributes.get(_EVENT))
     if word == "tool_result":
-        return _tool(span, said)
+        return _tool(span, attributes)
     if word:
-        model = as_text(said.get("model")) or as_text(said.get("slug"))
-        answered = Answered(model=model or None, usage=_usage(said))
-        told = marked(said, _NAME, [_NO_TEXT])
-        return model_call(span, Asked(model=model or None), answered, said=told, system="openai", api="responses")
+        model = as_text(attributes.get("model")) or as_text(attributes.get("slug"))
+        answered = Answered(model=model or None, usage=_usage(attributes))
+        value = marked(attributes, _NAME, [_NO_TEXT])
+        return model_call(span, Asked(model=model or None), answered, said=value, system="openai", api="responses")
     prompt = next(
         (carried(event.attributes.get("prompt")) for event in span.events if _word(event) == "user_prompt"), None
     )
     hidden = not isinstance(prompt, str) or prompt == "[REDACTED]"
-    given: Json = {} if hidden else {"prompt": prompt}
-    turn = "turn.id" in said or "reenact.synthetic" in said
-    return function_call(span, CallKind.AGENT if turn else CallKind.CHAIN, given, None, said=said)
+    arguments: Json = {} if hidden else {"prompt": prompt}
+    turn = "turn.id" in attributes or "reenact.synthetic" in attributes
+    return function_call(span, CallKind.AGENT if turn else CallKind.CHAIN, arguments, None, said=attributes)
 
 
-def _usage(said: Mapping[str, Json]) -> Usage:
+def _usage(attributes: Mapping[str, Json]) -> Usage:
     counts: list[int | None] = []
     for name in _COUNTS:
-        value = said.get(name)
+        value = attributes.get(name)
         counts.append(_number(value) if isinstance(value, int | float | str) else None)
     return Usage(prompt=counts[0], completion=counts[1], cache_read=counts[2], reasoning=counts[3])
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
-    if called := as_text(said.get("call_id")):
-        said[CALL_ID] = called
-    given = said.get("arguments")
-    arguments = parsed_or_none(given) if isinstance(given, str) else given
-    name = as_text(said.get("tool_name")) or span.name
-    told = said.get("output")
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
+    if called := as_text(attributes.get("call_id")):
+        attributes[CALL_ID] = called
+    raw_arguments = attributes.get("arguments")
+    arguments = parsed_or_none(raw_arguments) if isinstance(raw_arguments, str) else raw_arguments
+    name = as_text(attributes.get("tool_name")) or span.name
+    output = attributes.get("output")
     return function_call(
         span,
         CallKind.TOOL,
-        given if arguments is None else arguments,
-        told,
-        said=said,
+        raw_arguments if arguments is None else arguments,
+        output,
+        said=attributes,
         name=name,
-        told="output" in said,
+        told="output" in attributes,
     )
 
 

@@ -55,36 +55,38 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _KINDS.get(as_text(said.get("datadog.kind")).lower(), CallKind.CHAIN)
-    given, told = _side(said, "input"), _side(said, "output")
+    attributes = said_of(span)
+    kind = _KINDS.get(as_text(attributes.get("datadog.kind")).lower(), CallKind.CHAIN)
+    question, reply = _side(attributes, "input"), _side(attributes, "output")
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        reading = _model(kind, said, given, told)
+        reading = _model(kind, attributes, question, reply)
     else:
-        result = told.get("documents", told.get("value", told.get("messages")))
-        arguments = given.get("value", given.get("messages", given.get("documents")))
+        result = reply.get("documents", reply.get("value", reply.get("messages")))
+        arguments = question.get("value", question.get("messages", question.get("documents")))
         reading = Reading(
             kind=kind,
             arguments=tool_io.arguments(structured(arguments)),
             result=structured(result),
             told=result is not None,
         )
-    return semconv.call(span, said, "datadog", reading)
+    return semconv.call(span, attributes, "datadog", reading)
 
 
-def _side(said: Mapping[str, Json], name: str) -> dict[str, Json]:
-    told = structured(said.get(f"datadog.meta.{name}"))
-    return told if isinstance(told, dict) else {"value": told} if told not in (None, "") else {}
+def _side(attributes: Mapping[str, Json], name: str) -> dict[str, Json]:
+    side = structured(attributes.get(f"datadog.meta.{name}"))
+    return side if isinstance(side, dict) else {"value": side} if side not in (None, "") else {}
 
 
-def _model(kind: CallKind, said: Mapping[str, Json], given: dict[str, Json], told: dict[str, Json]) -> Reading:
-    metadata = as_object(structured(said.get("datadog.meta.metadata")))
-    one = as_text(said.get("datadog.meta.model_name"))
+def _model(
+    kind: CallKind, attributes: Mapping[str, Json], question: dict[str, Json], reply: dict[str, Json]
+) -> Reading:
+    metadata = as_object(structured(attributes.get("datadog.meta.metadata")))
+    one = as_text(attributes.get("datadog.meta.model_name"))
     requested = as_text(metadata.get("requested_model")) or as_text(metadata.get("model"))
     model = requested or ("" if is_dated(one) else one)
     losses = [_ONE_NAME] if one and not model else []
-    asked = _asked(kind, said, given, metadata, model)
-    answered = _answered(said, told, metadata, one)
+    asked = _asked(kind, attributes, question, metadata, model)
+    answered = _answered(attributes, reply, metadata, one)
     if asked is None and answered is None:
         losses.append(_NO_CONTENT)
     if answered is not None and not answered.id:
@@ -93,18 +95,18 @@ def _model(kind: CallKind, said: Mapping[str, Json], given: dict[str, Json], tol
         kind=kind,
         asked=asked,
         answered=answered,
-        system=as_text(said.get("datadog.meta.model_provider")) or provider_of(one),
+        system=as_text(attributes.get("datadog.meta.model_provider")) or provider_of(one),
         losses=tuple(losses),
     )
 
 
 def _asked(
-    kind: CallKind, said: Mapping[str, Json], given: dict[str, Json], metadata: dict[str, Json], model: str
+    kind: CallKind, attributes: Mapping[str, Json], question: dict[str, Json], metadata: dict[str, Json], model: str
 ) -> Asked | None:
-    messages = _messages(given.get("messages"), "user")
-    if not messages and (text := text_or_json(given.get("value"))):
+    messages = _messages(question.get("messages"), "user")
+    if not messages and (text := text_or_json(question.get("value"))):
         messages = (Message(role="user", parts=(Text(text),)),)
-    inputs = tuple(as_text(as_object(each).get("text")) for each in as_list(given.get("documents")))
+    inputs = tuple(as_text(as_object(each).get("text")) for each in as_list(question.get("documents")))
     if not messages and not inputs:
         return None
     hidden = _OF_THE_REPLY | {"requested_model", "model", "response_id", "stream"}
@@ -112,20 +114,20 @@ def _asked(
         model=model or None,
         messages=() if kind is CallKind.EMBEDDING else messages,
         inputs=inputs if kind is CallKind.EMBEDDING else (),
-        tools=native.tools(said.get("datadog.meta.tool_definitions")),
+        tools=native.tools(attributes.get("datadog.meta.tool_definitions")),
         parameters={name: value for name, value in metadata.items() if name not in hidden and value is not None},
         stream=metadata.get("stream") is True,
     )
 
 
 def _answered(
-    said: Mapping[str, Json], told: dict[str, Json], metadata: dict[str, Json], model: str
+    attributes: Mapping[str, Json], reply: dict[str, Json], metadata: dict[str, Json], model: str
 ) -> Answered | None:
-    messages = _messages(told.get("messages"), "assistant")
-    if not messages and (text := text_or_json(told.get("value"))):
+    messages = _messages(reply.get("messages"), "assistant")
+    if not messages and (text := text_or_json(reply.get("value"))):
         messages = (Message(role="assistant", parts=(Text(text),)),)
     reasons = [as_text(metadata.get(name)) for name in ("finish_reason", "stop_reason")]
-    usage = _usage(as_object(structured(said.get("datadog.metrics"))))
+    usage = _usage(as_object(structured(attributes.get("datadog.metrics"))))
     if not messages and usage == Usage():
         return None
     return Answered(
@@ -137,51 +139,51 @@ def _answered(
     )
 
 
-def _messages(told: Json, role: str) -> tuple[Message, ...]:
-    return tuple(message for each in as_list(structured(told)) for message in _message(as_object(each), role))
+def _messages(items: Json, role: str) -> tuple[Message, ...]:
+    return tuple(message for each in as_list(structured(items)) for message in _message(as_object(each), role))
 
 
-def _message(held: dict[str, Json], role: str) -> list[Message]:
+def _message(item: dict[str, Json], role: str) -> list[Message]:
     """Read one message; results of tools that stand in it are messages of their own."""
-    named = as_text(held.get("role")) or role
-    content = held.get("content")
-    said: list[Part] = []
+    role_name = as_text(item.get("role")) or role
+    content = item.get("content")
+    parts: list[Part] = []
     if isinstance(content, str) and content:
-        said.append(Reasoning(text=content) if named == "reasoning" else Text(content))
+        parts.append(Reasoning(text=content) if role_name == "reasoning" else Text(content))
     elif isinstance(content, dict | list) and content:
-        said += [part for message in native.messages(content, named) for part in message.parts]
-    said += [
+        parts += [part for message in native.messages(content, role_name) for part in message.parts]
+    parts += [
         ToolCall(
             id=as_text(call.get("tool_id")) or as_text(call.get("id")),
             name=as_text(call.get("name")),
             arguments=text_or_json(call.get("arguments")),
         )
-        for call in map(as_object, as_list(held.get("tool_calls")))
+        for call in map(as_object, as_list(item.get("tool_calls")))
     ]
-    found = [
+    messages = [
         Message(
             role="tool",
             parts=(Text(text_or_json(result.get("result"))),),
             name=as_text(result.get("name")) or None,
             tool_call_id=as_text(result.get("tool_id")) or None,
         )
-        for result in map(as_object, as_list(held.get("tool_results")))
+        for result in map(as_object, as_list(item.get("tool_results")))
     ]
-    if said or not found:
-        known = as_text(held.get("tool_id")) or as_text(held.get("tool_call_id"))
-        word = "assistant" if named == "reasoning" else named
-        found.insert(0, Message(role=word, parts=tuple(said), tool_call_id=known or None))
-    return found
+    if parts or not messages:
+        call_id = as_text(item.get("tool_id")) or as_text(item.get("tool_call_id"))
+        word = "assistant" if role_name == "reasoning" else role_name
+        messages.insert(0, Message(role=word, parts=tuple(parts), tool_call_id=call_id or None))
+    return messages
 
 
-def _usage(held: dict[str, Json]) -> Usage:
+def _usage(metrics: dict[str, Json]) -> Usage:
     return Usage(
-        prompt=first_count(held, ("input_tokens",)),
-        completion=first_count(held, ("output_tokens",)),
-        total=first_count(held, ("total_tokens",)),
-        cache_read=first_count(held, ("cache_read_input_tokens",)),
-        cache_write=first_count(held, ("cache_write_input_tokens",)),
-        reasoning=first_count(held, ("reasoning_output_tokens",)),
+        prompt=first_count(metrics, ("input_tokens",)),
+        completion=first_count(metrics, ("output_tokens",)),
+        total=first_count(metrics, ("total_tokens",)),
+        cache_read=first_count(metrics, ("cache_read_input_tokens",)),
+        cache_write=first_count(metrics, ("cache_write_input_tokens",)),
+        reasoning=first_count(metrics, ("reasoning_output_tokens",)),
     )
 
 

@@ -25,63 +25,63 @@ _OPERATIONS: Final = frozenset(
 
 def _recognises(span: SpanRecord) -> float:
     operation = span.attributes.get("gen_ai.operation.name")
-    named = span.scope.name == _NAME or span.attributes.get("gen_ai.agent.name") == _NAME
+    is_own = span.scope.name == _NAME or span.attributes.get("gen_ai.agent.name") == _NAME
     if isinstance(operation, str) and operation in _OPERATIONS:
-        return 0.95 if named else 0.81
+        return 0.95 if is_own else 0.81
     return 0.6 if span.scope.name == _NAME and "gen_ai.operation.name" not in span.attributes else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = marked(said_of(span), _NAME)
-    operation = as_text(said.get("gen_ai.operation.name"))
+    attributes = marked(said_of(span), _NAME)
+    operation = as_text(attributes.get("gen_ai.operation.name"))
     if operation == "llm_call":
-        return _model(span, said)
+        return _model(span, attributes)
     if operation == "tool_call":
-        return _tool(span, said)
+        return _tool(span, attributes)
     kind = CallKind.AGENT if operation in ("agent_call", "user_prompt") else CallKind.CHAIN
-    given, told = _read(said.get("gen_ai.input.messages")), _read(said.get("gen_ai.output.messages"))
-    return function_call(span, kind, given, told, said=said)
+    arguments, output = _read(attributes.get("gen_ai.input.messages")), _read(attributes.get("gen_ai.output.messages"))
+    return function_call(span, kind, arguments, output, said=attributes)
 
 
-def _model(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
-    system = native.messages(_read(said.get("gen_ai.system_instructions")), "system")
-    messages = native.messages(said.get("gen_ai.input.messages"))
+def _model(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
+    system = native.messages(_read(attributes.get("gen_ai.system_instructions")), "system")
+    messages = native.messages(attributes.get("gen_ai.input.messages"))
     asked = Asked(
-        model=as_text(said.get("gen_ai.request.model")) or None,
+        model=as_text(attributes.get("gen_ai.request.model")) or None,
         messages=(*system, *messages),
-        tools=native.tools(said.get("gen_ai.tool.definitions")),
+        tools=native.tools(attributes.get("gen_ai.tool.definitions")),
     )
-    told = structured(said.get("gen_ai.output.messages"))
-    read = native.answered(told) if told not in (None, "") else None
+    output = structured(attributes.get("gen_ai.output.messages"))
+    read = native.answered(output) if output not in (None, "") else None
     usage = {
-        "input_tokens": said.get("gen_ai.usage.input_tokens"),
-        "output_tokens": said.get("gen_ai.usage.output_tokens"),
+        "input_tokens": attributes.get("gen_ai.usage.input_tokens"),
+        "output_tokens": attributes.get("gen_ai.usage.output_tokens"),
     }
-    reasons = as_list(structured(said.get("gen_ai.response.finish_reasons")))
+    reasons = as_list(structured(attributes.get("gen_ai.response.finish_reasons")))
     answered = Answered(
-        model=as_text(said.get("gen_ai.response.model")) or asked.model,
-        id=as_text(said.get("gen_ai.response.id")) or None,
+        model=as_text(attributes.get("gen_ai.response.model")) or asked.model,
+        id=as_text(attributes.get("gen_ai.response.id")) or None,
         messages=read.messages if read else (),
         finish_reasons=tuple(each for each in map(as_text, reasons) if each) or (read.finish_reasons if read else ()),
         usage=native.usage(usage),
     )
-    return model_call(span, asked, answered, said=said, system="google")
+    return model_call(span, asked, answered, said=attributes, system="google")
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
-    if CALL_ID not in said and (called := as_text(said.get("gen_ai.tool.call_id"))):
-        said[CALL_ID] = called
-    given = _read(said.get("gen_ai.tool.call.arguments", said.get("gen_ai.input.messages")))
-    told = _read(said.get("gen_ai.tool.call.result", said.get("gen_ai.output.messages")))
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
+    if CALL_ID not in attributes and (called := as_text(attributes.get("gen_ai.tool.call_id"))):
+        attributes[CALL_ID] = called
+    arguments = _read(attributes.get("gen_ai.tool.call.arguments", attributes.get("gen_ai.input.messages")))
+    output = _read(attributes.get("gen_ai.tool.call.result", attributes.get("gen_ai.output.messages")))
     asked = next(
-        (part for message in native.messages(given) for part in message.parts if isinstance(part, ToolCall)), None
+        (part for message in native.messages(arguments) for part in message.parts if isinstance(part, ToolCall)), None
     )
     if asked is not None:  # the request of a call, as Gemini spells it
-        given = parsed_or_none(asked.arguments or "null")
-    elif isinstance(given, dict) and isinstance(given.get("args"), dict):
-        given = as_object(given["args"])
-    name = as_text(said.get("gen_ai.tool.name")) or (asked.name if asked else "")
-    return function_call(span, CallKind.TOOL, given, told, said=said, name=name)
+        arguments = parsed_or_none(asked.arguments or "null")
+    elif isinstance(arguments, dict) and isinstance(arguments.get("args"), dict):
+        arguments = as_object(arguments["args"])
+    name = as_text(attributes.get("gen_ai.tool.name")) or (asked.name if asked else "")
+    return function_call(span, CallKind.TOOL, arguments, output, said=attributes, name=name)
 
 
 def _read(value: Json) -> Json:

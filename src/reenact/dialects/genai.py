@@ -35,52 +35,54 @@ _ADRIFT: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    if any(name in said for name in _MESSAGES) or isinstance(said.get(genai.OPERATION), str):
+    attributes = span.attributes
+    if any(name in attributes for name in _MESSAGES) or isinstance(attributes.get(genai.OPERATION), str):
         return 0.8
-    if isinstance(said.get("mcp.method.name"), str):
+    if isinstance(attributes.get("mcp.method.name"), str):
         return 0.6
     if events.speaks(span.events):
         return 0.55
-    if any(name.startswith(("gen_ai.prompt", "gen_ai.completion")) for name in said):
+    if any(name.startswith(("gen_ai.prompt", "gen_ai.completion")) for name in attributes):
         return 0.45
-    return 0.3 if any(name.startswith("gen_ai.") for name in said) else 0.0
+    return 0.3 if any(name.startswith("gen_ai.") for name in attributes) else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
+    attributes = said_of(span)
     facts = events.facts(span.events)
-    kind = genai.kind_of({**facts, **said})
-    if kind is CallKind.UNKNOWN and (_MESSAGES[0] in said or _MESSAGES[1] in said or events.speaks(span.events)):
+    kind = genai.kind_of({**facts, **attributes})
+    if kind is CallKind.UNKNOWN and (
+        _MESSAGES[0] in attributes or _MESSAGES[1] in attributes or events.speaks(span.events)
+    ):
         kind = CallKind.LLM
-    if "reenact.synthetic" in said and events.several(span.events):
+    if "reenact.synthetic" in attributes and events.several(span.events):
         reading = Reading(kind=CallKind.UNKNOWN, losses=(_ADRIFT,))
     elif kind in (CallKind.LLM, CallKind.EMBEDDING):
-        asked, answered, losses = _messages(span, said)
+        asked, answered, losses = _messages(span, attributes)
         reading = Reading(kind=kind, asked=asked, answered=answered, facts=facts, losses=losses)
     elif kind is CallKind.TOOL:
-        given, told = events.tool(span.events)
+        arguments, output = events.tool(span.events)
         reading = Reading(kind=kind, facts=facts)
-        if given is not None and "gen_ai.tool.call.arguments" not in said:
-            reading = Reading(kind=kind, facts=facts, arguments=given, result=told, told=told is not None)
+        if arguments is not None and "gen_ai.tool.call.arguments" not in attributes:
+            reading = Reading(kind=kind, facts=facts, arguments=arguments, result=output, told=output is not None)
     else:
         reading = Reading(kind=kind, facts=facts)
-    return semconv.call(span, said, NAME, reading)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, Answered | None, tuple[Loss, ...]]:
-    asked, answered = parts.told(said)
-    by_events = events.told(span.events)
+def _messages(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Asked | None, Answered | None, tuple[Loss, ...]]:
+    asked, answered = parts.parts_exchange(attributes)
+    by_events = events.exchange_of_events(span.events)
     old = by_events[0] is not None and asked is None and not by_events[0].tools and not _in_details(span)
     asked, answered = semconv.either(asked, by_events[0]), semconv.or_else(answered, by_events[1])
-    numbered = indexed.told(said)
+    numbered = indexed.indexed_exchange(attributes)
     asked, answered = semconv.either(asked, numbered[0]), semconv.or_else(answered, numbered[1])
     if asked is None or not asked.messages:
-        asked = semconv.either(asked, native.asked(said.get("gen_ai.prompt")))
+        asked = semconv.either(asked, native.native_request(attributes.get("gen_ai.prompt")))
     if answered is None or not answered.messages:
-        answered = semconv.or_else(answered, native.answered(said.get("gen_ai.completion")))
-    if asked is None and genai.kind_of(said) is CallKind.EMBEDDING:
-        asked = native.asked(said.get("gen_ai.embeddings.input", said.get("gen_ai.input")))
+        answered = semconv.or_else(answered, native.answered(attributes.get("gen_ai.completion")))
+    if asked is None and genai.kind_of(attributes) is CallKind.EMBEDDING:
+        asked = native.native_request(attributes.get("gen_ai.embeddings.input", attributes.get("gen_ai.input")))
     return asked, answered, (_NO_TOOLS,) if old else ()
 
 

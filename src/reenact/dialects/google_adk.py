@@ -37,51 +37,51 @@ _STREAMED: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    if said.get(_REQUEST) not in (None, *_UNSAID):
+    attributes = span.attributes
+    if attributes.get(_REQUEST) not in (None, *_UNSAID):
         return 0.92
-    if any(name in said for name in (_REQUEST, _RESPONSE, _ARGUMENTS, _RESULT)):
+    if any(name in attributes for name in (_REQUEST, _RESPONSE, _ARGUMENTS, _RESULT)):
         return 0.87
     return 0.85 if span.scope.name.startswith("gcp.vertex.agent") else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _kind(span, said)
+    attributes = said_of(span)
+    kind = _kind(span, attributes)
     if kind is CallKind.LLM:
-        return semconv.call(span, said, NAME, _model(span, said))
+        return semconv.call(span, attributes, NAME, _model(span, attributes))
     if kind is CallKind.TOOL:
-        return semconv.call(span, said, NAME, _tool(span, said))
-    return semconv.call(span, said, NAME, Reading(kind=kind))
+        return semconv.call(span, attributes, NAME, _tool(span, attributes))
+    return semconv.call(span, attributes, NAME, Reading(kind=kind))
 
 
-def _kind(span: SpanRecord, said: dict[str, Json]) -> CallKind:
-    if _REQUEST in said and _ARGUMENTS not in said:
-        request = said.get(_REQUEST)
-        tooled = as_text(said.get("gen_ai.operation.name")) == "execute_tool"
+def _kind(span: SpanRecord, attributes: dict[str, Json]) -> CallKind:
+    if _REQUEST in attributes and _ARGUMENTS not in attributes:
+        request = attributes.get(_REQUEST)
+        tooled = as_text(attributes.get("gen_ai.operation.name")) == "execute_tool"
         return CallKind.TOOL if tooled and request in _UNSAID else CallKind.LLM
-    if _ARGUMENTS in said or span.name.startswith("execute_tool"):
+    if _ARGUMENTS in attributes or span.name.startswith("execute_tool"):
         return CallKind.TOOL
-    known = genai.kind_of(said)
-    if known is not CallKind.UNKNOWN:
-        return known
+    kind = genai.kind_of(attributes)
+    if kind is not CallKind.UNKNOWN:
+        return kind
     if span.name.startswith(("agent_run", "invoke_agent")):
         return CallKind.AGENT
-    return CallKind.CHAIN if span.name in ("invocation", "invoke_workflow") else known
+    return CallKind.CHAIN if span.name in ("invocation", "invoke_workflow") else kind
 
 
-def _known(said: dict[str, Json], name: str) -> Json:
-    value = said.get(name)
+def _attribute_value(attributes: dict[str, Json], name: str) -> Json:
+    value = attributes.get(name)
     return None if value in _UNSAID else structured(value)
 
 
-def _model(span: SpanRecord, said: dict[str, Json]) -> Reading:
-    asked, answered = parts.told(said)
-    told = events.told(span.events)
-    asked, answered = semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
-    whole: Asked | None = native.asked(_known(said, _REQUEST))
+def _model(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
+    asked, answered = parts.parts_exchange(attributes)
+    event_reading = events.exchange_of_events(span.events)
+    asked, answered = semconv.either(asked, event_reading[0]), semconv.or_else(answered, event_reading[1])
+    whole: Asked | None = native.native_request(_attribute_value(attributes, _REQUEST))
     asked = semconv.either(whole, asked)
-    reply: Answered | None = native.answered(_known(said, _RESPONSE))
+    reply: Answered | None = native.answered(_attribute_value(attributes, _RESPONSE))
     answered = semconv.or_else(reply, answered)
     losses: tuple[Loss, ...] = ()
     if asked is None or not asked.messages:
@@ -90,50 +90,50 @@ def _model(span: SpanRecord, said: dict[str, Json]) -> Reading:
         losses = (_STREAMED,)
     return Reading(
         kind=CallKind.LLM,
-        asked=_on_the_wire(asked, said),
+        asked=_on_the_wire(asked, attributes),
         answered=answered,
         losses=losses,
         facts=events.facts(span.events),
     )
 
 
-def _on_the_wire(asked: Asked | None, said: dict[str, Json]) -> Asked | None:
+def _on_the_wire(asked: Asked | None, attributes: dict[str, Json]) -> Asked | None:
     """Name the model as its provider does: what goes by LiteLLM has the provider before it (`openai/gpt-4o`)."""
-    named = (asked.model if asked is not None else None) or as_text(said.get("gen_ai.request.model"))
-    provider = as_text(said.get("gen_ai.provider.name")) or as_text(said.get("gen_ai.system"))
-    if asked is None or not provider or not named.startswith(f"{provider}/"):
+    model_name = (asked.model if asked is not None else None) or as_text(attributes.get("gen_ai.request.model"))
+    provider = as_text(attributes.get("gen_ai.provider.name")) or as_text(attributes.get("gen_ai.system"))
+    if asked is None or not provider or not model_name.startswith(f"{provider}/"):
         return asked
-    return replace(asked, model=named.removeprefix(f"{provider}/"))
+    return replace(asked, model=model_name.removeprefix(f"{provider}/"))
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> Reading:
-    given, told = _known(said, _ARGUMENTS), _known(said, _RESULT)
-    if given is None and "gen_ai.tool.call.arguments" in said:
-        given = plain(said["gen_ai.tool.call.arguments"])
-    if told is None and "gen_ai.tool.call.result" in said:
-        told = plain(said["gen_ai.tool.call.result"])
-    known: dict[str, Json] = {}
-    name, told = _response(told, known)
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
+    arguments, output = _attribute_value(attributes, _ARGUMENTS), _attribute_value(attributes, _RESULT)
+    if arguments is None and "gen_ai.tool.call.arguments" in attributes:
+        arguments = plain(attributes["gen_ai.tool.call.arguments"])
+    if output is None and "gen_ai.tool.call.result" in attributes:
+        output = plain(attributes["gen_ai.tool.call.result"])
+    facts: dict[str, Json] = {}
+    name, output = _response(output, facts)
     return Reading(
         kind=CallKind.TOOL,
-        name=as_text(said.get("gen_ai.tool.name")) or name or span.name.removeprefix("execute_tool "),
-        arguments=given,
-        result=told,
-        told=told is not None,
-        facts=known,
+        name=as_text(attributes.get("gen_ai.tool.name")) or name or span.name.removeprefix("execute_tool "),
+        arguments=arguments,
+        result=output,
+        told=output is not None,
+        facts=facts,
     )
 
 
-def _response(told: Json, known: dict[str, Json]) -> tuple[str, Json]:
+def _response(output: Json, facts: dict[str, Json]) -> tuple[str, Json]:
     """Open the event in which some releases keep a tool's answer: contents with one function response."""
-    held = as_object(told)
-    for part in map(as_object, as_list(as_object(held.get("content")).get("parts"))):
+    event = as_object(output)
+    for part in map(as_object, as_list(as_object(event.get("content")).get("parts"))):
         answer = as_object(part.get("function_response") or part.get("functionResponse"))
         if answer:
             if identity := as_text(answer.get("id")):
-                known["gen_ai.tool.call.id"] = identity
+                facts["gen_ai.tool.call.id"] = identity
             return as_text(answer.get("name")), answer.get("response")
-    return "", told
+    return "", output
 
 
 DIALECT = Dialect(

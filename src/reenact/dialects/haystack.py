@@ -55,38 +55,38 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = marked(said_of(span), _NAME)
-    if _TOOL + "name" in said:
-        return _tool(span, said)
-    component = as_text(said.get(_TYPE))
-    name = as_text(said.get("haystack.component.name")) or component or span.name
-    given, told = _read(said.get(_INPUT)), _read(said.get(_OUTPUT))
-    if component.endswith("Generator") and _generates(as_object(told)):
-        return _model(span, said, component, name)
-    if component.endswith("Retriever") or ("documents" in as_object(told) and component.endswith("WebSearch")):
-        found = as_object(told).get("documents", told)
-        return function_call(span, CallKind.RETRIEVER, given, found, said=said, name=name)
+    attributes = marked(said_of(span), _NAME)
+    if _TOOL + "name" in attributes:
+        return _tool(span, attributes)
+    component = as_text(attributes.get(_TYPE))
+    name = as_text(attributes.get("haystack.component.name")) or component or span.name
+    arguments, output = _read(attributes.get(_INPUT)), _read(attributes.get(_OUTPUT))
+    if component.endswith("Generator") and _generates(as_object(output)):
+        return _model(span, attributes, component, name)
+    if component.endswith("Retriever") or ("documents" in as_object(output) and component.endswith("WebSearch")):
+        documents = as_object(output).get("documents", output)
+        return function_call(span, CallKind.RETRIEVER, arguments, documents, said=attributes, name=name)
     if component.endswith("Ranker"):
-        found = as_object(told).get("documents", told)
-        return function_call(span, CallKind.RERANKER, given, found, said=said, name=name)
+        documents = as_object(output).get("documents", output)
+        return function_call(span, CallKind.RERANKER, arguments, documents, said=attributes, name=name)
     if component.endswith("TextEmbedder"):
-        return _embedding(span, said, as_object(given), as_object(told))
-    if _TYPE not in said:
-        given = _read(said.get("haystack.agent.input", said.get("haystack.pipeline.input_data")))
-        told = _read(said.get("haystack.agent.output", said.get("haystack.pipeline.output_data")))
+        return _embedding(span, attributes, as_object(arguments), as_object(output))
+    if _TYPE not in attributes:
+        arguments = _read(attributes.get("haystack.agent.input", attributes.get("haystack.pipeline.input_data")))
+        output = _read(attributes.get("haystack.agent.output", attributes.get("haystack.pipeline.output_data")))
     agent = component.endswith("Agent") or span.name.startswith("haystack.agent")
     kind = CallKind.AGENT if agent else CallKind.CHAIN
-    return function_call(span, kind, given, told, said=said, name=name)
+    return function_call(span, kind, arguments, output, said=attributes, name=name)
 
 
-def _generates(told: dict[str, Json]) -> bool:
+def _generates(output: dict[str, Json]) -> bool:
     """Tell a generator of text from one of images or of queries; one that failed or says nothing passes for it."""
-    return not told or "replies" in told
+    return not output or "replies" in output
 
 
-def _model(span: SpanRecord, said: dict[str, Json], component: str, name: str) -> tuple[Call, Outcome]:
-    answered = _answered(said.get(_OUTPUT))
-    asked = _asked(said.get(_INPUT))
+def _model(span: SpanRecord, attributes: dict[str, Json], component: str, name: str) -> tuple[Call, Outcome]:
+    answered = _answered(attributes.get(_OUTPUT))
+    asked = _asked(attributes.get(_INPUT))
     losses: list[Loss] = []
     if asked is not None and asked.model is None:
         fix = "nothing in Haystack keeps it: record with `reenact run -- …`"
@@ -94,30 +94,30 @@ def _model(span: SpanRecord, said: dict[str, Json], component: str, name: str) -
         losses.append(Loss(field="request model", lost=lost, fix=fix))
         losses.append(Loss(field="parameters", lost="the parameters that the generator was made with", fix=fix))
         asked = replace(asked, model=answered.model if answered else None)
-    if said.get(_INPUT) is None:
+    if attributes.get(_INPUT) is None:
         fix = "set HAYSTACK_CONTENT_TRACING_ENABLED=true"
         losses.append(Loss(field="content", lost="what was asked and answered", fix=fix))
     word = component.lower()
     system = next((provider for start, provider in _PROVIDERS if word.startswith(start)), "")
     api = "responses" if "Responses" in component else ""
     return model_call(
-        span, asked, answered, said=marked(said, _NAME, losses), system=system or "haystack", api=api, name=name
+        span, asked, answered, said=marked(attributes, _NAME, losses), system=system or "haystack", api=api, name=name
     )
 
 
-def _asked(given: Json) -> Asked | None:
+def _asked(payload: Json) -> Asked | None:
     """Read a generator's input: chat messages, or the one prompt of a generator of plain text."""
-    held = as_object(_read(given))
-    said = held.get("messages")
-    messages = tuple(message for each in as_list(said) for message in _message(as_object(each)))
-    if not messages and isinstance(prompt := held.get("prompt", said), str):
+    fields = as_object(_read(payload))
+    raw_messages = fields.get("messages")
+    messages = tuple(message for each in as_list(raw_messages) for message in _message(as_object(each)))
+    if not messages and isinstance(prompt := fields.get("prompt", raw_messages), str):
         messages = (Message(role="user", parts=(Text(prompt),)),)
     if not messages:
         return None
-    tools = native.tools([_defined(as_object(tool)) for tool in _tools(held.get("tools"))])
-    settings = as_object(held.get("generation_kwargs"))
+    tools = native.tools([_defined(as_object(tool)) for tool in _tools(fields.get("tools"))])
+    settings = as_object(fields.get("generation_kwargs"))
     model = text_or_none(settings.get("model"))
-    stream = held.get("streaming_callback") is not None
+    stream = fields.get("streaming_callback") is not None
     return Asked(model=model, messages=messages, tools=tools, parameters=without(settings, ("model",)), stream=stream)
 
 
@@ -131,31 +131,31 @@ def _defined(tool: dict[str, Json]) -> Json:
     return {name: inner[name] for name in ("name", "description", "parameters") if inner.get(name) is not None}
 
 
-def _answered(told: Json) -> Answered | None:
-    replies = as_list(as_object(_read(told)).get("replies"))
+def _answered(output: Json) -> Answered | None:
+    replies = as_list(as_object(_read(output)).get("replies"))
     metas = [as_object(as_object(each).get("meta", as_object(each).get("_meta"))) for each in replies]
-    metas += [as_object(each) for each in as_list(as_object(_read(told)).get("meta"))]
-    said: list[Message] = []
+    metas += [as_object(each) for each in as_list(as_object(_read(output)).get("meta"))]
+    messages: list[Message] = []
     for each in replies:
-        said += _message(as_object(each)) if isinstance(each, dict) else native.messages(each, "assistant")
+        messages += _message(as_object(each)) if isinstance(each, dict) else native.messages(each, "assistant")
     first = next((meta for meta in metas if meta), dict[str, Json]())
     reasons = tuple(reason for meta in metas if (reason := as_text(meta.get("finish_reason"))))
-    if not said:
+    if not messages:
         return None
     return Answered(
         model=text_or_none(first.get("model")),
         id=text_or_none(first.get("id")),
-        messages=tuple(said),
+        messages=tuple(messages),
         finish_reasons=reasons,
         usage=native.usage(first.get("usage")),
     )
 
 
-def _message(held: dict[str, Json]) -> list[Message]:
+def _message(message: dict[str, Json]) -> list[Message]:
     """Read one chat message, as JSON or out of its `repr`; one that holds several tools' answers is several."""
-    role = as_text(held.get("role")) or as_text(held.get("_role")) or "user"
-    name = text_or_none(held.get("name", held.get("_name")))
-    content = held.get("content", held.get("_content"))
+    role = as_text(message.get("role")) or as_text(message.get("_role")) or "user"
+    name = text_or_none(message.get("name", message.get("_name")))
+    content = message.get("content", message.get("_content"))
     parts: list[Part] = []
     results: list[Message] = []
     plain: list[Json] = [{"text": content}] if isinstance(content, str) else as_list(content)
@@ -176,8 +176,8 @@ def _message(held: dict[str, Json]) -> list[Message]:
 def _result(block: dict[str, Json]) -> dict[str, Json] | None:
     if block.get("$class") == "ToolCallResult":
         return block
-    held = block.get("tool_call_result")
-    return held if isinstance(held, dict) else None
+    answer = block.get("tool_call_result")
+    return answer if isinstance(answer, dict) else None
 
 
 def _part(block: dict[str, Json]) -> Part:
@@ -201,29 +201,29 @@ def _part(block: dict[str, Json]) -> Part:
 
 
 def _embedding(
-    span: SpanRecord, said: dict[str, Json], given: dict[str, Json], told: dict[str, Json]
+    span: SpanRecord, attributes: dict[str, Json], arguments: dict[str, Json], output: dict[str, Json]
 ) -> tuple[Call, Outcome]:
-    meta = as_object(told.get("meta"))
+    meta = as_object(output.get("meta"))
     model = text_or_none(meta.get("model"))
-    numbers = tuple(float(each) for each in as_list(told.get("embedding")) if isinstance(each, int | float))
-    asked = Asked(model=model, inputs=(as_text(given.get("text")),) if "text" in given else ())
+    numbers = tuple(float(each) for each in as_list(output.get("embedding")) if isinstance(each, int | float))
+    asked = Asked(model=model, inputs=(as_text(arguments.get("text")),) if "text" in arguments else ())
     answered = Answered(model=model, vectors=(numbers,) if numbers else (), usage=native.usage(meta.get("usage")))
-    word = as_text(said.get(_TYPE)).lower()
+    word = as_text(attributes.get(_TYPE)).lower()
     system = next((provider for start, provider in _PROVIDERS if word.startswith(start)), "haystack")
-    return model_call(span, asked, answered, said=said, system=system, api="embeddings", kind=CallKind.EMBEDDING)
+    return model_call(span, asked, answered, said=attributes, system=system, api="embeddings", kind=CallKind.EMBEDDING)
 
 
 def _parts(span: SpanRecord) -> tuple[SpanRecord, ...]:
     """Give a span for each tool that a `ToolInvoker` ran; none for anything else."""
     if span.attributes.get(_TYPE) != "ToolInvoker":
         return ()
-    told = as_object(_read(_json(span.attributes.get(_OUTPUT))))
-    found: list[SpanRecord] = []
-    for message in map(as_object, as_list(told.get("tool_messages"))):
+    output = as_object(_read(_json(span.attributes.get(_OUTPUT))))
+    spans: list[SpanRecord] = []
+    for message in map(as_object, as_list(output.get("tool_messages"))):
         for block in map(as_object, as_list(message.get("content", message.get("_content")))):
             if (answer := _result(block)) is not None:
-                found.append(_part_span(span, answer, len(found)))
-    return tuple(found)
+                spans.append(_part_span(span, answer, len(spans)))
+    return tuple(spans)
 
 
 def _part_span(span: SpanRecord, answer: dict[str, Json], place: int) -> SpanRecord:
@@ -239,12 +239,12 @@ def _part_span(span: SpanRecord, answer: dict[str, Json], place: int) -> SpanRec
     return part(span, str(place), name="haystack.tool", start_ns=start, end_ns=end, attributes=attributes)
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
-    if called := as_text(said.get(_TOOL + "id")):
-        said[CALL_ID] = called
-    name = as_text(said.get(_TOOL + "name"))
-    given, told = _read(said.get(_TOOL + "arguments")), _read(said.get(_TOOL + "result"))
-    return function_call(span, CallKind.TOOL, given, told, said=said, name=name, told=True)
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
+    if called := as_text(attributes.get(_TOOL + "id")):
+        attributes[CALL_ID] = called
+    name = as_text(attributes.get(_TOOL + "name"))
+    arguments, output = _read(attributes.get(_TOOL + "arguments")), _read(attributes.get(_TOOL + "result"))
+    return function_call(span, CallKind.TOOL, arguments, output, said=attributes, name=name, told=True)
 
 
 def _json(value: Attribute) -> Json:

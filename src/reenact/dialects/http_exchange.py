@@ -44,18 +44,18 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    named = span.attributes.get("openinference.span.kind")
-    kind = CallKind(named) if isinstance(named, str) and named in _KINDS else CallKind.UNKNOWN
+    kind_name = span.attributes.get("openinference.span.kind")
+    kind = CallKind(kind_name) if isinstance(kind_name, str) and kind_name in _KINDS else CallKind.UNKNOWN
     request = request_from_attributes(span.attributes) or FunctionCall(function="", arguments={})
-    given: dict[str, Json] = {
+    attributes: dict[str, Json] = {
         name: typed.encode(value) for name, value in span.attributes.items() if not name.startswith(_EVIDENCE)
     }
     for name in _LISTS:
-        if isinstance(told := given.get(name), str):
-            given[name] = parsed_or_none(told)
+        if isinstance(text := attributes.get(name), str):
+            attributes[name] = parsed_or_none(text)
     if isinstance(request, HttpRequest) or kind is CallKind.TOOL:
-        given["reenact.dialect"] = DIALECT.name
-    call = Call(kind=kind, name=span.name, request=request, attributes=given)
+        attributes["reenact.dialect"] = DIALECT.name
+    call = Call(kind=kind, name=span.name, request=request, attributes=attributes)
     return call, outcome_from_attributes(span.attributes)
 
 

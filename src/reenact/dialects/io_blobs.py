@@ -115,8 +115,8 @@ _OUTPUTS: Final = frozenset({"output", "response.text", "response"})
 def _pairs(span: SpanRecord) -> Iterator[tuple[_Spelling, str, re.Match[str]]]:
     for name in span.attributes:
         for spelling in _SPELLINGS:
-            if (found := spelling.pair.fullmatch(name)) is not None:
-                yield spelling, name, found
+            if (match := spelling.pair.fullmatch(name)) is not None:
+                yield spelling, name, match
 
 
 def _spelling(span: SpanRecord) -> _Spelling | None:
@@ -130,49 +130,54 @@ def _spelling(span: SpanRecord) -> _Spelling | None:
 def _recognises(span: SpanRecord) -> float:
     if (spelling := _spelling(span)) is None:
         return 0.0
-    told = any(name in span.attributes for name in ("gen_ai.input.messages", "gen_ai.prompt.0.role"))
-    return 0.4 if told and spelling.emitter in ("mastra", "laminar", "flue") else 0.82
+    has_messages = any(name in span.attributes for name in ("gen_ai.input.messages", "gen_ai.prompt.0.role"))
+    return 0.4 if has_messages and spelling.emitter in ("mastra", "laminar", "flue") else 0.82
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = marked(said_of(span), _NAME)
+    attributes = marked(said_of(span), _NAME)
     spelling = _spelling(span)
     if spelling is None:
-        return function_call(span, CallKind.UNKNOWN, None, None, said=said)
+        return function_call(span, CallKind.UNKNOWN, None, None, said=attributes)
     sides: dict[str, Json] = {}
-    word = next((text for name in spelling.kinds if (text := as_text(said.get(name)))), "").lower()
-    for each, name, found in _pairs(span):
+    word = next((text for name in spelling.kinds if (text := as_text(attributes.get(name)))), "").lower()
+    for each, name, match in _pairs(span):
         if each is spelling:
-            sides.setdefault("output" if found["side"] in _OUTPUTS else "input", said[name])
-            word = word or (found.groupdict().get("kind") or "")
-    kind = _KINDS.get(word) or _KINDS.get(span.name.partition(" ")[0].lower()) or _by_side(said)
-    name = next((text for each in spelling.names if (text := as_text(said.get(each)))), "")
-    given, told = tool_io.read(sides.get("input")), tool_io.read(sides.get("output"))
+            sides.setdefault("output" if match["side"] in _OUTPUTS else "input", attributes[name])
+            word = word or (match.groupdict().get("kind") or "")
+    kind = _KINDS.get(word) or _KINDS.get(span.name.partition(" ")[0].lower()) or _by_side(attributes)
+    name = next((text for each in spelling.names if (text := as_text(attributes.get(each)))), "")
+    payload, output = tool_io.read(sides.get("input")), tool_io.read(sides.get("output"))
     if kind is CallKind.LLM:
-        model = next((text for each in spelling.models if (text := as_text(said.get(each)))), "")
-        return _model(span, said, given, told, model)
+        model = next((text for each in spelling.models if (text := as_text(attributes.get(each)))), "")
+        return _model(span, attributes, payload, output, model)
     if kind is CallKind.TOOL:
-        if called := next((text for each in spelling.ids if (text := as_text(said.get(each)))), ""):
-            said.setdefault(CALL_ID, called)
-        told = tool_io.result(told)[0]
-    return function_call(span, kind, given, told, said=said, name=name, told="output" in sides)
+        if called := next((text for each in spelling.ids if (text := as_text(attributes.get(each)))), ""):
+            attributes.setdefault(CALL_ID, called)
+        output = tool_io.result(output)[0]
+    return function_call(span, kind, payload, output, said=attributes, name=name, told="output" in sides)
 
 
-def _by_side(said: Mapping[str, Json]) -> CallKind:
-    return CallKind.LLM if "lk.chat_ctx" in said and "lk.response.text" in said else CallKind.CHAIN
+def _by_side(attributes: Mapping[str, Json]) -> CallKind:
+    return CallKind.LLM if "lk.chat_ctx" in attributes and "lk.response.text" in attributes else CallKind.CHAIN
 
 
-def _model(span: SpanRecord, said: dict[str, Json], given: Json, told: Json, model: str) -> tuple[Call, Outcome]:
-    asked = native.asked(_items(given)) or Asked()
-    read = native.answered(told)
-    if (calls := as_list(structured(said.get("lk.response.function_calls")))) and read is not None:
-        made = [_called(as_object(call)) for call in calls]
+def _model(
+    span: SpanRecord, attributes: dict[str, Json], payload: Json, output: Json, model: str
+) -> tuple[Call, Outcome]:
+    asked = native.native_request(_items(payload)) or Asked()
+    read = native.answered(output)
+    if (calls := as_list(structured(attributes.get("lk.response.function_calls")))) and read is not None:
+        tool_calls = [_called(as_object(call)) for call in calls]
         first = read.messages[0] if read.messages else Message(role="assistant")
-        read = Answered(messages=(Message(role=first.role, parts=(*first.parts, *made)),), usage=read.usage)
-    elif read is None and isinstance(told, str) and told:
-        read = Answered(messages=(Message(role="assistant", parts=(Text(told),)),))
+        read = Answered(messages=(Message(role=first.role, parts=(*first.parts, *tool_calls)),), usage=read.usage)
+    elif read is None and isinstance(output, str) and output:
+        read = Answered(messages=(Message(role="assistant", parts=(Text(output),)),))
     usage = native.usage(
-        {"input_tokens": said.get("gen_ai.usage.input_tokens"), "output_tokens": said.get("gen_ai.usage.output_tokens")}
+        {
+            "input_tokens": attributes.get("gen_ai.usage.input_tokens"),
+            "output_tokens": attributes.get("gen_ai.usage.output_tokens"),
+        }
     )
     question = Asked(
         model=asked.model or model or None,
@@ -183,20 +188,24 @@ def _model(span: SpanRecord, said: dict[str, Json], given: Json, told: Json, mod
     )
     answer = read or Answered()
     answer = Answered(
-        model=answer.model or as_text(said.get("gen_ai.response.model")) or model or None,
-        id=answer.id or as_text(said.get("gen_ai.response.id")) or None,
+        model=answer.model or as_text(attributes.get("gen_ai.response.model")) or model or None,
+        id=answer.id or as_text(attributes.get("gen_ai.response.id")) or None,
         messages=answer.messages,
         finish_reasons=answer.finish_reasons,
         usage=answer.usage if answer.usage != Usage() else usage,
     )
-    system = as_text(said.get("gen_ai.provider.name")) or as_text(said.get("gen_ai.system")) or provider_of(model)
-    return model_call(span, question, answer, said=said, system=system)
+    system = (
+        as_text(attributes.get("gen_ai.provider.name"))
+        or as_text(attributes.get("gen_ai.system"))
+        or provider_of(model)
+    )
+    return model_call(span, question, answer, said=attributes, system=system)
 
 
-def _items(given: Json) -> Json:
+def _items(payload: Json) -> Json:
     """Open LiveKit's chat context, whose items are messages, calls of functions and their outputs."""
-    items = as_object(given).get("items")
-    return items if isinstance(items, list) else given
+    items = as_object(payload).get("items")
+    return items if isinstance(items, list) else payload
 
 
 def _called(call: dict[str, Json]) -> ToolCall:

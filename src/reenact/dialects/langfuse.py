@@ -112,27 +112,33 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _kind(said)
+    attributes = said_of(span)
+    kind = _kind(attributes)
     is_model = kind in (CallKind.LLM, CallKind.EMBEDDING)
-    return semconv.call(span, said, "langfuse", _model(kind, said, span) if is_model else _function(kind, said))
+    return semconv.call(
+        span, attributes, "langfuse", _model(kind, attributes, span) if is_model else _function(kind, attributes)
+    )
 
 
-def _kind(said: Mapping[str, Json]) -> CallKind:
+def _kind(attributes: Mapping[str, Json]) -> CallKind:
     """Tell what an observation is by its type, else by what its span said before it came to Langfuse."""
-    known = _KINDS.get(as_text(said.get(f"{_PREFIX}type")).lower())
-    if known is CallKind.LLM and said.get("langfuse.frame") is True:
+    observed_kind = _KINDS.get(as_text(attributes.get(f"{_PREFIX}type")).lower())
+    if observed_kind is CallKind.LLM and attributes.get("langfuse.frame") is True:
         return CallKind.CHAIN  # a generation around generations is a piece of the program
-    if known is not None:
-        return known
-    told = as_text(said.get("openinference.span.kind"))
-    if told in _OPENINFERENCE:
-        return CallKind(told)
-    if "ai.toolCall.name" in said or "gen_ai.tool.name" in said or said.get("traceloop.span.kind") == "tool":
+    if observed_kind is not None:
+        return observed_kind
+    kind_name = as_text(attributes.get("openinference.span.kind"))
+    if kind_name in _OPENINFERENCE:
+        return CallKind(kind_name)
+    if (
+        "ai.toolCall.name" in attributes
+        or "gen_ai.tool.name" in attributes
+        or attributes.get("traceloop.span.kind") == "tool"
+    ):
         return CallKind.TOOL
-    if (kind := genai.kind_of(said)) is not CallKind.UNKNOWN:
+    if (kind := genai.kind_of(attributes)) is not CallKind.UNKNOWN:
         return kind
-    result = as_object(structured(said.get(f"{_PREFIX}output")))
+    result = as_object(structured(attributes.get(f"{_PREFIX}output")))
     kwargs = as_object(result.get("kwargs"))
     answers = "tool_call_id" in kwargs or ("tool_call_id" in result and "content" in result)
     return CallKind.TOOL if answers else CallKind.CHAIN
@@ -141,12 +147,12 @@ def _kind(said: Mapping[str, Json]) -> CallKind:
 # ------------------------------------------------------------------------------------------------------------ models
 
 
-def _model(kind: CallKind, said: Mapping[str, Json], span: SpanRecord) -> Reading:
-    asked, as_lines = _asked(said)
-    answered = _answered(said, as_lines=as_lines)
-    given = as_object(structured(said.get(f"{_PREFIX}model.parameters")))
-    one = as_text(said.get(f"{_PREFIX}model.name"))
-    model = _asked_model(said, given, asked)
+def _model(kind: CallKind, attributes: Mapping[str, Json], span: SpanRecord) -> Reading:
+    asked, as_lines = _asked(attributes)
+    answered = _answered(attributes, as_lines=as_lines)
+    parameters = as_object(structured(attributes.get(f"{_PREFIX}model.parameters")))
+    one = as_text(attributes.get(f"{_PREFIX}model.name"))
+    model = _asked_model(attributes, parameters, asked)
     losses = [_TOOLS_APART] if as_lines else []
     if not model and one and not is_dated(one):
         model = one
@@ -154,113 +160,115 @@ def _model(kind: CallKind, said: Mapping[str, Json], span: SpanRecord) -> Readin
         losses.append(_ONE_NAME)
     if asked is None and answered is None:
         losses.append(_NO_CONTENT)
-    if _MEDIA in as_text(said.get(f"{_PREFIX}input")):
+    if _MEDIA in as_text(attributes.get(f"{_PREFIX}input")):
         losses.append(_MEDIA_APART)
     if asked is not None:
         asked = replace(
             asked,
             model=model or None,
-            tools=asked.tools or _tools(said),
-            parameters={**asked.parameters, **_parameters(given)},
-            stream=asked.stream or genai.flag(given.get("is_stream")) is True or ".doStream" in span.name,
+            tools=asked.tools or _tools(attributes),
+            parameters={**asked.parameters, **_parameters(parameters)},
+            stream=asked.stream or genai.flag(parameters.get("is_stream")) is True or ".doStream" in span.name,
         )
         if kind is CallKind.EMBEDDING:
-            asked = replace(asked, messages=(), inputs=_texts(said.get(f"{_PREFIX}input")))
-    counted = _usage(said)
-    system = _system(said, one or model)
+            asked = replace(asked, messages=(), inputs=_texts(attributes.get(f"{_PREFIX}input")))
+    counted = _usage(attributes)
+    system = _system(attributes, one or model)
     if answered is not None:
         own = answered.usage if answered.usage.prompt or answered.usage.completion else None
         answered = replace(answered, model=answered.model or one or None, usage=own or counted or answered.usage)
-        losses += [] if answered.id or "gen_ai.response.id" in said else [_REPLY_ID]
+        losses += [] if answered.id or "gen_ai.response.id" in attributes else [_REPLY_ID]
     return Reading(
         kind=kind,
         asked=asked,
         answered=answered,
         system=system,
-        api=_api(system, said),
+        api=_api(system, attributes),
         losses=tuple(losses),
     )
 
 
-def _api(system: str, said: Mapping[str, Json]) -> str:
+def _api(system: str, attributes: Mapping[str, Json]) -> str:
     """Tell OpenAI's responses from its chat completions by their items."""
-    given, output = (structured(said.get(f"{_PREFIX}{name}")) for name in ("input", "output"))
-    items = [as_object(item) for item in (*as_list(given), *as_list(output))]
-    held = as_object(given)
-    told = as_object(output).get("object") == "response" or ("input" in held and "instructions" in held)
+    question, output = (structured(attributes.get(f"{_PREFIX}{name}")) for name in ("input", "output"))
+    items = [as_object(item) for item in (*as_list(question), *as_list(output))]
+    fields = as_object(question)
+    is_response = as_object(output).get("object") == "response" or ("input" in fields and "instructions" in fields)
     calls = any(item.get("type") in ("function_call", "function_call_output") for item in items)
-    return "responses" if told or calls or system.endswith(".responses") else ""
+    return "responses" if is_response or calls or system.endswith(".responses") else ""
 
 
-def _system(said: Mapping[str, Json], model: str) -> str:
-    named = next((text for name in _SYSTEMS if (text := as_text(said.get(name)))), "")
-    return named or as_text(_metadata(said).get("ls_provider")) or provider_of(model)
+def _system(attributes: Mapping[str, Json], model: str) -> str:
+    system = next((text for name in _SYSTEMS if (text := as_text(attributes.get(name)))), "")
+    return system or as_text(_metadata(attributes).get("ls_provider")) or provider_of(model)
 
 
-def _metadata(said: Mapping[str, Json]) -> dict[str, Json]:
+def _metadata(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Give an observation's metadata: an export has one object, spans have an attribute for each of its fields."""
     start = f"{_PREFIX}metadata."
-    apart: dict[str, Json] = {name.removeprefix(start): value for name, value in said.items() if name.startswith(start)}
-    return {**apart, **as_object(structured(said.get(f"{_PREFIX}metadata")))}
+    apart: dict[str, Json] = {
+        name.removeprefix(start): value for name, value in attributes.items() if name.startswith(start)
+    }
+    return {**apart, **as_object(structured(attributes.get(f"{_PREFIX}metadata")))}
 
 
-def _asked_model(said: Mapping[str, Json], given: Mapping[str, Json], asked: Asked | None) -> str:
+def _asked_model(attributes: Mapping[str, Json], parameters: Mapping[str, Json], asked: Asked | None) -> str:
     """Find the model that was asked for, in the request itself or in what its emitter said beside it."""
     own = asked.model if asked is not None else None
-    metadata = _metadata(said)
-    beside = [as_text(said.get(name)) for name in _ASKED_MODELS]
-    told = [as_text(metadata.get(name)) for name in ("requested_model", "ls_model_name", "model")]
-    return next((name for name in (own, as_text(given.get("model")), *beside, *told) if name), "")
+    metadata = _metadata(attributes)
+    beside = [as_text(attributes.get(name)) for name in _ASKED_MODELS]
+    candidates = [as_text(metadata.get(name)) for name in ("requested_model", "ls_model_name", "model")]
+    return next((name for name in (own, as_text(parameters.get("model")), *beside, *candidates) if name), "")
 
 
-def _asked(said: Mapping[str, Json]) -> tuple[Asked | None, bool]:
+def _asked(attributes: Mapping[str, Json]) -> tuple[Asked | None, bool]:
     """Read the question, and tell whether it stood as lines of text."""
-    given = said.get(f"{_PREFIX}input")
-    if told := worded.lines_of(given):
-        return Asked(messages=told), True
-    messages, offered = worded.tools_among(worded.opened(given, python_repr.read))
-    own = native.asked(messages)
+    content = attributes.get(f"{_PREFIX}input")
+    if line_messages := worded.lines_of(content):
+        return Asked(messages=line_messages), True
+    messages, offered = worded.tools_among(worded.opened(content, python_repr.read))
+    own = native.native_request(messages)
     if own is not None:
         own = replace(own, messages=worded.with_roles(own.messages), tools=own.tools or native.tools(offered))
-    for read in _before(said):
+    for read in _before(attributes):
         own = read if own is None else richer_question(own, read)
-    if own is None and (events := as_list(structured(said.get("events")))):
-        own = native.asked([each for each in events if as_object(each).get("event.name") != "gen_ai.choice"])
-    if own is None and (text := as_text(given)):
+    if own is None and (events := as_list(structured(attributes.get("events")))):
+        own = native.native_request([each for each in events if as_object(each).get("event.name") != "gen_ai.choice"])
+    if own is None and (text := as_text(content)):
         own = Asked(messages=(Message(role="user", parts=(Text(text),)),))
     return own, False
 
 
-def _flat(said: Mapping[str, Json]) -> openinference.Tree:
-    return openinference.tree(cast("Mapping[str, Any]", said))
+def _flat(attributes: Mapping[str, Json]) -> openinference.Tree:
+    return openinference.tree(cast("Mapping[str, Any]", attributes))
 
 
-def _before(said: Mapping[str, Json]) -> list[Asked]:
+def _before(attributes: Mapping[str, Json]) -> list[Asked]:
     """Read the question as the span had it when it came to Langfuse, in any dialect."""
-    flat = openinference.asked(_flat(said))
-    found = [
+    flat = openinference.openinference_request(_flat(attributes))
+    candidates = [
         flat if flat.messages else None,
-        parts.asked(said.get("gen_ai.input.messages"), said.get("gen_ai.system_instructions")),
-        indexed.asked(said),
-        native.asked(said["ai.prompt.messages"]) if "ai.prompt.messages" in said else None,
+        parts.parts_request(attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.system_instructions")),
+        indexed.indexed_request(attributes),
+        native.native_request(attributes["ai.prompt.messages"]) if "ai.prompt.messages" in attributes else None,
     ]
-    return [read for read in found if read is not None and read.messages]
+    return [read for read in candidates if read is not None and read.messages]
 
 
-def _answered(said: Mapping[str, Json], *, as_lines: bool) -> Answered | None:
-    output = said.get(f"{_PREFIX}output")
+def _answered(attributes: Mapping[str, Json], *, as_lines: bool) -> Answered | None:
+    output = attributes.get(f"{_PREFIX}output")
     if as_lines and isinstance(output, str):
         if output == "None":
             return None
         said_by = worded.lines(output)
         output = output if len(said_by) != 1 else output.partition(": ")[2]
     own = native.answered(worded.opened(output, python_repr.read))
-    flat = openinference.answered(_flat(said))
+    flat = openinference.answered(_flat(attributes))
     before = [
         flat if flat.messages else None,
-        parts.answered(said.get("gen_ai.output.messages")),
-        indexed.answered(said),
-        _of_ai_sdk(said),
+        parts.answered(attributes.get("gen_ai.output.messages")),
+        indexed.answered(attributes),
+        _of_ai_sdk(attributes),
     ]
     for read in before:
         if read is not None and read.messages:
@@ -268,45 +276,45 @@ def _answered(said: Mapping[str, Json], *, as_lines: bool) -> Answered | None:
     return own
 
 
-def _of_ai_sdk(said: Mapping[str, Json]) -> Answered | None:
+def _of_ai_sdk(attributes: Mapping[str, Json]) -> Answered | None:
     """Read the reply as the AI SDK spells it: text, calls and reasoning each in an attribute of its own."""
-    told: dict[str, Json] = {
-        name: said[f"ai.response.{name}"]
+    reply: dict[str, Json] = {
+        name: attributes[f"ai.response.{name}"]
         for name in ("text", "toolCalls", "reasoning", "object", "finishReason")
-        if f"ai.response.{name}" in said
+        if f"ai.response.{name}" in attributes
     }
-    if not told:
+    if not reply:
         return None
-    read = native.answered({**told, "toolCalls": structured(told.get("toolCalls")) or []})
+    read = native.answered({**reply, "toolCalls": structured(reply.get("toolCalls")) or []})
     if read is None:
         return None
-    model, known = as_text(said.get("ai.response.model")), as_text(said.get("ai.response.id"))
-    return replace(read, model=model or read.model, id=known or read.id)
+    model, reply_id = as_text(attributes.get("ai.response.model")), as_text(attributes.get("ai.response.id"))
+    return replace(read, model=model or read.model, id=reply_id or read.id)
 
 
-def _tools(said: Mapping[str, Json]) -> tuple[Json, ...]:
+def _tools(attributes: Mapping[str, Json]) -> tuple[Json, ...]:
     """Find the tools that were offered, which Langfuse may keep beside the question."""
-    metadata = _metadata(said)
-    model_request = as_object(structured(said.get("model_request_parameters")))
+    metadata = _metadata(attributes)
+    model_request = as_object(structured(attributes.get("model_request_parameters")))
     places = (
-        said.get("gen_ai.tool.definitions"),
-        said.get("ai.prompt.tools"),
-        said.get(f"{_PREFIX}tool_definitions"),
+        attributes.get("gen_ai.tool.definitions"),
+        attributes.get("ai.prompt.tools"),
+        attributes.get(f"{_PREFIX}tool_definitions"),
         metadata.get("tools"),
         model_request.get("function_tools"),
     )
     for place in places:
-        if place and (found := native.tools(place)):
-            return found
-    flat = openinference.asked(_flat(said)).tools
-    return flat or (read.tools if (read := indexed.asked(said)) is not None else ())
+        if place and (tools := native.tools(place)):
+            return tools
+    flat = openinference.openinference_request(_flat(attributes)).tools
+    return flat or (read.tools if (read := indexed.indexed_request(attributes)) is not None else ())
 
 
-def _parameters(given: Mapping[str, Json]) -> dict[str, Json]:
+def _parameters(settings: Mapping[str, Json]) -> dict[str, Json]:
     """Give the request's own parameters, less what stands for nothing and what Langfuse's wrapper adds."""
-    filled = given.keys() >= _WRAPPER.keys()
-    found: dict[str, Json] = {}
-    for name, value in given.items():
+    filled = settings.keys() >= _WRAPPER.keys()
+    parameters: dict[str, Json] = {}
+    for name, value in settings.items():
         if name in _SETTINGS or value in (None, "", "null", [], {}) or (filled and _WRAPPER.get(name) == value):
             continue
         spelled = _SPELLED.get(name, name)
@@ -320,58 +328,62 @@ def _parameters(given: Mapping[str, Json]) -> dict[str, Json]:
             continue
         if spelled == "tool_choice" and isinstance(read, dict) and read.keys() == {"type"}:
             read = read["type"]  # the AI SDK's spelling of a word
-        found["stop" if spelled == "stop_sequences" else spelled] = read
-    return found
+        parameters["stop" if spelled == "stop_sequences" else spelled] = read
+    return parameters
 
 
 def _texts(value: Json) -> tuple[str, ...]:
-    told = structured(value)
-    held = as_object(told)
-    inner = next((held[name] for name in ("input", "texts", "documents", "values", "value") if name in held), told)
+    content = structured(value)
+    fields = as_object(content)
+    inner = next(
+        (fields[name] for name in ("input", "texts", "documents", "values", "value") if name in fields), content
+    )
     items = as_list(inner) or [inner]
     return tuple(text for item in items if (text := as_text(item) or as_text(as_object(item).get("text"))))
 
 
-def _usage(said: Mapping[str, Json]) -> Usage | None:
+def _usage(attributes: Mapping[str, Json]) -> Usage | None:
     for name in ("usage_details", "provided_usage_details", "usage"):
-        held = as_object(structured(said.get(f"{_PREFIX}{name}")))
-        if any(key in held for key in ("prompt_tokens", "completion_tokens")):
-            return native.usage(held)
-        counts = {field: first_count(held, *paths) for field, paths in _COUNTS.items()}
+        usage = as_object(structured(attributes.get(f"{_PREFIX}{name}")))
+        if any(key in usage for key in ("prompt_tokens", "completion_tokens")):
+            return native.usage(usage)
+        counts = {field: first_count(usage, *paths) for field, paths in _COUNTS.items()}
         if any(counts.values()):
-            return Usage(**{**counts, **_apart(held)})
+            return Usage(**{**counts, **_apart(usage)})
     return None
 
 
-def _apart(held: Mapping[str, Json]) -> dict[str, int]:
+def _apart(usage: Mapping[str, Json]) -> dict[str, int]:
     """Give both sides of a count whose details stand beside them and not within: only all together make the total."""
     sides = {"prompt": "input", "completion": "output"}
     within = {
-        field: sum(as_count(count) or 0 for name, count in held.items() if name == side or name.startswith(f"{side}_"))
+        field: sum(as_count(count) or 0 for name, count in usage.items() if name == side or name.startswith(f"{side}_"))
         for field, side in sides.items()
     }
-    total, plain = as_count(held.get("total")), sum(as_count(held.get(side)) or 0 for side in sides.values())
+    total, plain = as_count(usage.get("total")), sum(as_count(usage.get(side)) or 0 for side in sides.values())
     return within if total is not None and plain < total == sum(within.values()) else {}
 
 
 # --------------------------------------------------------------------------------------------------------- functions
 
 
-def _function(kind: CallKind, said: Mapping[str, Json]) -> Reading:
-    given, output = said.get(f"{_PREFIX}input"), said.get(f"{_PREFIX}output")
-    if said.get(f"{_PREFIX}type") == "trace":
-        given, output = said.get("langfuse.trace.input"), said.get("langfuse.trace.output")
-    if given is None and kind is CallKind.TOOL:
-        given = said.get("ai.toolCall.args", said.get("input.value"))
+def _function(kind: CallKind, attributes: Mapping[str, Json]) -> Reading:
+    raw_arguments, output = attributes.get(f"{_PREFIX}input"), attributes.get(f"{_PREFIX}output")
+    if attributes.get(f"{_PREFIX}type") == "trace":
+        raw_arguments, output = attributes.get("langfuse.trace.input"), attributes.get("langfuse.trace.output")
+    if raw_arguments is None and kind is CallKind.TOOL:
+        raw_arguments = attributes.get("ai.toolCall.args", attributes.get("input.value"))
     if output is None and kind is CallKind.TOOL:
-        output = said.get("ai.toolCall.result", said.get("output.value"))
-    result, known = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
+        output = attributes.get("ai.toolCall.result", attributes.get("output.value"))
+    result, result_id = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
     names = ("ai.toolCall.name", "gen_ai.tool.name", "tool.name") if kind is CallKind.TOOL else ("gen_ai.agent.name",)
-    call_id = known or as_text(said.get("ai.toolCall.id")) or as_text(_metadata(said).get("tool_call_id"))
+    call_id = (
+        result_id or as_text(attributes.get("ai.toolCall.id")) or as_text(_metadata(attributes).get("tool_call_id"))
+    )
     return Reading(
         kind=kind,
-        name=next((text for name in names if (text := as_text(said.get(name)))), ""),
-        arguments=tool_io.arguments(structured(given)),
+        name=next((text for name in names if (text := as_text(attributes.get(name)))), ""),
+        arguments=tool_io.arguments(structured(raw_arguments)),
         result=result,
         told=output is not None,
         facts={"gen_ai.tool.call.id": call_id} if call_id else {},

@@ -54,36 +54,36 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _KINDS.get(as_text(said.get("langsmith.span.kind")).lower(), CallKind.CHAIN)
-    facts = _identity(said)
-    inputs, outputs = structured(said.get("gen_ai.prompt")), structured(said.get("gen_ai.completion"))
+    attributes = said_of(span)
+    kind = _KINDS.get(as_text(attributes.get("langsmith.span.kind")).lower(), CallKind.CHAIN)
+    facts = _identity(attributes)
+    inputs, outputs = structured(attributes.get("gen_ai.prompt")), structured(attributes.get("gen_ai.completion"))
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        reading = _model(kind, said, inputs, outputs)
+        reading = _model(kind, attributes, inputs, outputs)
     else:
-        reading = _function(kind, said, inputs, outputs)
-    return semconv.call(span, said, "langsmith", replace(reading, facts={**facts, **(reading.facts or {})}))
+        reading = _function(kind, attributes, inputs, outputs)
+    return semconv.call(span, attributes, "langsmith", replace(reading, facts={**facts, **(reading.facts or {})}))
 
 
-def _identity(said: Mapping[str, Json]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+def _identity(attributes: Mapping[str, Json]) -> dict[str, Json]:
+    identity: dict[str, Json] = {}
     for name, fields in (("session.id", _SESSION), ("user.id", _USER)):
-        known = next((text for field in fields if (text := as_text(said.get(f"{_METADATA}{field}")))), "")
-        if known and name not in said:
-            found[name] = known
-    return found
+        value = next((text for field in fields if (text := as_text(attributes.get(f"{_METADATA}{field}")))), "")
+        if value and name not in attributes:
+            identity[name] = value
+    return identity
 
 
-def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, outputs: Json) -> Reading:
-    invoked = _invocation(said)
-    asked = native.asked(worded.opened(inputs, python_repr.read))
+def _model(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, outputs: Json) -> Reading:
+    invoked = _invocation(attributes)
+    asked = native.native_request(worded.opened(inputs, python_repr.read))
     losses: list[Loss] = []
     if asked is None:
         losses.append(_NO_INPUT)
     else:
         asked = replace(
             asked,
-            model=asked.model or _asked_model(said, invoked),
+            model=asked.model or _asked_model(attributes, invoked),
             tools=asked.tools or native.tools(invoked.get("tools") or invoked.get("functions")),
             parameters={**_parameters(invoked), **without(asked.parameters, _NONE_OF_THE_REQUEST)},
             stream=asked.stream or invoked.get("stream") is True,
@@ -91,45 +91,45 @@ def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, outputs: Json
         if kind is CallKind.EMBEDDING:
             asked = replace(asked, messages=(), inputs=_texts(inputs))
     answered = _answered(outputs)
-    if answered is None and not said.get("langsmith.record"):
+    if answered is None and not attributes.get("langsmith.record"):
         losses.append(_NO_OUTPUT)
     if answered is not None and answered.usage == Usage():
-        counted = native.usage(structured(said.get(f"{_METADATA}usage_metadata")))
+        counted = native.usage(structured(attributes.get(f"{_METADATA}usage_metadata")))
         answered = replace(answered, usage=counted)
     model = (asked.model if asked is not None else "") or (answered.model if answered is not None else "") or ""
     return Reading(
         kind=kind,
         asked=asked,
         answered=answered,
-        system=as_text(said.get(f"{_METADATA}ls_provider")) or _system(said) or provider_of(model),
+        system=as_text(attributes.get(f"{_METADATA}ls_provider")) or _system(attributes) or provider_of(model),
         api=_api(inputs),
         losses=tuple(losses),
         whole={"messages", "model"} <= as_object(inputs).keys() or bool(_api(inputs)),
     )
 
 
-def _system(said: Mapping[str, Json]) -> str:
-    named = as_text(said.get("gen_ai.system"))
-    return "" if named == "langchain" else named
+def _system(attributes: Mapping[str, Json]) -> str:
+    system = as_text(attributes.get("gen_ai.system"))
+    return "" if system == "langchain" else system
 
 
 def _api(inputs: Json) -> str:
     """Tell OpenAI's responses from its chat completions: they are asked with `input` and `instructions`."""
-    held = as_object(inputs)
-    return "responses" if "input" in held and "messages" not in held and "model" in held else ""
+    fields = as_object(inputs)
+    return "responses" if "input" in fields and "messages" not in fields and "model" in fields else ""
 
 
-def _invocation(said: Mapping[str, Json]) -> dict[str, Json]:
+def _invocation(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Give the parameters that LangChain called the provider with; an export keeps them in the run's `extra`."""
-    record = as_object(structured(said.get("langsmith.record")))
+    record = as_object(structured(attributes.get("langsmith.record")))
     extra = as_object(structured(record.get("extra")))
-    told = as_object(structured(said.get(f"{_METADATA}ls_invocation_params")))
-    return {**told, **as_object(structured(extra.get("invocation_params")))}
+    parameters = as_object(structured(attributes.get(f"{_METADATA}ls_invocation_params")))
+    return {**parameters, **as_object(structured(extra.get("invocation_params")))}
 
 
-def _asked_model(said: Mapping[str, Json], invoked: Mapping[str, Json]) -> str | None:
+def _asked_model(attributes: Mapping[str, Json], invoked: Mapping[str, Json]) -> str | None:
     names = [as_text(invoked.get(name)) for name in ("model", "model_name", "model_id")]
-    return next((name for name in (*names, as_text(said.get(f"{_METADATA}ls_model_name"))) if name), None)
+    return next((name for name in (*names, as_text(attributes.get(f"{_METADATA}ls_model_name"))) if name), None)
 
 
 def _parameters(invoked: Mapping[str, Json]) -> dict[str, Json]:
@@ -141,45 +141,47 @@ def _parameters(invoked: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _answered(outputs: Json) -> Answered | None:
-    held = as_object(outputs)
+    fields = as_object(outputs)
     for name in ("output", "outputs", "result"):
-        if held.keys() <= {name, "usage_metadata"} and name in held:
-            outputs = structured(held[name])
+        if fields.keys() <= {name, "usage_metadata"} and name in fields:
+            outputs = structured(fields[name])
             break
     return native.answered(worded.opened(outputs, python_repr.read))
 
 
 def _texts(inputs: Json) -> tuple[str, ...]:
-    held = as_object(inputs)
-    told = next((held[name] for name in ("input", "texts", "documents", "text", "query") if name in held), inputs)
-    items = as_list(told) or [told]
+    fields = as_object(inputs)
+    content = next(
+        (fields[name] for name in ("input", "texts", "documents", "text", "query") if name in fields), inputs
+    )
+    items = as_list(content) or [content]
     return tuple(item for item in items if isinstance(item, str))
 
 
-def _function(kind: CallKind, said: Mapping[str, Json], inputs: Json, outputs: Json) -> Reading:
-    told = "gen_ai.completion" in said
-    result, known = tool_io.unwrapped(outputs), ""
+def _function(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, outputs: Json) -> Reading:
+    has_output = "gen_ai.completion" in attributes
+    result, call_id = tool_io.unwrapped(outputs), ""
     arguments = inputs
     if kind is CallKind.TOOL:
-        result, known = tool_io.result(structured(result))
+        result, call_id = tool_io.result(structured(result))
         arguments = _arguments(inputs)
     elif kind is CallKind.RETRIEVER:
-        held = as_object(result)
-        result = held.get("documents", result)
+        fields = as_object(result)
+        result = fields.get("documents", result)
     return Reading(
         kind=kind,
-        name=as_text(said.get("gen_ai.tool.name")) if kind is CallKind.TOOL else "",
+        name=as_text(attributes.get("gen_ai.tool.name")) if kind is CallKind.TOOL else "",
         arguments=arguments,
         result=result,
-        told=told,
-        facts={"gen_ai.tool.call.id": known} if known else {},
+        told=has_output,
+        facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
 
 
 def _arguments(inputs: Json) -> Json:
     """Give a tool's arguments; LangChain hands them over as the text of a dict under `input`."""
-    held = as_object(inputs)
-    if held.keys() == {"input"} and isinstance(text := held["input"], str):
+    fields = as_object(inputs)
+    if fields.keys() == {"input"} and isinstance(text := fields["input"], str):
         read = structured(text)
         if isinstance(read, dict):
             return read

@@ -77,20 +77,20 @@ def _raw_prefix(names: Iterable[str]) -> str:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    if prefix := _raw_prefix(said):
-        return semconv.call(span, said, NAME, _raw(said, prefix))
-    kind = genai.kind_of(said)
-    if kind is CallKind.UNKNOWN and ("gen_ai.input.messages" in said or indexed.speaks(said)):
+    attributes = said_of(span)
+    if prefix := _raw_prefix(attributes):
+        return semconv.call(span, attributes, NAME, _raw(attributes, prefix))
+    kind = genai.kind_of(attributes)
+    if kind is CallKind.UNKNOWN and ("gen_ai.input.messages" in attributes or indexed.speaks(attributes)):
         kind = CallKind.LLM
     if kind not in (CallKind.LLM, CallKind.EMBEDDING):
-        return semconv.call(span, said, NAME, Reading(kind=kind))
-    asked, answered = parts.told(said)
-    numbered = indexed.told(said)
+        return semconv.call(span, attributes, NAME, Reading(kind=kind))
+    asked, answered = parts.parts_exchange(attributes)
+    numbered = indexed.indexed_exchange(attributes)
     asked = semconv.either(asked, numbered[0])
     answered = semconv.or_else(answered, numbered[1])
     losses = (_OPAQUE_IDS,) if _calls_without_ids(answered) else ()
-    return semconv.call(span, said, NAME, Reading(kind=kind, asked=asked, answered=answered, losses=losses))
+    return semconv.call(span, attributes, NAME, Reading(kind=kind, asked=asked, answered=answered, losses=losses))
 
 
 def _calls_without_ids(answered: Answered | None) -> bool:
@@ -98,17 +98,19 @@ def _calls_without_ids(answered: Answered | None) -> bool:
     return any(isinstance(part, ToolCall) and not part.id for message in messages for part in message.parts)
 
 
-def _raw(said: dict[str, Json], prefix: str) -> Reading:
-    held: dict[str, Json] = {
-        name.removeprefix(prefix): _value(value) for name, value in said.items() if name.startswith(prefix)
+def _raw(attributes: dict[str, Json], prefix: str) -> Reading:
+    fields: dict[str, Json] = {
+        name.removeprefix(prefix): _value(value) for name, value in attributes.items() if name.startswith(prefix)
     }
     body: dict[str, Json] = {
-        name: value for name, value in held.items() if name not in _REPLIED | _NOT_SAID and value not in ("", None, {})
+        name: value
+        for name, value in fields.items()
+        if name not in _REPLIED | _NOT_SAID and value not in ("", None, {})
     }
     reply: dict[str, Json] = {
-        name: value for name, value in held.items() if name in _REPLIED and value not in ("", None)
+        name: value for name, value in fields.items() if name in _REPLIED and value not in ("", None)
     }
-    asked = native.asked(body)
+    asked = native.native_request(body)
     answered = native.answered(reply)
     losses = (_RESPONSE_MODEL,) if asked is not None and asked.model is None else ()
     return Reading(kind=CallKind.LLM, asked=asked, answered=answered, system=prefix.split(".")[1], losses=losses)
@@ -135,10 +137,10 @@ def _usable(literal: Json, depth: int = 0) -> Json:
         return literal
     if isinstance(literal, list):
         return [_usable(item, depth + 1) for item in literal]
-    held = as_object(literal)
-    if not held:
+    fields = as_object(literal)
+    if not fields:
         return literal
-    return {name: _usable(item, depth + 1) for name, item in held.items() if name != "$class" or not as_text(item)}
+    return {name: _usable(item, depth + 1) for name, item in fields.items() if name != "$class" or not as_text(item)}
 
 
 DIALECT = Dialect(

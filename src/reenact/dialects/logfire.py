@@ -32,47 +32,48 @@ _PARAMETERS: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    if "request_data" in said and (span.scope.name.startswith("logfire") or "logfire.msg" in said):
+    attributes = span.attributes
+    if "request_data" in attributes and (span.scope.name.startswith("logfire") or "logfire.msg" in attributes):
         return 0.85
-    if said.keys() >= _AGENTS and span.scope.name.startswith("logfire"):
+    if attributes.keys() >= _AGENTS and span.scope.name.startswith("logfire"):
         return 0.85
     if span.scope.name.startswith("logfire"):
-        return 0.82 if "gen_ai.input.messages" in said else 0.4
-    return 0.4 if "logfire.msg_template" in said and "gen_ai.operation.name" not in said else 0.0
+        return 0.82 if "gen_ai.input.messages" in attributes else 0.4
+    return 0.4 if "logfire.msg_template" in attributes and "gen_ai.operation.name" not in attributes else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
-    request = as_object(structured(said.get("request_data"))) or _of_an_agent(said)
-    unknown_api = isinstance(said.get("url"), str) and set(request) <= {"model"}  # counting tokens, say
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
+    request = as_object(structured(attributes.get("request_data"))) or _of_an_agent(attributes)
+    unknown_api = isinstance(attributes.get("url"), str) and set(request) <= {"model"}  # counting tokens, say
     if kind is CallKind.UNKNOWN and request and not unknown_api:
         kind = (
             CallKind.EMBEDDING if "input" in request and "embedding" in as_text(request.get("model")) else CallKind.LLM
         )
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        return semconv.call(span, said, NAME, _model(span, said, request, kind))
-    return semconv.call(span, said, NAME, _own(span, said, kind))
+        return semconv.call(span, attributes, NAME, _model(span, attributes, request, kind))
+    return semconv.call(span, attributes, NAME, _own(span, attributes, kind))
 
 
-def _model(span: SpanRecord, said: dict[str, Json], request: dict[str, Json], kind: CallKind) -> Reading:
-    asked, answered = parts.told(said)
-    whole = native.asked(request) if len(request) > 1 else None
-    answered = semconv.or_else(answered, _replied(as_object(structured(said.get("response_data")))))
+def _model(span: SpanRecord, attributes: dict[str, Json], request: dict[str, Json], kind: CallKind) -> Reading:
+    asked, answered = parts.parts_exchange(attributes)
+    whole = native.native_request(request) if len(request) > 1 else None
+    answered = semconv.or_else(answered, _replied(as_object(structured(attributes.get("response_data")))))
     answered = semconv.or_else(
-        answered, native.answered(structured(said["response"])) if request and said.keys() >= _AGENTS else None
+        answered,
+        native.answered(structured(attributes["response"])) if request and attributes.keys() >= _AGENTS else None,
     )
-    listed = events.told(events.listed(said.get("events")))
+    listed = events.exchange_of_events(events.listed(attributes.get("events")))
     if whole is not None and (whole.messages or whole.inputs):
         asked, losses = whole, tuple[Loss, ...]()
     else:
         asked = semconv.either(
             semconv.either(asked, listed[0]), _embedded(request) if kind is CallKind.EMBEDDING else None
         )
-        losses = () if genai.parameters(said) else (_PARAMETERS,)
+        losses = () if genai.parameters(attributes) else (_PARAMETERS,)
     answered = semconv.or_else(answered, listed[1])
-    system = as_text(said.get("gen_ai.provider.name")) or as_text(said.get("gen_ai.system"))
+    system = as_text(attributes.get("gen_ai.provider.name")) or as_text(attributes.get("gen_ai.system"))
     return Reading(
         kind=kind,
         asked=asked,
@@ -83,45 +84,48 @@ def _model(span: SpanRecord, said: dict[str, Json], request: dict[str, Json], ki
     )
 
 
-def _of_an_agent(said: dict[str, Json]) -> dict[str, Json]:
+def _of_an_agent(attributes: dict[str, Json]) -> dict[str, Json]:
     """Put a request together from its input and what the reply repeats; what a provider fills in is none of it."""
-    if not said.keys() >= _AGENTS:
+    if not attributes.keys() >= _AGENTS:
         return {}
-    reply = as_object(structured(said["response"]))
-    told: dict[str, Json] = {"model": said.get("gen_ai.request.model"), "input": structured(said["raw_input"])}
-    told |= {name: reply[name] for name in ("instructions", "tools") if reply.get(name)}
-    return told
+    reply = as_object(structured(attributes["response"]))
+    request: dict[str, Json] = {
+        "model": attributes.get("gen_ai.request.model"),
+        "input": structured(attributes["raw_input"]),
+    }
+    request |= {name: reply[name] for name in ("instructions", "tools") if reply.get(name)}
+    return request
 
 
 def _embedded(request: dict[str, Json]) -> Asked | None:
-    given = request.get("input")
-    texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+    raw_input = request.get("input")
+    texts = [raw_input] if isinstance(raw_input, str) else raw_input if isinstance(raw_input, list) else []
     return Asked(inputs=tuple(text for text in texts if isinstance(text, str))) if texts else None
 
 
-def _replied(told: dict[str, Json]) -> Answered | None:
+def _replied(response: dict[str, Json]) -> Answered | None:
     """Read `response_data`: a message, or the text that a stream's pieces gave together."""
-    if isinstance(message := told.get("message"), dict):
-        return native.answered({"message": message, "usage": told.get("usage")})
-    text = as_text(told.get("combined_chunk_content")) or as_text(told.get("text"))
+    if isinstance(message := response.get("message"), dict):
+        return native.answered({"message": message, "usage": response.get("usage")})
+    text = as_text(response.get("combined_chunk_content")) or as_text(response.get("text"))
     if text:
         return Answered(messages=(Message(role="assistant", parts=(Text(text),)),))
-    return native.answered(told)
+    return native.answered(response)
 
 
-def _own(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
-    given = {
+def _own(span: SpanRecord, attributes: dict[str, Json], kind: CallKind) -> Reading:
+    arguments = {
         name: plain(value)
-        for name, value in said.items()
+        for name, value in attributes.items()
         if name != "return" and not name.startswith(_NOT_GIVEN) and name not in ("async", "request_data")
     }
-    named = as_text(said.get("code.function")).rpartition(".")[2]
+    function_name = as_text(attributes.get("code.function")).rpartition(".")[2]
     return Reading(
         kind=kind,
-        name=as_text(said.get("logfire.msg_template")) or span.name or named,
-        arguments=given if kind is CallKind.UNKNOWN else None,
-        result=plain(said["return"]) if "return" in said else None,
-        told="return" in said or None,
+        name=as_text(attributes.get("logfire.msg_template")) or span.name or function_name,
+        arguments=arguments if kind is CallKind.UNKNOWN else None,
+        result=plain(attributes["return"]) if "return" in attributes else None,
+        told="return" in attributes or None,
     )
 
 

@@ -54,41 +54,43 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _KINDS.get(as_text(_value(said, "mlflow.spanType")).upper(), CallKind.CHAIN)
+    attributes = said_of(span)
+    kind = _KINDS.get(as_text(_value(attributes, "mlflow.spanType")).upper(), CallKind.CHAIN)
     facts: dict[str, Json] = {
         name: value
         for name, field in (("session.id", "mlflow.trace.session"), ("user.id", "mlflow.trace.user"))
-        if name not in said and isinstance(value := _value(said, field), str) and value
+        if name not in attributes and isinstance(value := _value(attributes, field), str) and value
     }
-    inputs, outputs = _value(said, "mlflow.spanInputs"), _value(said, "mlflow.spanOutputs")
+    inputs, outputs = _value(attributes, "mlflow.spanInputs"), _value(attributes, "mlflow.spanOutputs")
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        reading = _model(kind, said, inputs, outputs)
+        reading = _model(kind, attributes, inputs, outputs)
     else:
-        result, known = tool_io.result(outputs) if kind is CallKind.TOOL else (outputs, "")
-        facts |= {"gen_ai.tool.call.id": known} if known else {}
-        told = "mlflow.spanOutputs" in said
-        reading = Reading(kind=kind, arguments=tool_io.arguments(inputs), result=result, told=told)
-    return semconv.call(span, said, "mlflow", replace(reading, facts=facts))
+        result, call_id = tool_io.result(outputs) if kind is CallKind.TOOL else (outputs, "")
+        facts |= {"gen_ai.tool.call.id": call_id} if call_id else {}
+        has_output = "mlflow.spanOutputs" in attributes
+        reading = Reading(kind=kind, arguments=tool_io.arguments(inputs), result=result, told=has_output)
+    return semconv.call(span, attributes, "mlflow", replace(reading, facts=facts))
 
 
-def _value(said: Mapping[str, Json], name: str) -> Json:
+def _value(attributes: Mapping[str, Json], name: str) -> Json:
     """Read an attribute, the JSON text of its value; one that is none is the value itself."""
-    return tool_io.read(said.get(name))
+    return tool_io.read(attributes.get(name))
 
 
-def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, outputs: Json) -> Reading:
-    asked = native.asked(worded.opened(inputs, python_repr.read))
+def _model(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, outputs: Json) -> Reading:
+    asked = native.native_request(worded.opened(inputs, python_repr.read))
     answered = native.answered(worded.opened(outputs, python_repr.read))
-    resolved = as_text(_value(said, "mlflow.llm.model"))
-    invoked = as_object(_value(said, "invocation_params"))  # what LangChain called the provider with
+    resolved = as_text(_value(attributes, "mlflow.llm.model"))
+    invoked = as_object(_value(attributes, "invocation_params"))  # what LangChain called the provider with
     if asked is not None:
-        told = next((name for held in (_value(said, "model"), invoked.get("model")) if (name := as_text(held))), "")
-        model = asked.model or told or ("" if is_dated(resolved) else resolved)
+        asked_name = next(
+            (name for value in (_value(attributes, "model"), invoked.get("model")) if (name := as_text(value))), ""
+        )
+        model = asked.model or asked_name or ("" if is_dated(resolved) else resolved)
         asked = replace(
             asked,
             model=model or None,
-            tools=asked.tools or native.tools(_value(said, "mlflow.chat.tools") or invoked.get("tools")),
+            tools=asked.tools or native.tools(_value(attributes, "mlflow.chat.tools") or invoked.get("tools")),
             parameters={
                 name: item
                 for name, item in {**invoked, **asked.parameters}.items()
@@ -98,15 +100,17 @@ def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, outputs: Json
         if kind is CallKind.EMBEDDING:
             asked = replace(asked, messages=(), inputs=_texts(inputs))
     if answered is not None:
-        answered = replace(answered, model=answered.model or resolved or None, usage=_usage(said) or answered.usage)
-    named = as_text(_value(said, "mlflow.llm.provider")) or _FORMATS.get(
-        as_text(_value(said, "mlflow.message.format")), ""
+        answered = replace(
+            answered, model=answered.model or resolved or None, usage=_usage(attributes) or answered.usage
+        )
+    provider = as_text(_value(attributes, "mlflow.llm.provider")) or _FORMATS.get(
+        as_text(_value(attributes, "mlflow.message.format")), ""
     )
     return Reading(
         kind=kind,
         asked=asked,
         answered=answered,
-        system=named or provider_of(resolved or (asked.model if asked is not None else "") or ""),
+        system=provider or provider_of(resolved or (asked.model if asked is not None else "") or ""),
         api="responses" if _is_responses(inputs) else "",
         losses=() if asked is not None or answered is not None else (_NO_CONTENT,),
         whole={"messages", "model"} <= as_object(inputs).keys() or _is_responses(inputs),
@@ -114,26 +118,28 @@ def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, outputs: Json
 
 
 def _is_responses(inputs: Json) -> bool:
-    held = as_object(inputs)
-    return "input" in held and "messages" not in held and ("model" in held or "instructions" in held)
+    fields = as_object(inputs)
+    return "input" in fields and "messages" not in fields and ("model" in fields or "instructions" in fields)
 
 
 def _texts(inputs: Json) -> tuple[str, ...]:
-    held = as_object(inputs)
-    told = next((held[name] for name in ("input", "texts", "documents", "text", "query") if name in held), inputs)
-    return tuple(item for item in (as_list(told) or [told]) if isinstance(item, str))
+    fields = as_object(inputs)
+    content = next(
+        (fields[name] for name in ("input", "texts", "documents", "text", "query") if name in fields), inputs
+    )
+    return tuple(item for item in (as_list(content) or [content]) if isinstance(item, str))
 
 
-def _usage(said: Mapping[str, Json]) -> Usage | None:
-    held = _value(said, "mlflow.chat.tokenUsage")
-    if not isinstance(held, dict):
+def _usage(attributes: Mapping[str, Json]) -> Usage | None:
+    usage = _value(attributes, "mlflow.chat.tokenUsage")
+    if not isinstance(usage, dict):
         return None
     return Usage(
-        prompt=first_count(held, ("input_tokens",)),
-        completion=first_count(held, ("output_tokens",)),
-        total=first_count(held, ("total_tokens",)),
-        cache_read=first_count(held, ("cache_read_input_tokens",)),
-        cache_write=first_count(held, ("cache_creation_input_tokens",)),
+        prompt=first_count(usage, ("input_tokens",)),
+        completion=first_count(usage, ("output_tokens",)),
+        total=first_count(usage, ("total_tokens",)),
+        cache_read=first_count(usage, ("cache_read_input_tokens",)),
+        cache_write=first_count(usage, ("cache_creation_input_tokens",)),
     )
 
 

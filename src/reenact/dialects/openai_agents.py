@@ -65,36 +65,36 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    told = as_text(said.get("openai_agents.type"))
-    kind = _KINDS.get(told, CallKind.CHAIN)
+    attributes = said_of(span)
+    type_name = as_text(attributes.get("openai_agents.type"))
+    kind = _KINDS.get(type_name, CallKind.CHAIN)
     if kind is CallKind.LLM:
-        return semconv.call(span, said, "openai-agents", _model(told, said))
-    output = said.get(f"{_PREFIX}output")
-    given = structured(said.get(f"{_PREFIX}input"))
-    if kind is CallKind.CHAIN and given is None:
-        given = structured(said.get(f"{_PREFIX}data"))
-    if told == "guardrail":
-        output = said.get(f"{_PREFIX}triggered", output)
-    result, known = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
+        return semconv.call(span, attributes, "openai-agents", _model(type_name, attributes))
+    output = attributes.get(f"{_PREFIX}output")
+    arguments = structured(attributes.get(f"{_PREFIX}input"))
+    if kind is CallKind.CHAIN and arguments is None:
+        arguments = structured(attributes.get(f"{_PREFIX}data"))
+    if type_name == "guardrail":
+        output = attributes.get(f"{_PREFIX}triggered", output)
+    result, call_id = tool_io.result(structured(output)) if kind is CallKind.TOOL else (structured(output), "")
     reading = Reading(
         kind=kind,
-        arguments=given,
+        arguments=arguments,
         result=result,
         told=output is not None,
-        facts={"gen_ai.tool.call.id": known} if known else {},
+        facts={"gen_ai.tool.call.id": call_id} if call_id else {},
     )
-    return semconv.call(span, said, "openai-agents", reading)
+    return semconv.call(span, attributes, "openai-agents", reading)
 
 
-def _model(told: str, said: Mapping[str, Json]) -> Reading:
-    response = as_object(structured(said.get(f"{_PREFIX}response")))
-    asked = native.asked(structured(said.get(f"{_PREFIX}input")))
-    output = structured(said.get(f"{_PREFIX}output")) or response or None
+def _model(type_name: str, attributes: Mapping[str, Json]) -> Reading:
+    response = as_object(structured(attributes.get(f"{_PREFIX}response")))
+    asked = native.native_request(structured(attributes.get(f"{_PREFIX}input")))
+    output = structured(attributes.get(f"{_PREFIX}output")) or response or None
     answered = native.answered(output)
-    one = as_text(said.get(f"{_PREFIX}model")) or as_text(response.get("model"))
-    config = as_object(structured(said.get(f"{_PREFIX}model_config")))
-    is_response = told == "response"
+    one = as_text(attributes.get(f"{_PREFIX}model")) or as_text(response.get("model"))
+    config = as_object(structured(attributes.get(f"{_PREFIX}model_config")))
+    is_response = type_name == "response"
     losses: list[Loss] = []
     if asked is None and answered is None:
         losses.append(_NO_CONTENT)
@@ -114,7 +114,7 @@ def _model(told: str, said: Mapping[str, Json]) -> Reading:
             parameters={**asked.parameters, **_parameters(config, response if is_response else {})},
         )
     if answered is not None:
-        answered = _named(answered, said, response)
+        answered = _with_identity(answered, attributes, response)
         losses += [] if answered.id and answered.model else [_NO_REPLY_NAME]
     return Reading(
         kind=CallKind.LLM,
@@ -131,12 +131,12 @@ def _system(config: Mapping[str, Json]) -> str:
     return "anthropic" if "anthropic.com" in as_text(config.get("base_url")) else "openai"
 
 
-def _named(answered: Answered, said: Mapping[str, Json], response: Mapping[str, Json]) -> Answered:
-    held = as_object(structured(said.get(f"{_PREFIX}usage"))) or as_object(response.get("usage"))
-    counted = native.usage(held)
+def _with_identity(answered: Answered, attributes: Mapping[str, Json], response: Mapping[str, Json]) -> Answered:
+    usage = as_object(structured(attributes.get(f"{_PREFIX}usage"))) or as_object(response.get("usage"))
+    counted = native.usage(usage)
     return replace(
         answered,
-        id=answered.id or as_text(said.get(f"{_PREFIX}response_id")) or as_text(response.get("id")) or None,
+        id=answered.id or as_text(attributes.get(f"{_PREFIX}response_id")) or as_text(response.get("id")) or None,
         model=answered.model or as_text(response.get("model")) or None,
         usage=counted if counted != Usage() else answered.usage,
     )
@@ -145,9 +145,9 @@ def _named(answered: Answered, said: Mapping[str, Json], response: Mapping[str, 
 def _parameters(config: Mapping[str, Json], response: Mapping[str, Json]) -> dict[str, Json]:
     """Give what was set of the parameters; a response repeats those that it was asked with."""
     repeated = ("tool_choice", "parallel_tool_calls", "temperature", "top_p", "max_output_tokens", "truncation")
-    found: dict[str, Json] = {name: response[name] for name in repeated if response.get(name) is not None}
-    found |= {name: value for name, value in config.items() if name not in _SETTINGS and value is not None}
-    return found
+    parameters: dict[str, Json] = {name: response[name] for name in repeated if response.get(name) is not None}
+    parameters |= {name: value for name, value in config.items() if name not in _SETTINGS and value is not None}
+    return parameters
 
 
 DIALECT = Dialect(

@@ -159,14 +159,14 @@ _MOST_QUESTIONS: Final = 1024
 def _all_but_the_question(call: Call) -> Mapping[str, Attribute]:
     """Spell a query but for its parameters: programs ask few statements, often. Equal ones share their attributes."""
     place = id(call.attributes), call.kind
-    known = _questions.get(place)
-    if known is None:
+    entry = _questions.get(place)
+    if entry is None:
         if len(_questions) > _MOST_QUESTIONS:
             _questions.clear()
         spelled = _encode_any_call(call)
         del spelled["input.value"]
-        known = _questions[place] = call.attributes, spelled  # held, so that its identity stays its own
-    return known[1]
+        entry = _questions[place] = call.attributes, spelled  # held, so that its identity stays its own
+    return entry[1]
 
 
 @functools.lru_cache(maxsize=256)
@@ -250,8 +250,8 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    named = span.attributes.get(_KIND)
-    kind = CallKind(named) if isinstance(named, str) and named in _KINDS else CallKind.UNKNOWN
+    kind_name = span.attributes.get(_KIND)
+    kind = CallKind(kind_name) if isinstance(kind_name, str) and kind_name in _KINDS else CallKind.UNKNOWN
     request = request_from_attributes(span.attributes)
     if request is None:
         return _decode_foreign(span, kind)
@@ -276,53 +276,53 @@ def _own_attributes(attributes: Mapping[str, Attribute], derived: Mapping[str, A
     """Take back what the call itself said: all that is neither evidence, nor derived, nor flattened."""
     as_json = attributes.get(_SPELLED_AS_JSON)
     parsed = {name for name in as_json if isinstance(name, str)} if isinstance(as_json, list | tuple) else set[str]()
-    given: dict[str, Json] = {}
+    own_values: dict[str, Json] = {}
     for name, value in attributes.items():
         if name in parsed and isinstance(value, str):
-            given[name] = parsed_or_none(value)
+            own_values[name] = parsed_or_none(value)
         elif name != "reenact.tenant" and (name == _KIND or name.startswith(_OURS)):
             continue
         elif not name.startswith(_FLATTENED) and derived.get(name) != value:
-            given[name] = carried(value)
-    return given
+            own_values[name] = carried(value)
+    return own_values
 
 
 def _decode_foreign(span: SpanRecord, kind: CallKind) -> tuple[Call, Outcome]:
     """Read a span that another emitter wrote, or a root of ours, which says no more than where others hang."""
     attributes = span.attributes
-    given = {
+    extras = {
         name: carried(value)
         for name, value in attributes.items()
         if name not in (_KIND, "input.value", "input.mime_type", "output.value", "output.mime_type")
     }
     if "reenact.schema_version" in attributes:
-        call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=given)
+        call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=extras)
         return call, _told_outcome(span)
     if kind is CallKind.UNKNOWN and _KIND not in attributes:
         kind = CallKind.LLM
-    given[DIALECT_MARK] = "openinference"
+    extras[DIALECT_MARK] = "openinference"
     if kind is CallKind.LLM and _prepares(attributes):
         kind = CallKind.CHAIN
     if kind is CallKind.LLM or (kind is CallKind.EMBEDDING and _exact_body(span, kind) is not None):
-        return _decode_model(span, kind, given)
+        return _decode_model(span, kind, extras)
     if kind is CallKind.EMBEDDING:
-        return _decode_embedding(span, given)
+        return _decode_embedding(span, extras)
     if kind is CallKind.TOOL:
-        return _decode_tool(span, given)
+        return _decode_tool(span, extras)
     if kind in (CallKind.RETRIEVER, CallKind.RERANKER):
-        return _decode_search(span, kind, given)
-    call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=given)
+        return _decode_search(span, kind, extras)
+    call = Call(kind=kind, name=span.name, request=_told_arguments(attributes), attributes=extras)
     return call, _told_outcome(span)
 
 
 def _prepares(attributes: Mapping[str, Attribute]) -> bool:
     """Tell a function that returns what a model is to be asked, which some instrumentors take for a call of it."""
-    told = attributes.get("output.value")
-    if not isinstance(told, str) or '"messages"' not in told:
+    output = attributes.get("output.value")
+    if not isinstance(output, str) or '"messages"' not in output:
         return False
     if any(name.startswith(("llm.input_messages", "llm.output_messages", "llm.token_count")) for name in attributes):
         return False
-    value = as_object(parsed_or_none(told))
+    value = as_object(parsed_or_none(output))
     return isinstance(value.get("messages"), list) and "choices" not in value and "role" not in value
 
 
@@ -359,33 +359,33 @@ def _exact_body(span: SpanRecord, kind: CallKind) -> HttpRequest | None:
     return HttpRequest(shape=shape, method="POST", url="", body=Body(text.encode("utf-8", "surrogatepass")))
 
 
-def _decode_model(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> tuple[Call, Outcome]:
+def _decode_model(span: SpanRecord, kind: CallKind, extras: dict[str, Json]) -> tuple[Call, Outcome]:
     from reenact.encodings import openinference as flat
 
     grown = flat.tree(span.attributes)
-    said = _answer(span, grown)
+    answer = _answer(span, grown)
     exact = _exact_body(span, kind)
     if exact is None:
         asked = _question(span, grown)
-        system = _provider(given, asked.model or flat.model_named(grown, "llm"))
+        system = _provider(extras, asked.model or flat.model_named(grown, "llm"))
         asked = replace(asked, model=asked.model and asked.model.removeprefix(f"{system}/"))  # a gateway's word for it
-        attributes = marked(given, "openinference", _lost_of_rebuilt(asked, grown))
-        return model_call(span, asked, said, said=attributes, system=system, api=_api(span), kind=kind)
+        attributes = marked(extras, "openinference", _lost_of_rebuilt(asked, grown))
+        return model_call(span, asked, answer, said=attributes, system=system, api=_api(span), kind=kind)
     body = as_object(parsed_or_none(exact.body.data))
     if exact.shape == "anthropic.messages" and span.name.endswith("messages.stream") and "stream" not in body:
         exact = replace(exact, body=Body(compact({**body, "stream": True}).encode("utf-8", "surrogatepass")))
-        given["reenact.rebuilt"] = ["stream"]  # nothing but the span's name says that it was a stream
+        extras["reenact.rebuilt"] = ["stream"]  # nothing but the span's name says that it was a stream
     outcome = _exact_reply(span, exact)
     if outcome is None:
         shape = _shape(exact.shape)
         from reenact.foreign.rebuilding import rebuilt
 
-        _, outcome, marks = rebuilt(Asked(), said, system=shape.system, api=shape.operation)
+        _, outcome, marks = rebuilt(Asked(), answer, system=shape.system, api=shape.operation)
         if isinstance(outcome, Returned):
-            given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), *(m for m in marks if m != "request")]
+            extras["reenact.rebuilt"] = [*as_list(extras.get("reenact.rebuilt")), *(m for m in marks if m != "request")]
     elif isinstance(outcome, Returned) and exception_of_span(span) is not None:
-        given["reenact.rebuilt"] = [*as_list(given.get("reenact.rebuilt")), "failure"]
-    return Call(kind=kind, name=span.name, request=exact, attributes=given), outcome
+        extras["reenact.rebuilt"] = [*as_list(extras.get("reenact.rebuilt")), "failure"]
+    return Call(kind=kind, name=span.name, request=exact, attributes=extras), outcome
 
 
 def _shape(name: str) -> Shape:
@@ -397,11 +397,13 @@ def _shape(name: str) -> Shape:
 
 def _api(span: SpanRecord) -> str:
     """Tell OpenAI's responses from its chat completions by the reply, or by what was called."""
-    told = span.attributes.get("output.value")
-    if isinstance(told, str) and '"object":"response"' in told.replace(" ", ""):
+    output = span.attributes.get("output.value")
+    if isinstance(output, str) and '"object":"response"' in output.replace(" ", ""):
         return "responses"
-    named = span.name.lower().removeprefix("a").startswith("response") or span.scope.name.endswith("openai_agents")
-    return "responses" if named else ""
+    is_responses = span.name.lower().removeprefix("a").startswith("response") or span.scope.name.endswith(
+        "openai_agents"
+    )
+    return "responses" if is_responses else ""
 
 
 def _exact_reply(span: SpanRecord, request: HttpRequest) -> Outcome | None:
@@ -426,8 +428,8 @@ def _question(span: SpanRecord, grown: flat.Tree) -> Asked:
     from reenact.encodings import openinference as flat
 
     text = span.attributes.get("input.value")
-    read = native.asked(_framework_s(text)) if isinstance(text, str) and text != _REDACTED else None
-    return richer_question(flat.asked(grown), read)
+    read = native.native_request(_framework_s(text)) if isinstance(text, str) and text != _REDACTED else None
+    return richer_question(flat.openinference_request(grown), read)
 
 
 def _answer(span: SpanRecord, grown: flat.Tree) -> Answered:
@@ -449,11 +451,11 @@ def _framework_s(text: str) -> Json:
     return python_repr.within(value)
 
 
-def _provider(given: Mapping[str, Json], model: str) -> str:
+def _provider(extras: Mapping[str, Json], model: str) -> str:
     """Find who answered: as the emitter says it, as LangChain's metadata do, or as the model is called."""
-    metadata = as_object(parsed_or_none(as_text(given.get("metadata"))))
-    known = given.get("llm.system") or given.get("llm.provider") or metadata.get("ls_provider")
-    return as_text(known) or provider_of(model)
+    metadata = as_object(parsed_or_none(as_text(extras.get("metadata"))))
+    system = extras.get("llm.system") or extras.get("llm.provider") or metadata.get("ls_provider")
+    return as_text(system) or provider_of(model)
 
 
 def _lost_of_rebuilt(asked: Asked, grown: flat.Tree) -> list[Loss]:
@@ -469,32 +471,34 @@ def _lost_of_rebuilt(asked: Asked, grown: flat.Tree) -> list[Loss]:
     return losses
 
 
-def _decode_embedding(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcome]:
+def _decode_embedding(span: SpanRecord, extras: dict[str, Json]) -> tuple[Call, Outcome]:
     from reenact.encodings import openinference as flat
 
     grown = flat.tree(span.attributes)
     texts, vectors = flat.embedded(grown)
     model = flat.model_named(grown, "embedding") or flat.model_named(grown, "llm")
-    told = flat.answered(grown)
-    settings = as_object(parsed_or_none(as_text(given.get("embedding.invocation_parameters")) or "null"))
-    kept = {
+    reply = flat.answered(grown)
+    settings = as_object(parsed_or_none(as_text(extras.get("embedding.invocation_parameters")) or "null"))
+    parameters = {
         name: settings[name] for name in ("dimensions", "encoding_format", "user") if settings.get(name) is not None
     }
     if not texts:
-        call = Call(kind=CallKind.EMBEDDING, name=span.name, request=_told_arguments(span.attributes), attributes=given)
+        call = Call(
+            kind=CallKind.EMBEDDING, name=span.name, request=_told_arguments(span.attributes), attributes=extras
+        )
         return call, _told_outcome(span)
-    asked = Asked(model=model or None, inputs=texts, parameters=kept)
-    answer = Answered(model=model or None, vectors=vectors, usage=told.usage)
-    system = _provider(given, model)
-    return model_call(span, asked, answer, said=given, system=system, kind=CallKind.EMBEDDING)
+    asked = Asked(model=model or None, inputs=texts, parameters=parameters)
+    answer = Answered(model=model or None, vectors=vectors, usage=reply.usage)
+    system = _provider(extras, model)
+    return model_call(span, asked, answer, said=extras, system=system, kind=CallKind.EMBEDDING)
 
 
-def _decode_tool(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcome]:
+def _decode_tool(span: SpanRecord, extras: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read a tool's call out of what instrumentors wrap around its arguments and its result."""
     from reenact.encodings import python_repr, tool_io
 
     attributes = span.attributes
-    described = tool_io.read(given.get("tool.parameters"))
+    described = tool_io.read(extras.get("tool.parameters"))
     asked = attributes.get("input.value")
     arguments: Json = None
     if isinstance(asked, str):
@@ -505,12 +509,12 @@ def _decode_tool(span: SpanRecord, given: dict[str, Json]) -> tuple[Call, Outcom
     elif not tool_io.is_schema(described):
         arguments = described
     outcome, answers = _tool_outcome(span)
-    called = as_text(given.get("tool.id")) or as_text(given.get("tool_call.id")) or answers
+    called = as_text(extras.get("tool.id")) or as_text(extras.get("tool_call.id")) or answers
     if called:
-        given[CALL_ID] = given.get(CALL_ID) or called
+        extras[CALL_ID] = extras.get(CALL_ID) or called
     request = FunctionCall(function="", arguments=typed.encode(arguments))
-    name = as_text(given.get("tool.name")) or span.name
-    return Call(kind=CallKind.TOOL, name=name, request=request, attributes=given), outcome
+    name = as_text(extras.get("tool.name")) or span.name
+    return Call(kind=CallKind.TOOL, name=name, request=request, attributes=extras), outcome
 
 
 def _tool_outcome(span: SpanRecord) -> tuple[Outcome, str]:
@@ -530,21 +534,21 @@ def _tool_outcome(span: SpanRecord) -> tuple[Outcome, str]:
     return Returned(payload=Value(json=typed.encode(value))), answers
 
 
-def _decode_search(span: SpanRecord, kind: CallKind, given: dict[str, Json]) -> tuple[Call, Outcome]:
+def _decode_search(span: SpanRecord, kind: CallKind, extras: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read a retriever's or a reranker's call: what it was asked, and the documents that it found."""
     from reenact.encodings import openinference as flat
 
     grown = flat.tree(span.attributes)
     outcome = _told_outcome(span)
     request = _told_arguments(span.attributes)
-    found = flat.documents(grown, "retrieval", "documents")
+    documents = flat.documents(grown, "retrieval", "documents")
     if kind is CallKind.RERANKER:
-        found = flat.documents(grown, "reranker", "output_documents")
+        documents = flat.documents(grown, "reranker", "output_documents")
         if "input.value" not in span.attributes:
             request = FunctionCall(function="", arguments=typed.encode(flat.to_rank(grown)))
-    if found and isinstance(outcome, Unfinished):
-        outcome = Returned(payload=Value(json=typed.encode(found)))
-    return Call(kind=kind, name=span.name, request=request, attributes=given), outcome
+    if documents and isinstance(outcome, Unfinished):
+        outcome = Returned(payload=Value(json=typed.encode(documents)))
+    return Call(kind=kind, name=span.name, request=request, attributes=extras), outcome
 
 
 def _flatten(call: Call, outcome: Outcome) -> dict[str, Attribute]:

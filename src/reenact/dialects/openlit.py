@@ -45,48 +45,50 @@ _PARAMETERS: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    ours = said.get("telemetry.sdk.name") == "openlit" or span.scope.name.startswith("openlit")
-    ours = ours or ("gen_ai.application_name" in said and "gen_ai.environment" in said)
-    known = any(name.startswith(("gen_ai.", "function.", "db.")) for name in said)
-    return 0.86 if ours and known else 0.0
+    attributes = span.attributes
+    ours = attributes.get("telemetry.sdk.name") == "openlit" or span.scope.name.startswith("openlit")
+    ours = ours or ("gen_ai.application_name" in attributes and "gen_ai.environment" in attributes)
+    has_content = any(name.startswith(("gen_ai.", "function.", "db.")) for name in attributes)
+    return 0.86 if ours and has_content else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
-    if "function.args" in said or "function.kwargs" in said:
-        return semconv.call(span, said, NAME, _decorated(span, said))
-    if kind is CallKind.UNKNOWN and ("gen_ai.prompt" in said or events.speaks(span.events)):
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
+    if "function.args" in attributes or "function.kwargs" in attributes:
+        return semconv.call(span, attributes, NAME, _decorated(span, attributes))
+    if kind is CallKind.UNKNOWN and ("gen_ai.prompt" in attributes or events.speaks(span.events)):
         kind = CallKind.LLM
     if kind not in (CallKind.LLM, CallKind.EMBEDDING):
-        return semconv.call(span, said, NAME, Reading(kind=kind))
-    call, outcome = semconv.call(span, _without_defaults(said), NAME, _model(span, said, kind))
-    return replace(call, attributes={**said, **call.attributes}), outcome
+        return semconv.call(span, attributes, NAME, Reading(kind=kind))
+    call, outcome = semconv.call(span, _without_defaults(attributes), NAME, _model(span, attributes, kind))
+    return replace(call, attributes={**attributes, **call.attributes}), outcome
 
 
-def _without_defaults(said: dict[str, Json]) -> dict[str, Json]:
+def _without_defaults(attributes: dict[str, Json]) -> dict[str, Json]:
     """Give the attributes less those parameters that are OpenLIT's own defaults."""
-    return {name: value for name, value in said.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+    return {name: value for name, value in attributes.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
 
 
-def _model(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
-    asked, answered = parts.told(said)
-    told = events.told([event for event in span.events if not event.name.startswith("gen_ai.content.")])
-    asked, answered = semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
+def _model(span: SpanRecord, attributes: dict[str, Json], kind: CallKind) -> Reading:
+    asked, answered = parts.parts_exchange(attributes)
+    event_reading = events.exchange_of_events(
+        [event for event in span.events if not event.name.startswith("gen_ai.content.")]
+    )
+    asked, answered = semconv.either(asked, event_reading[0]), semconv.or_else(answered, event_reading[1])
     losses = [_PARAMETERS]
     if asked is None or not asked.messages:
-        lines = as_text(said.get("gen_ai.prompt")) or _event_text(span, "gen_ai.content.prompt", "gen_ai.prompt")
+        lines = as_text(attributes.get("gen_ai.prompt")) or _event_text(span, "gen_ai.content.prompt", "gen_ai.prompt")
         asked = semconv.either(asked, Asked(messages=_lines(lines)) if lines else None)
         losses = [_LINES, *losses] if lines else losses
     if answered is None or not any(message.parts for message in answered.messages):
-        answered = semconv.or_else(answered, _reply(span, said))
+        answered = semconv.or_else(answered, _reply(span, attributes))
     return Reading(kind=kind, asked=asked, answered=answered, losses=tuple(losses))
 
 
 def _event_text(span: SpanRecord, name: str, attribute: str) -> str:
-    held = next((event.attributes.get(attribute) for event in span.events if event.name == name), None)
-    return held if isinstance(held, str) else ""
+    text = next((event.attributes.get(attribute) for event in span.events if event.name == name), None)
+    return text if isinstance(text, str) else ""
 
 
 def _lines(text: str) -> tuple[Message, ...]:
@@ -94,15 +96,15 @@ def _lines(text: str) -> tuple[Message, ...]:
     whole = native.messages(text) if text.lstrip()[:1] in ("[", "{") else ()
     if whole:
         return whole
-    found: list[Message] = []
+    messages: list[Message] = []
     starts = [*_LINE.finditer(text)]
     for place, start in enumerate(starts):
         end = starts[place + 1].start() if place + 1 < len(starts) else len(text)
-        said = text[start.end() : end].removesuffix("\n") if place + 1 < len(starts) else text[start.end() :]
-        if (listed := _listed(said)) is not None:
+        content = text[start.end() : end].removesuffix("\n") if place + 1 < len(starts) else text[start.end() :]
+        if (listed := _listed(content)) is not None:
             return listed
-        found.append(Message(role=start[1], parts=(Text(said),)))
-    return tuple(found) or (Message(role="user", parts=(Text(text),)),)
+        messages.append(Message(role=start[1], parts=(Text(content),)))
+    return tuple(messages) or (Message(role="user", parts=(Text(text),)),)
 
 
 def _listed(text: str) -> tuple[Message, ...] | None:
@@ -111,20 +113,22 @@ def _listed(text: str) -> tuple[Message, ...] | None:
     return native.messages(items) if items and all("role" in as_object(item) for item in items) else None
 
 
-def _reply(span: SpanRecord, said: dict[str, Json]) -> Answered | None:
-    text = as_text(said.get("gen_ai.completion")) or _event_text(span, "gen_ai.content.completion", "gen_ai.completion")
-    pieces = (*((Text(text),) if text else ()), *_calls(said))
+def _reply(span: SpanRecord, attributes: dict[str, Json]) -> Answered | None:
+    text = as_text(attributes.get("gen_ai.completion")) or _event_text(
+        span, "gen_ai.content.completion", "gen_ai.completion"
+    )
+    pieces = (*((Text(text),) if text else ()), *_calls(attributes))
     return Answered(messages=(Message(role="assistant", parts=pieces),)) if pieces else None
 
 
-def _calls(said: dict[str, Json]) -> tuple[ToolCall, ...]:
+def _calls(attributes: dict[str, Json]) -> tuple[ToolCall, ...]:
     """Take apart names, ids and arguments that were joined by commas."""
-    names = [name for name in as_text(said.get("gen_ai.tool.name")).split(", ") if name]
-    ids = as_text(said.get("gen_ai.tool.call.id")).split(", ")
-    given = as_text(said.get("gen_ai.tool.args")) or as_text(said.get("gen_ai.tool.call.arguments"))
-    arguments = _joined(given)
+    names = [name for name in as_text(attributes.get("gen_ai.tool.name")).split(", ") if name]
+    ids = as_text(attributes.get("gen_ai.tool.call.id")).split(", ")
+    raw_arguments = as_text(attributes.get("gen_ai.tool.args")) or as_text(attributes.get("gen_ai.tool.call.arguments"))
+    arguments = _joined(raw_arguments)
     if len(names) == 1 and len(arguments) != 1:
-        arguments = [given]
+        arguments = [raw_arguments]
     return tuple(
         ToolCall(
             id=ids[place] if place < len(ids) else "",
@@ -137,24 +141,24 @@ def _calls(said: dict[str, Json]) -> tuple[ToolCall, ...]:
 
 def _joined(text: str) -> list[str]:
     """Split JSON objects that stand beside each other with commas between."""
-    decoder, at, found = json.JSONDecoder(), 0, list[str]()
+    decoder, at, objects = json.JSONDecoder(), 0, list[str]()
     while at < len(text):
         try:
             _, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            return [*found, text[at:]]
-        found.append(text[at:end])
+            return [*objects, text[at:]]
+        objects.append(text[at:end])
         at = end + len(text[end:]) - len(text[end:].lstrip(", "))
-    return found
+    return objects
 
 
-def _decorated(span: SpanRecord, said: dict[str, Json]) -> Reading:
+def _decorated(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
     """Read a decorated function: nothing says whether it is a tool, so it is structure that keeps what it was given."""
-    given = python_repr.read(as_text(said.get("function.args")))
-    named = python_repr.read(as_text(said.get("function.kwargs")))
-    arguments: Json = as_object(named) if not given else {"args": given, "kwargs": named}
-    result = said.get("gen_ai.completion", said.get("gen_ai.output.messages"))
-    kind = genai.kind_of(said)
+    positionals = python_repr.read(as_text(attributes.get("function.args")))
+    keywords = python_repr.read(as_text(attributes.get("function.kwargs")))
+    arguments: Json = as_object(keywords) if not positionals else {"args": positionals, "kwargs": keywords}
+    result = attributes.get("gen_ai.completion", attributes.get("gen_ai.output.messages"))
+    kind = genai.kind_of(attributes)
     return Reading(
         kind=CallKind.CHAIN if kind is CallKind.UNKNOWN else kind,
         name=span.name,

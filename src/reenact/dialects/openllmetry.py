@@ -52,60 +52,64 @@ _SWITCHED_OFF: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    if any(name.startswith("traceloop.") for name in said):
+    attributes = span.attributes
+    if any(name.startswith("traceloop.") for name in attributes):
         return 0.84
     instrumented = span.scope.name.startswith(("opentelemetry.instrumentation.", "traceloop."))
-    if instrumented and ("llm.request.type" in said or any(name.startswith("gen_ai.prompt.") for name in said)):
+    if instrumented and (
+        "llm.request.type" in attributes or any(name.startswith("gen_ai.prompt.") for name in attributes)
+    ):
         return 0.84
-    if "gen_ai.openai.api_base" in said or "llm.request.type" in said:
+    if "gen_ai.openai.api_base" in attributes or "llm.request.type" in attributes:
         return 0.82
     if span.scope.name.startswith("traceloop.") or (instrumented and _NAMED.fullmatch(span.name)):
         return 0.82
-    if any(name.startswith(("gen_ai.prompt.0.", "gen_ai.completion.0.")) for name in said):
+    if any(name.startswith(("gen_ai.prompt.0.", "gen_ai.completion.0.")) for name in attributes):
         return 0.7
-    return 0.6 if said.get("db.system") in _STORES and instrumented else 0.0
+    return 0.6 if attributes.get("db.system") in _STORES and instrumented else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _kind(span, said)
+    attributes = said_of(span)
+    kind = _kind(span, attributes)
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        reading = _model(span, said, kind)
+        reading = _model(span, attributes, kind)
     elif kind is CallKind.RERANKER:
-        reading = _reranked(said)
-    elif as_text(said.get("db.system")) and _INPUT not in said:
-        reading = _store(span, said, kind)
+        reading = _reranked(attributes)
+    elif as_text(attributes.get("db.system")) and _INPUT not in attributes:
+        reading = _store(span, attributes, kind)
     else:
-        reading = _entity(said, kind)
-    return semconv.call(span, said, NAME, reading)
+        reading = _entity(attributes, kind)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _kind(span: SpanRecord, said: dict[str, Json]) -> CallKind:
-    named = _KINDS.get(as_text(said.get("traceloop.span.kind")).lower())
-    known = genai.kind_of(said)
-    retrieves = known is CallKind.RETRIEVER or as_text(said.get("traceloop.entity.name")).endswith("Retriever")
-    if named is CallKind.CHAIN and retrieves:
+def _kind(span: SpanRecord, attributes: dict[str, Json]) -> CallKind:
+    entity_kind = _KINDS.get(as_text(attributes.get("traceloop.span.kind")).lower())
+    operation_kind = genai.kind_of(attributes)
+    retrieves = operation_kind is CallKind.RETRIEVER or as_text(attributes.get("traceloop.entity.name")).endswith(
+        "Retriever"
+    )
+    if entity_kind is CallKind.CHAIN and retrieves:
         return CallKind.RETRIEVER
-    if named is not None:
-        return named
-    if known is CallKind.UNKNOWN and as_text(said.get("db.system")):
-        words = (as_text(said.get("db.operation")) or span.name.rpartition(".")[2]).lower()
+    if entity_kind is not None:
+        return entity_kind
+    if operation_kind is CallKind.UNKNOWN and as_text(attributes.get("db.system")):
+        words = (as_text(attributes.get("db.operation")) or span.name.rpartition(".")[2]).lower()
         return CallKind.RETRIEVER if words.startswith(_READS) else CallKind.TOOL
-    if known is CallKind.UNKNOWN and (indexed.speaks(said) or "gen_ai.input.messages" in said):
+    if operation_kind is CallKind.UNKNOWN and (indexed.speaks(attributes) or "gen_ai.input.messages" in attributes):
         return CallKind.LLM
-    return known
+    return operation_kind
 
 
-def _model(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
-    asked, answered = parts.told(said)
-    numbered, told = indexed.told(said), events.told(span.events)
-    asked = semconv.either(semconv.either(asked, numbered[0]), told[0])
-    answered = semconv.or_else(semconv.or_else(answered, numbered[1]), told[1])
+def _model(span: SpanRecord, attributes: dict[str, Json], kind: CallKind) -> Reading:
+    asked, answered = parts.parts_exchange(attributes)
+    numbered, event_reading = indexed.indexed_exchange(attributes), events.exchange_of_events(span.events)
+    asked = semconv.either(semconv.either(asked, numbered[0]), event_reading[0])
+    answered = semconv.or_else(semconv.or_else(answered, numbered[1]), event_reading[1])
     if asked is None or not asked.messages:  # LangChain's model spans of some releases
-        asked = semconv.either(asked, native.asked(_inside(said.get(_INPUT), "inputs")))
+        asked = semconv.either(asked, native.native_request(_inside(attributes.get(_INPUT), "inputs")))
     if answered is None or not answered.messages:
-        answered = semconv.or_else(answered, native.answered(_inside(said.get(_OUTPUT), "outputs")))
+        answered = semconv.or_else(answered, native.answered(_inside(attributes.get(_OUTPUT), "outputs")))
     losses = () if asked is not None and asked.messages else (_SWITCHED_OFF,)
     return Reading(kind=kind, asked=asked, answered=answered, losses=losses)
 
@@ -115,56 +119,56 @@ def _inside(value: Json, name: str) -> Json:
     return as_object(read).get(name, read)
 
 
-def _entity(said: dict[str, Json], kind: CallKind) -> Reading:
+def _entity(attributes: dict[str, Json], kind: CallKind) -> Reading:
     """Read a decorated function, or a runnable or tool of LangChain."""
-    name = as_text(said.get("gen_ai.tool.name")) if kind is CallKind.TOOL else ""
-    name = name or as_text(said.get("traceloop.entity.name")) or as_text(said.get("gen_ai.agent.name"))
-    given = next((said[each] for each in _GIVEN if each in said), None)
-    told = next((each for each in _TOLD if each in said), "")
-    arguments = None if given is None else _arguments(plain(given))
-    if not told:
+    name = as_text(attributes.get("gen_ai.tool.name")) if kind is CallKind.TOOL else ""
+    name = name or as_text(attributes.get("traceloop.entity.name")) or as_text(attributes.get("gen_ai.agent.name"))
+    raw_arguments = next((attributes[each] for each in _GIVEN if each in attributes), None)
+    output_name = next((each for each in _TOLD if each in attributes), "")
+    arguments = None if raw_arguments is None else _arguments(plain(raw_arguments))
+    if not output_name:
         return Reading(kind=kind, name=name, arguments=arguments)
-    result = _returned(plain(said[told]))
+    result = _returned(plain(attributes[output_name]))
     if kind is CallKind.RETRIEVER:
         return Reading(kind=kind, name=name, arguments=arguments, result=genai.as_documents(result), told=True)
     if kind is CallKind.TOOL:
         result, identity = tool_io.result(result)
-        known: dict[str, Json] = {"gen_ai.tool.call.id": identity} if identity else {}
-        return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True, facts=known)
+        facts: dict[str, Json] = {"gen_ai.tool.call.id": identity} if identity else {}
+        return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True, facts=facts)
     return Reading(kind=kind, name=name, arguments=arguments, result=result, told=True)
 
 
 def _arguments(value: Json) -> Json:
     """Unwrap what a decorator keeps (`args` and `kwargs`) and what the callback of LangChain does (`inputs`)."""
-    held = as_object(value)
-    if "inputs" in held or "input_str" in held:
-        inputs = held.get("inputs")
+    fields = as_object(value)
+    if "inputs" in fields or "input_str" in fields:
+        inputs = fields.get("inputs")
         if isinstance(inputs, dict) and inputs:
             return inputs
-        text = as_text(held.get("input_str"))
+        text = as_text(fields.get("input_str"))
         read = structured(text) if text else None
         if isinstance(read, dict | list):
             return read
         literal = python_repr.read(text) if text else None
         return literal if isinstance(literal, dict | list) else (text or inputs)
-    if "query" in held and set(held) <= {"query", *_ABOUT}:
-        return {"query": held["query"]}
-    if set(held) == {"tool_name", "arguments"}:  # the Model Context Protocol's instrumentation
-        return held["arguments"]
+    if "query" in fields and set(fields) <= {"query", *_ABOUT}:
+        return {"query": fields["query"]}
+    if set(fields) == {"tool_name", "arguments"}:  # the Model Context Protocol's instrumentation
+        return fields["arguments"]
     return tool_io.arguments(value)
 
 
 def _returned(value: Json) -> Json:
-    held = as_object(value)
+    fields = as_object(value)
     for name in ("output", "outputs"):
-        if name in held and set(held) <= {name, "kwargs", "tags", "metadata"}:
-            return held[name]
+        if name in fields and set(fields) <= {name, "kwargs", "tags", "metadata"}:
+            return fields[name]
     return value
 
 
-def _reranked(said: dict[str, Json]) -> Reading:
+def _reranked(attributes: dict[str, Json]) -> Reading:
     """Read a reranking: the documents stand as the system's words, the query as the user's."""
-    asked, answered = indexed.told(said)
+    asked, answered = indexed.indexed_exchange(attributes)
     words = [(message.role, _text(message)) for message in (asked.messages if asked else ())]
     query = next((text for role, text in reversed(words) if role == "user"), None)
     arguments: dict[str, Json] = {"query": query, "documents": [text for role, text in words if role == "system"]}
@@ -176,19 +180,21 @@ def _text(message: Message) -> str:
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def _store(span: SpanRecord, said: dict[str, Json], kind: CallKind) -> Reading:
+def _store(span: SpanRecord, attributes: dict[str, Json], kind: CallKind) -> Reading:
     """Read what a vector database was asked, and found."""
-    given = {name: structured(value) for name, value in said.items() if name.startswith("db.") or ".data." in name}
-    found: list[Json] = []
+    query = {
+        name: structured(value) for name, value in attributes.items() if name.startswith("db.") or ".data." in name
+    }
+    matches: list[Json] = []
     for event in span.events:
         if event.name in _SOUGHT:
-            given |= {name: structured(carried(value)) for name, value in event.attributes.items()}
+            query |= {name: structured(carried(value)) for name, value in event.attributes.items()}
         if event.name in _FOUND:
             start = f"{event.name}."
-            found.append(
+            matches.append(
                 {name.removeprefix(start): _literal(carried(value)) for name, value in event.attributes.items()}
             )
-    return Reading(kind=kind, name=span.name, arguments=given, result=found or None)
+    return Reading(kind=kind, name=span.name, arguments=query, result=matches or None)
 
 
 def _literal(value: Json) -> Json:

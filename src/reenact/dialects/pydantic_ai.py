@@ -30,42 +30,52 @@ _HIDDEN: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    if span.scope.name == "pydantic-ai" or "model_request_parameters" in said or "pydantic_ai.all_messages" in said:
+    attributes = span.attributes
+    if (
+        span.scope.name == "pydantic-ai"
+        or "model_request_parameters" in attributes
+        or "pydantic_ai.all_messages" in attributes
+    ):
         return 0.86
-    return 0.7 if "all_messages_events" in said or ("tool_arguments" in said and "gen_ai.tool.name" in said) else 0.0
+    return (
+        0.7
+        if "all_messages_events" in attributes or ("tool_arguments" in attributes and "gen_ai.tool.name" in attributes)
+        else 0.0
+    )
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = _kind(said)
+    attributes = said_of(span)
+    kind = _kind(attributes)
     if kind is CallKind.LLM:
-        asked, answered = _messages(span, said)
+        asked, answered = _messages(span, attributes)
         losses = () if asked is not None and asked.messages else (_HIDDEN,)
         reading = Reading(kind=kind, asked=asked, answered=answered, losses=losses)
     elif kind is CallKind.AGENT:
-        result = next((plain(said[name]) for name in ("final_result",) if name in said), None)
-        history = next((structured(said[name]) for name in _HISTORIES if name in said), None)
+        result = next((plain(attributes[name]) for name in ("final_result",) if name in attributes), None)
+        history = next((structured(attributes[name]) for name in _HISTORIES if name in attributes), None)
         reading = Reading(kind=kind, arguments=_question(history), result=result, told=result is not None)
     elif kind is CallKind.TOOL:
-        written = next((name for name in _RESULTS if name in said), "")
-        reading = Reading(kind=kind, result=plain(said[written]) if written else None, told=bool(written))
+        result_name = next((name for name in _RESULTS if name in attributes), "")
+        reading = Reading(
+            kind=kind, result=plain(attributes[result_name]) if result_name else None, told=bool(result_name)
+        )
     else:
         reading = Reading(kind=kind)
-    return semconv.call(span, said, NAME, reading)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _kind(said: dict[str, Json]) -> CallKind:
-    known = genai.kind_of(said)
-    if known is not CallKind.UNKNOWN:
-        return known
-    if "gen_ai.tool.name" in said:
+def _kind(attributes: dict[str, Json]) -> CallKind:
+    kind = genai.kind_of(attributes)
+    if kind is not CallKind.UNKNOWN:
+        return kind
+    if "gen_ai.tool.name" in attributes:
         return CallKind.TOOL
-    if "agent_name" in said or any(name in said for name in _HISTORIES):
+    if "agent_name" in attributes or any(name in attributes for name in _HISTORIES):
         return CallKind.AGENT
-    if "model_request_parameters" in said or "events" in said or "gen_ai.input.messages" in said:
+    if "model_request_parameters" in attributes or "events" in attributes or "gen_ai.input.messages" in attributes:
         return CallKind.LLM
-    return CallKind.CHAIN if "tools" in said else CallKind.UNKNOWN
+    return CallKind.CHAIN if "tools" in attributes else CallKind.UNKNOWN
 
 
 def _question(history: Json) -> Json:
@@ -73,13 +83,13 @@ def _question(history: Json) -> Json:
     return next((item for item in as_list(history) if as_object(item).get("role") == "user"), None)
 
 
-def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
-    asked, answered = parts.told(said)
-    listed = events.told(events.listed(said.get("events")))
-    told = events.told(span.events)
-    asked = semconv.either(semconv.either(asked, listed[0]), told[0])
-    answered = semconv.or_else(semconv.or_else(answered, listed[1]), told[1])
-    request = as_object(structured(said.get("model_request_parameters")))
+def _messages(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
+    asked, answered = parts.parts_exchange(attributes)
+    listed = events.exchange_of_events(events.listed(attributes.get("events")))
+    event_reading = events.exchange_of_events(span.events)
+    asked = semconv.either(semconv.either(asked, listed[0]), event_reading[0])
+    answered = semconv.or_else(semconv.or_else(answered, listed[1]), event_reading[1])
+    request = as_object(structured(attributes.get("model_request_parameters")))
     defined = [
         without(as_object(tool), [name for name, item in as_object(tool).items() if item is None])
         for name in ("function_tools", "output_tools")

@@ -41,18 +41,18 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
     if kind is CallKind.UNKNOWN:
-        kind = CallKind.CHAIN if span.name == _LOOP else CallKind.LLM if _is_model(span, said) else kind
+        kind = CallKind.CHAIN if span.name == _LOOP else CallKind.LLM if _is_model(span, attributes) else kind
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        asked, answered = _messages(span, said)
+        asked, answered = _messages(span, attributes)
         losses = [_HIDDEN] if asked is None or not asked.messages else []
         losses += [_TOOLS] if asked is not None and asked.messages and not asked.tools else []
         losses += [_PLUGIN] if _calls(asked, answered) else []
         reading = Reading(kind=kind, asked=asked, answered=answered, losses=tuple(losses))
-        return semconv.call(span, said, NAME, reading)
-    return semconv.call(span, said, NAME, Reading(kind=kind))
+        return semconv.call(span, attributes, NAME, reading)
+    return semconv.call(span, attributes, NAME, Reading(kind=kind))
 
 
 def _calls(asked: Asked | None, answered: Answered | None) -> bool:
@@ -60,17 +60,17 @@ def _calls(asked: Asked | None, answered: Answered | None) -> bool:
     return any(isinstance(part, ToolCall) for message in messages for part in message.parts)
 
 
-def _is_model(span: SpanRecord, said: dict[str, Json]) -> bool:
-    named = "gen_ai.request.model" in said or "gen_ai.response.model" in said
-    return named or events.speaks(span.events)
+def _is_model(span: SpanRecord, attributes: dict[str, Json]) -> bool:
+    has_model = "gen_ai.request.model" in attributes or "gen_ai.response.model" in attributes
+    return has_model or events.speaks(span.events)
 
 
-def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
-    asked, answered = parts.told(said)
-    told = events.told(span.events)
-    asked, answered = semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
-    asked = asked or native.asked(said.get("gen_ai.prompt"))
-    return asked, answered or native.answered(said.get("gen_ai.completion"))
+def _messages(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
+    asked, answered = parts.parts_exchange(attributes)
+    event_reading = events.exchange_of_events(span.events)
+    asked, answered = semconv.either(asked, event_reading[0]), semconv.or_else(answered, event_reading[1])
+    asked = asked or native.native_request(attributes.get("gen_ai.prompt"))
+    return asked, answered or native.answered(attributes.get("gen_ai.completion"))
 
 
 DIALECT = Dialect(

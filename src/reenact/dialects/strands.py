@@ -39,50 +39,55 @@ _RESPONSE: Final = Loss(
 
 
 def _recognises(span: SpanRecord) -> float:
-    said = span.attributes
-    named = _SYSTEM in (said.get("gen_ai.system"), said.get("gen_ai.provider.name"))
-    return 0.86 if named or span.scope.name.startswith("strands.") or "event_loop.cycle_id" in said else 0.0
+    attributes = span.attributes
+    is_own = _SYSTEM in (attributes.get("gen_ai.system"), attributes.get("gen_ai.provider.name"))
+    return 0.86 if is_own or span.scope.name.startswith("strands.") or "event_loop.cycle_id" in attributes else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    kind = genai.kind_of(said)
+    attributes = said_of(span)
+    kind = genai.kind_of(attributes)
     if kind is CallKind.UNKNOWN:
-        kind = CallKind.CHAIN if "event_loop.cycle_id" in said else kind
+        kind = CallKind.CHAIN if "event_loop.cycle_id" in attributes else kind
     if kind is CallKind.LLM:
-        asked, answered = _messages(span, said)
-        losses = [_PARAMETERS] if not genai.parameters(said) else []
+        asked, answered = _messages(span, attributes)
+        losses = [_PARAMETERS] if not genai.parameters(attributes) else []
         losses += [_TOOLS] if asked is not None and not asked.tools else []
-        losses += [_RESPONSE] if "gen_ai.response.id" not in said else []
+        losses += [_RESPONSE] if "gen_ai.response.id" not in attributes else []
         reading = Reading(
             kind=kind, asked=asked, answered=answered, losses=tuple(losses), facts=events.facts(span.events)
         )
     elif kind is CallKind.TOOL:
-        reading = _tool(span, said)
+        reading = _tool(span, attributes)
     else:
-        told = events.told(span.events)
+        event_reading = events.exchange_of_events(span.events)
         reading = Reading(
-            kind=kind, arguments=_words(told[0]), result=_answer(told[1]), told=told[1] is not None or None
+            kind=kind,
+            arguments=_words(event_reading[0]),
+            result=_answer(event_reading[1]),
+            told=event_reading[1] is not None or None,
         )
-    return semconv.call(span, said, NAME, reading)
+    return semconv.call(span, attributes, NAME, reading)
 
 
-def _messages(span: SpanRecord, said: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
-    asked, answered = parts.told(said)
-    told = events.told(span.events)
-    asked, answered = semconv.either(asked, told[0]), semconv.or_else(answered, told[1])
-    if asked is not None and not asked.tools and "gen_ai.tool.definitions" in said:
-        asked = replace(asked, tools=parts.tools(said["gen_ai.tool.definitions"]))
+def _messages(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Asked | None, Answered | None]:
+    asked, answered = parts.parts_exchange(attributes)
+    event_reading = events.exchange_of_events(span.events)
+    asked, answered = semconv.either(asked, event_reading[0]), semconv.or_else(answered, event_reading[1])
+    if asked is not None and not asked.tools and "gen_ai.tool.definitions" in attributes:
+        asked = replace(asked, tools=parts.tools(attributes["gen_ai.tool.definitions"]))
     return asked, answered
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> Reading:
-    given, told = events.tool(span.events)
-    if "gen_ai.tool.call.arguments" in said:
-        given = plain(said["gen_ai.tool.call.arguments"])
-    if "gen_ai.tool.call.result" in said:
-        told = plain(said["gen_ai.tool.call.result"])
-    return Reading(kind=CallKind.TOOL, arguments=given, result=events.worded(structured(told)), told=told is not None)
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> Reading:
+    arguments, output = events.tool(span.events)
+    if "gen_ai.tool.call.arguments" in attributes:
+        arguments = plain(attributes["gen_ai.tool.call.arguments"])
+    if "gen_ai.tool.call.result" in attributes:
+        output = plain(attributes["gen_ai.tool.call.result"])
+    return Reading(
+        kind=CallKind.TOOL, arguments=arguments, result=events.worded(structured(output)), told=output is not None
+    )
 
 
 def _words(asked: Asked | None) -> Json:

@@ -46,9 +46,9 @@ _KNOWN: Final = ("ai.prompt.messages", "ai.prompt", "ai.response.text", "ai.tool
 def _operation(span: SpanRecord) -> str:
     """Give the operation less its `ai.`; some exporters keep it in `operation.name` alone, with the function's id."""
     for name in ("ai.operationId", "operation.name"):
-        told = span.attributes.get(name)
-        if isinstance(told, str) and told:
-            word = told.split(" ", 1)[0]
+        operation_name = span.attributes.get(name)
+        if isinstance(operation_name, str) and operation_name:
+            word = operation_name.split(" ", 1)[0]
             if name == "ai.operationId" or word.startswith("ai."):
                 return word.removeprefix("ai.")
     return span.name.removeprefix("ai.") if span.name.startswith("ai.") else ""
@@ -60,35 +60,37 @@ def _recognises(span: SpanRecord) -> float:
         return (
             0.92 if any(name.startswith(("ai.prompt", "ai.response.", "ai.toolCall.")) for name in attributes) else 0.85
         )
-    told = attributes.get("operation.name")
-    if isinstance(told, str) and told.startswith("ai."):
+    operation_name = attributes.get("operation.name")
+    if isinstance(operation_name, str) and operation_name.startswith("ai."):
         return 0.7
     return 0.6 if any(name in attributes for name in _KNOWN) else 0.0
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = marked(said_of(span), _NAME)
+    attributes = marked(said_of(span), _NAME)
     for name, key in (("session.id", "sessionId"), ("user.id", "userId")):
-        if isinstance(told := said.get(_METADATA + key), str):
-            said.setdefault(name, told)
+        if isinstance(value := attributes.get(_METADATA + key), str):
+            attributes.setdefault(name, value)
     operation = _operation(span)
     head = operation.partition(".")[0]
     if head == "toolCall":
-        return _tool(span, said)
+        return _tool(span, attributes)
     if head in ("embed", "embedMany"):
-        return _embedding(span, said)
+        return _embedding(span, attributes)
     if head == "rerank":
-        return _ranking(span, said)
-    if head in _MODELS or "ai.prompt.messages" in said:
-        return _model(span, said, operation)
+        return _ranking(span, attributes)
+    if head in _MODELS or "ai.prompt.messages" in attributes:
+        return _model(span, attributes, operation)
     kind = CallKind.CHAIN if operation else CallKind.UNKNOWN
-    return function_call(span, kind, _read(said.get("ai.prompt")), _read(said.get("ai.response.text")), said=said)
+    return function_call(
+        span, kind, _read(attributes.get("ai.prompt")), _read(attributes.get("ai.response.text")), said=attributes
+    )
 
 
-def _model(span: SpanRecord, said: dict[str, Json], operation: str) -> tuple[Call, Outcome]:
-    system, api = _provider(said)
+def _model(span: SpanRecord, attributes: dict[str, Json], operation: str) -> tuple[Call, Outcome]:
+    system, api = _provider(attributes)
     shape = shape_for(system, api)[0].name
-    asked = _asked(said, shape)
+    asked = _asked(attributes, shape)
     stream = operation.startswith("stream")
     if stream:
         asked = Asked(
@@ -98,80 +100,84 @@ def _model(span: SpanRecord, said: dict[str, Json], operation: str) -> tuple[Cal
     if operation.startswith(_OBJECTS):
         fix = "record with `reenact run -- …`; the span of the model call never holds it"
         losses.append(Loss(field="response format", lost="the schema that the answer was made to", fix=fix))
-    return model_call(span, asked, _answered(said), said=marked(said, _NAME, losses), system=system, api=api)
+    return model_call(
+        span, asked, _answered(attributes), said=marked(attributes, _NAME, losses), system=system, api=api
+    )
 
 
-def _provider(said: Mapping[str, Json]) -> tuple[str, str]:
+def _provider(attributes: Mapping[str, Json]) -> tuple[str, str]:
     """Give the provider and its API out of `openai.chat`, `anthropic.messages`, `google.generative-ai`."""
-    named = as_text(said.get("ai.model.provider")) or as_text(said.get("gen_ai.system"))
-    system, _, api = named.partition(".")
+    provider = as_text(attributes.get("ai.model.provider")) or as_text(attributes.get("gen_ai.system"))
+    system, _, api = provider.partition(".")
     return system, api
 
 
-def _asked(said: Mapping[str, Json], shape: str) -> Asked:
+def _asked(attributes: Mapping[str, Json], shape: str) -> Asked:
     """Read the question: the inner span's messages, or the outer one's prompt as it was given."""
-    given = said.get("ai.prompt.messages")
-    if given is not None:
-        messages = native.messages(given)
+    prompt_messages = attributes.get("ai.prompt.messages")
+    if prompt_messages is not None:
+        messages = native.messages(prompt_messages)
     else:
-        read = native.asked(said.get("ai.prompt"))
+        read = native.native_request(attributes.get("ai.prompt"))
         messages = read.messages if read is not None else ()
-    tools = native.tools(as_list(_read(said.get("ai.prompt.tools"))))
+    tools = native.tools(as_list(_read(attributes.get("ai.prompt.tools"))))
     parameters: dict[str, Json] = {}
     for name, places in _SETTINGS:
-        told = next((said[place] for place in places if said.get(place) is not None), None)
-        if told is not None:
-            parameters[_SPELLED.get((shape, name), name)] = told
-    choice = _choice(as_object(structured(said.get("ai.prompt.toolChoice"))), shape)
+        value = next((attributes[place] for place in places if attributes.get(place) is not None), None)
+        if value is not None:
+            parameters[_SPELLED.get((shape, name), name)] = value
+    choice = _choice(as_object(structured(attributes.get("ai.prompt.toolChoice"))), shape)
     if choice is not None and tools:
         parameters["tool_choice"] = choice
-    model = as_text(said.get("gen_ai.request.model")) or as_text(said.get("ai.model.id"))
+    model = as_text(attributes.get("gen_ai.request.model")) or as_text(attributes.get("ai.model.id"))
     return Asked(model=model or None, messages=messages, tools=tools, parameters=parameters)
 
 
-def _choice(told: dict[str, Json], shape: str) -> Json:
+def _choice(choice: dict[str, Json], shape: str) -> Json:
     """Spell the choice of tools as the provider takes it."""
-    kind, name = as_text(told.get("type")), as_text(told.get("toolName"))
+    kind, name = as_text(choice.get("type")), as_text(choice.get("toolName"))
     if not kind:
         return None
     if shape == "anthropic.messages":
         word = {"required": "any"}.get(kind, kind)
         return {"type": word, "name": name} if kind == "tool" else {"type": word}
     if kind == "tool":
-        return {"type": "function", "name": name} if shape == "openai.responses" else _named(name)
+        return {"type": "function", "name": name} if shape == "openai.responses" else _function_choice(name)
     return kind
 
 
-def _named(name: str) -> Json:
+def _function_choice(name: str) -> Json:
     return {"type": "function", "function": {"name": name}}
 
 
-def _answered(said: Mapping[str, Json]) -> Answered:
+def _answered(attributes: Mapping[str, Json]) -> Answered:
     parts: list[Part] = []
-    if thought := as_text(said.get("ai.response.reasoning")):
+    if thought := as_text(attributes.get("ai.response.reasoning")):
         parts.append(Reasoning(text=thought))
-    if isinstance(text := said.get("ai.response.text"), str) and (text or "ai.response.toolCalls" not in said):
+    if isinstance(text := attributes.get("ai.response.text"), str) and (
+        text or "ai.response.toolCalls" not in attributes
+    ):
         parts.append(Text(text))
-    if isinstance(made := said.get("ai.response.object"), str):
-        parts.append(Text(made))
-    for call in map(as_object, as_list(structured(said.get("ai.response.toolCalls")))):
-        given = call.get("input", call.get("args"))
+    if isinstance(object_text := attributes.get("ai.response.object"), str):
+        parts.append(Text(object_text))
+    for call in map(as_object, as_list(structured(attributes.get("ai.response.toolCalls")))):
+        arguments = call.get("input", call.get("args"))
         name = as_text(call.get("toolName")) or as_text(call.get("name"))
-        parts.append(ToolCall(id=as_text(call.get("toolCallId")), name=name, arguments=text_or_json(given)))
-    reason = as_text(said.get("ai.response.finishReason")) or as_text(said.get("ai.finishReason"))
-    reasons = [reason] if reason else as_list(structured(said.get("gen_ai.response.finish_reasons")))
+        parts.append(ToolCall(id=as_text(call.get("toolCallId")), name=name, arguments=text_or_json(arguments)))
+    reason = as_text(attributes.get("ai.response.finishReason")) or as_text(attributes.get("ai.finishReason"))
+    reasons = [reason] if reason else as_list(structured(attributes.get("gen_ai.response.finish_reasons")))
     return Answered(
-        model=as_text(said.get("ai.response.model")) or as_text(said.get("gen_ai.response.model")) or None,
-        id=as_text(said.get("ai.response.id")) or as_text(said.get("gen_ai.response.id")) or None,
+        model=as_text(attributes.get("ai.response.model")) or as_text(attributes.get("gen_ai.response.model")) or None,
+        id=as_text(attributes.get("ai.response.id")) or as_text(attributes.get("gen_ai.response.id")) or None,
         messages=(Message(role="assistant", parts=tuple(parts)),) if parts else (),
         finish_reasons=tuple(each for each in map(as_text, reasons) if each),
-        usage=_usage(said),
+        usage=_usage(attributes),
     )
 
 
-def _usage(said: Mapping[str, Json]) -> Usage:
+def _usage(attributes: Mapping[str, Json]) -> Usage:
     def first(*names: str) -> int | None:
-        return next((count for name in names if (count := as_count(said.get(name))) is not None), None)
+        return next((count for name in names if (count := as_count(attributes.get(name))) is not None), None)
 
     return Usage(
         prompt=first("ai.usage.inputTokens", "ai.usage.promptTokens", "gen_ai.usage.input_tokens", "ai.usage.tokens"),
@@ -183,41 +189,47 @@ def _usage(said: Mapping[str, Json]) -> Usage:
     )
 
 
-def _tool(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
-    if called := as_text(said.get("ai.toolCall.id")):
-        said[CALL_ID] = called
-    given, told = said.get("ai.toolCall.args"), said.get("ai.toolCall.result")
-    name = as_text(said.get("ai.toolCall.name"))
+def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
+    if called := as_text(attributes.get("ai.toolCall.id")):
+        attributes[CALL_ID] = called
+    arguments, output = attributes.get("ai.toolCall.args"), attributes.get("ai.toolCall.result")
+    name = as_text(attributes.get("ai.toolCall.name"))
     return function_call(
-        span, CallKind.TOOL, _read(given), _read(told), said=said, name=name, told="ai.toolCall.result" in said
+        span,
+        CallKind.TOOL,
+        _read(arguments),
+        _read(output),
+        said=attributes,
+        name=name,
+        told="ai.toolCall.result" in attributes,
     )
 
 
-def _embedding(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
+def _embedding(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read an embedding; every text and every vector is JSON text of its own."""
-    system, _ = _provider(said)
-    texts = _all(said, "ai.values", "ai.value")
-    vectors = [as_list(each) for each in _all(said, "ai.embeddings", "ai.embedding")]
-    asked = Asked(model=as_text(said.get("ai.model.id")) or None, inputs=tuple(map(text_or_json, texts)))
+    system, _ = _provider(attributes)
+    texts = _all(attributes, "ai.values", "ai.value")
+    vectors = [as_list(each) for each in _all(attributes, "ai.embeddings", "ai.embedding")]
+    asked = Asked(model=as_text(attributes.get("ai.model.id")) or None, inputs=tuple(map(text_or_json, texts)))
     numbers = tuple(tuple(float(n) for n in each if isinstance(n, int | float)) for each in vectors)
-    answered = Answered(model=asked.model, vectors=numbers, usage=_usage(said))
-    return model_call(span, asked, answered, said=said, system=system, api="embeddings", kind=CallKind.EMBEDDING)
+    answered = Answered(model=asked.model, vectors=numbers, usage=_usage(attributes))
+    return model_call(span, asked, answered, said=attributes, system=system, api="embeddings", kind=CallKind.EMBEDDING)
 
 
-def _ranking(span: SpanRecord, said: dict[str, Json]) -> tuple[Call, Outcome]:
-    asked: dict[str, Json] = {"documents": _all(said, "ai.documents")}
+def _ranking(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
+    asked: dict[str, Json] = {"documents": _all(attributes, "ai.documents")}
     for name, key in (("query", "ai.query"), ("model", "ai.model.id"), ("top_n", "ai.topN")):
-        if (told := said.get(key)) is not None:
-            asked[name] = told
-    ranked = _all(said, "ai.ranking", "ai.rankings")
-    return function_call(span, CallKind.RERANKER, asked, ranked, said=said, told=bool(ranked))
+        if (value := attributes.get(key)) is not None:
+            asked[name] = value
+    ranked = _all(attributes, "ai.ranking", "ai.rankings")
+    return function_call(span, CallKind.RERANKER, asked, ranked, said=attributes, told=bool(ranked))
 
 
-def _all(said: Mapping[str, Json], *names: str) -> list[Json]:
+def _all(attributes: Mapping[str, Json], *names: str) -> list[Json]:
     for name in names:
-        given = said.get(name)
-        if given is not None:
-            return [_read(item) for item in (given if isinstance(given, list) else [given])]
+        value = attributes.get(name)
+        if value is not None:
+            return [_read(item) for item in (value if isinstance(value, list) else [value])]
     return []
 
 

@@ -48,67 +48,67 @@ def _recognises(span: SpanRecord) -> float:
 
 
 def _decode(span: SpanRecord) -> tuple[Call, Outcome]:
-    said = said_of(span)
-    inputs = _without_self(structured(said.get("weave.inputs")))
-    output = structured(said.get("weave.output"))
-    kind = _kind(said, inputs)
+    attributes = said_of(span)
+    inputs = _without_self(structured(attributes.get("weave.inputs")))
+    output = structured(attributes.get("weave.output"))
+    kind = _kind(attributes, inputs)
     losses = (_REFERENCES,) if _REFERENCE.search(compact([inputs, output])) else ()
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        return semconv.call(span, said, "weave", replace(_model(kind, said, inputs, output), losses=losses))
-    result, known = tool_io.result(output) if kind is CallKind.TOOL else (output, "")
+        return semconv.call(span, attributes, "weave", replace(_model(kind, attributes, inputs, output), losses=losses))
+    result, call_id = tool_io.result(output) if kind is CallKind.TOOL else (output, "")
     reading = Reading(
         kind=kind,
         arguments=inputs,
         result=result,
-        told="weave.output" in said,
-        facts={"gen_ai.tool.call.id": known} if known else {},
+        told="weave.output" in attributes,
+        facts={"gen_ai.tool.call.id": call_id} if call_id else {},
         losses=losses,
     )
-    return semconv.call(span, said, "weave", reading)
+    return semconv.call(span, attributes, "weave", reading)
 
 
 def _without_self(inputs: Json) -> Json:
     return {name: value for name, value in inputs.items() if name != "self"} if isinstance(inputs, dict) else inputs
 
 
-def _op(said: Mapping[str, Json]) -> str:
-    return as_text(said.get("weave.op_name")).rpartition("/")[2].partition(":")[0]
+def _op(attributes: Mapping[str, Json]) -> str:
+    return as_text(attributes.get("weave.op_name")).rpartition("/")[2].partition(":")[0]
 
 
-def _kind(said: Mapping[str, Json], inputs: Json) -> CallKind:
-    attributes = structured(said.get("weave.attributes"))
-    told = as_text(at(attributes, "weave", "kind")) or as_text(as_object(attributes).get("kind"))
-    if told.lower() in _KINDS:
-        return _KINDS[told.lower()]
-    op, held = _op(said), as_object(inputs)
+def _kind(span_attributes: Mapping[str, Json], inputs: Json) -> CallKind:
+    attributes = structured(span_attributes.get("weave.attributes"))
+    kind_name = as_text(at(attributes, "weave", "kind")) or as_text(as_object(attributes).get("kind"))
+    if kind_name.lower() in _KINDS:
+        return _KINDS[kind_name.lower()]
+    op, fields = _op(span_attributes), as_object(inputs)
     if _EMBEDDING_OPS.fullmatch(op):
         return CallKind.EMBEDDING
-    asks = any(name in held for name in ("messages", "contents", "input", "prompt"))
-    return CallKind.LLM if asks and "model" in held and _MODEL_OPS.fullmatch(op) else CallKind.CHAIN
+    asks = any(name in fields for name in ("messages", "contents", "input", "prompt"))
+    return CallKind.LLM if asks and "model" in fields and _MODEL_OPS.fullmatch(op) else CallKind.CHAIN
 
 
-def _model(kind: CallKind, said: Mapping[str, Json], inputs: Json, output: Json) -> Reading:
-    asked = native.asked(worded.opened(inputs, python_repr.read))
+def _model(kind: CallKind, attributes: Mapping[str, Json], inputs: Json, output: Json) -> Reading:
+    asked = native.native_request(worded.opened(inputs, python_repr.read))
     answered = native.answered(worded.opened(output, python_repr.read))
-    used = as_object(at(structured(said.get("weave.summary")), "usage"))
+    used = as_object(at(structured(attributes.get("weave.summary")), "usage"))
     if asked is not None:
-        kept = {name: value for name, value in asked.parameters.items() if name not in _NOT_ASKED}
-        asked = replace(asked, parameters=kept)
+        parameters = {name: value for name, value in asked.parameters.items() if name not in _NOT_ASKED}
+        asked = replace(asked, parameters=parameters)
         if kind is CallKind.EMBEDDING:
-            told = as_object(inputs).get("input")
-            texts = tuple(each for each in (as_list(told) or [told]) if isinstance(each, str))
+            content = as_object(inputs).get("input")
+            texts = tuple(each for each in (as_list(content) or [content]) if isinstance(each, str))
             asked = replace(asked, messages=(), inputs=texts)
     if answered is not None and not answered.usage.prompt and used:
         model, counts = next(iter(used.items()))
         answered = replace(answered, model=answered.model or model, usage=native.usage(counts))
     model = (asked.model if asked is not None else "") or (answered.model if answered is not None else "") or ""
-    first = _op(said).partition(".")[0]
+    first = _op(attributes).partition(".")[0]
     return Reading(
         kind=kind,
         asked=asked,
         answered=answered,
         system=first if first in ("openai", "anthropic", "mistralai", "groq", "google") else provider_of(model),
-        api="responses" if "responses." in _op(said) else "",
+        api="responses" if "responses." in _op(attributes) else "",
         whole={"messages", "model"} <= as_object(inputs).keys(),
     )
 

@@ -41,7 +41,7 @@ class Appender:
             at += len(frame)
         try:
             for start in range(0, len(frames), _MOST_VECTORS):
-                _written(self._fd, frames[start : start + _MOST_VECTORS])
+                _write_all(self._fd, frames[start : start + _MOST_VECTORS])
             os.fdatasync(self._fd)
         except BaseException:
             self._take_back()
@@ -55,7 +55,7 @@ class Appender:
             self.number += 1
         fd = private.opened(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         try:
-            _written(fd, [MAGIC])
+            _write_all(fd, [MAGIC])
             os.fsync(fd)
             sync_folder(self.folder)
         except BaseException:
@@ -131,11 +131,11 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def _written(fd: int, data: Sequence[bytes]) -> None:
+def _write_all(fd: int, data: Sequence[bytes]) -> None:
     left = [memoryview(each) for each in data]
     while left:
-        done = os.writev(fd, left)
-        while left and done >= len(left[0]):
-            done -= len(left.pop(0))
-        if done:
-            left[0] = left[0][done:]
+        bytes_written = os.writev(fd, left)
+        while left and bytes_written >= len(left[0]):
+            bytes_written -= len(left.pop(0))
+        if bytes_written:
+            left[0] = left[0][bytes_written:]

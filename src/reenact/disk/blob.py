@@ -96,9 +96,9 @@ def restored(span: SpanRecord, get: Get) -> SpanRecord:
         names = {str(each["field"]) for each in cast("list[dict[str, Json]]", lost)}
         if names & set(_OUTCOME):
             attributes["reenact.outcome"] = "unfinished"
-        told = span.attributes.get(LOST)
-        known = parsed_or_none(told) if isinstance(told, str) else told
-        attributes[LOST] = compact([*(cast("list[Json]", known) if isinstance(known, list) else ()), *lost])
+        loss_text = span.attributes.get(LOST)
+        losses = parsed_or_none(loss_text) if isinstance(loss_text, str) else loss_text
+        attributes[LOST] = compact([*(cast("list[Json]", losses) if isinstance(losses, list) else ()), *lost])
     return replace(span, attributes=attributes, events=events)
 
 
@@ -109,8 +109,8 @@ def is_cut(span: SpanRecord) -> bool:
 
 def references(span: SpanRecord) -> list[Reference]:
     """List what a span refers to, each as often as it does."""
-    found = [reference for _, reference in _references(span.attributes)]
-    return found + [reference for event in span.events for _, reference in _references(event.attributes)]
+    reference_list = [reference for _, reference in _references(span.attributes)]
+    return reference_list + [reference for event in span.events for _, reference in _references(event.attributes)]
 
 
 def pieces(value: str | bytes) -> Iterator[bytes]:
@@ -140,13 +140,13 @@ def _cut(attributes: Mapping[str, Attribute], threshold: int, put: Put) -> Mappi
     if not large:
         return attributes
     left = dict(attributes)
-    known = attributes.get(REFERRED)
+    cut_names = attributes.get(REFERRED)
     for name in large:
         value = cast("str | bytes", attributes[name])
         reference = reference_to(value)
         put(reference.digest, pieces(value))
         left[name] = reference.text
-    left[REFERRED] = [*(known if isinstance(known, list) else ()), *large]
+    left[REFERRED] = [*(cut_names if isinstance(cut_names, list) else ()), *large]
     return left
 
 

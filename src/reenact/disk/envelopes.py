@@ -39,13 +39,13 @@ def parts(request: bytes, most: int = 1 << 62) -> Iterator[Part]:
                 yield envelope, scoped, record
 
 
-def joined(found: Iterable[Part]) -> bytes:
+def joined(request_parts: Iterable[Part]) -> bytes:
     """Put a request together; neighbours with the same envelopes share them."""
     groups: list[bytes] = []
     scopes: list[bytes] = []
     records: list[bytes] = []
     last: tuple[bytes, bytes] | None = None
-    for envelope, scoped, record in found:
+    for envelope, scoped, record in request_parts:
         if last is not None and (envelope, scoped) != last:
             scopes.append(_field(_INNER, b"".join((last[1], *records))))
             records = []
@@ -64,31 +64,31 @@ def trace_of(span: bytes) -> bytes:
     """Give the trace id of a span, or nothing where it has none of 16 bytes."""
     if span[:2] == b"\x0a\x10":  # as every writer has it: the first field
         return span[2:18]
-    at, found = 0, b""
+    at, trace_id = 0, b""
     while at < len(span):
         tag, content, end = _read(span, at)
         if tag == _TRACE_ID:
-            found = span[content:end]
+            trace_id = span[content:end]
         at = end
-    return found if len(found) == _ID_BYTES else b""
+    return trace_id if len(trace_id) == _ID_BYTES else b""
 
 
 def _inside(data: bytes, wanted: int, left: list[int]) -> tuple[bytes, list[bytes]]:
     """Give the content of each `wanted` field, and all the other fields as they are; take their number off `left`."""
-    found: list[bytes] = []
+    contents: list[bytes] = []
     rest: list[bytes] = []
     at, bound = 0, left[0]
     while at < len(data):
-        if len(found) + len(rest) >= bound:
+        if len(contents) + len(rest) >= bound:
             raise TooManyError
         tag, content, end = _read(data, at)
         if tag == wanted:
-            found.append(data[content:end])
+            contents.append(data[content:end])
         else:
             rest.append(data[at:end])
         at = end
-    left[0] -= len(found) + len(rest)
-    return b"".join(rest), found
+    left[0] -= len(contents) + len(rest)
+    return b"".join(rest), contents
 
 
 def _read(data: bytes, at: int) -> tuple[int, int, int]:

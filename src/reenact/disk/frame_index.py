@@ -47,9 +47,9 @@ class Placed:
     frame: Frame
 
 
-def placed(written: Iterable[tuple[int, int, bytes]]) -> Iterator[Placed]:
+def placed(frame_places: Iterable[tuple[int, int, bytes]]) -> Iterator[Placed]:
     """Say of frames that were written, each with its segment and byte, what the index is told of them."""
-    for segment, at, frame in written:
+    for segment, at, frame in frame_places:
         yield Placed(segment=segment, at=at, size=len(frame), frame=frames.head(frame))
 
 
@@ -64,12 +64,12 @@ def connection(path: Path) -> sqlite3.Connection:
 
 def note(database: sqlite3.Connection, placed: Iterable[Placed]) -> None:
     """Note frames of segments, and how far these are known now; those that are known already are passed over."""
-    known = dict(database.execute("SELECT name, scanned FROM files").fetchall())
+    known_ends = dict(database.execute("SELECT name, scanned FROM files").fetchall())
     for each in placed:
         name, frame = f"seg-{each.segment:08}.rnf", each.frame
-        if each.at != max(known.get(name, 0), len(frames.MAGIC)):
+        if each.at != max(known_ends.get(name, 0), len(frames.MAGIC)):
             continue  # known already, or behind some that could not be noted: these are found by `catch_up`
-        deleted = gone(database, frame.traces)
+        deleted = deleted_traces(database, frame.traces)
         traces = [trace for trace in frame.traces if deleted.get(trace, -1) < frame.time_ns]
         rows = [(trace, each.segment, each.at, each.size) for trace in traces]
         database.executemany("INSERT OR IGNORE INTO hot VALUES (?, ?, ?, ?)", rows)
@@ -78,8 +78,8 @@ def note(database: sqlite3.Connection, placed: Iterable[Placed]) -> None:
             " ON CONFLICT DO UPDATE SET changed = max(changed, excluded.changed), hot = 1"
         )
         database.executemany(sql, [(trace, frame.time_ns) for trace in traces])
-        known[name] = each.at + each.size
-        scanned(database, name, known[name], len(rows))
+        known_ends[name] = each.at + each.size
+        scanned(database, name, known_ends[name], len(rows))
 
 
 def scanned(database: sqlite3.Connection, name: str, end: int, more: int = 0) -> None:
@@ -122,8 +122,8 @@ def no_longer_hot(database: sqlite3.Connection, trace: bytes, places: Sequence[t
     """Forget these places of a trace: what lies there is in a pack now, or nowhere."""
     for segment, at, _ in places:
         row = (trace, segment, at)
-        done = database.execute("DELETE FROM hot WHERE trace = ? AND segment = ? AND at = ?", row).rowcount
-        scanned(database, f"seg-{segment:08}.rnf", 0, -done)
+        deletions = database.execute("DELETE FROM hot WHERE trace = ? AND segment = ? AND at = ?", row).rowcount
+        scanned(database, f"seg-{segment:08}.rnf", 0, -deletions)
 
 
 def delete(database: sqlite3.Connection, trace: bytes, time_ns: int) -> None:
@@ -162,14 +162,14 @@ def of_pack(database: sqlite3.Connection, number: int) -> list[InPack]:
     return database.execute(sql, (number,)).fetchall()
 
 
-def gone(database: sqlite3.Connection, traces: Sequence[bytes]) -> dict[bytes, int]:
+def deleted_traces(database: sqlite3.Connection, traces: Sequence[bytes]) -> dict[bytes, int]:
     """Give which of some traces were deleted, and until when."""
-    found: dict[bytes, int] = {}
+    deletion_times: dict[bytes, int] = {}
     for start in range(0, len(traces), _AT_ONCE):
         some = traces[start : start + _AT_ONCE]
         sql = f"SELECT trace, time FROM gone WHERE trace IN ({','.join('?' * len(some))})"  # noqa: S608 - marks alone
-        found.update(database.execute(sql, some))
-    return found
+        deletion_times.update(database.execute(sql, some))
+    return deletion_times
 
 
 def forget(database: sqlite3.Connection, traces: Iterable[bytes]) -> None:
@@ -182,10 +182,10 @@ def packed_bytes(database: sqlite3.Connection) -> int:
     return int(database.execute("SELECT coalesce(sum(size), 0) FROM traces").fetchone()[0])
 
 
-def portions(kept: Iterable[InPack]) -> Iterator[list[InPack]]:
+def portions(pack_frames: Iterable[InPack]) -> Iterator[list[InPack]]:
     """Part frames of a pack into so many as are copied at once."""
     portion, size = list[InPack](), 0
-    for each in kept:
+    for each in pack_frames:
         portion.append(each)
         size += each[2]
         if size >= _PORTION_BYTES or len(portion) >= _AT_ONCE:

@@ -183,7 +183,7 @@ def survey(data: bytes | mmap.mmap) -> Iterator[tuple[int, int, bool]]:
             yield at, size, True
             at += size
             continue
-        further = next((found for found in _candidates(data, at + 1) if _whole_at(data, found)), end)
+        further = next((place for place in _candidates(data, at + 1) if _whole_at(data, place)), end)
         yield at, further - at, False
         at = further
 

@@ -23,13 +23,13 @@ class Gathering:
         """
         if frame.kind == frames.SPANS:
             for part in envelopes.parts(frame.payload):
-                known = self._spans.get(envelopes.trace_of(part[2]))
-                if known is not None:
-                    known[part] = None
+                trace_parts = self._spans.get(envelopes.trace_of(part[2]))
+                if trace_parts is not None:
+                    trace_parts[part] = None
         elif frame.kind == frames.LOGS:
             for trace in frame.traces:
-                if (known := self._logs.get(trace)) is not None:
-                    known.update(dict.fromkeys(envelopes.parts(frame.payload)))
+                if (trace_parts := self._logs.get(trace)) is not None:
+                    trace_parts.update(dict.fromkeys(envelopes.parts(frame.payload)))
 
     def add_whole(self, trace: bytes, spans: bytes, logs: bytes) -> None:
         """Take what is known of a trace already."""

@@ -32,9 +32,9 @@ class WholeLines(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read on."""
-        taken = self._file.readinto(memoryview(buffer)[: self._left]) or 0
-        self._left -= taken
-        return taken
+        count = self._file.readinto(memoryview(buffer)[: self._left]) or 0
+        self._left -= count
+        return count
 
 
 def append_lines(path: Path, data: bytes) -> int:
@@ -63,8 +63,8 @@ def append_lines(path: Path, data: bytes) -> int:
 def _last_line_end(fd: int, size: int) -> int:
     while size > 0:
         start = max(0, size - _STEP)
-        found = os.pread(fd, size - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        newline = os.pread(fd, size - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         size = start
     return 0

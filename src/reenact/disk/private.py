@@ -52,16 +52,16 @@ def folder(path: Path, top: Path) -> None:
 def closed(path: Path) -> None:
     """Take from everybody else what they may do in a folder of this user's. Where that fails, it stays as it is."""
     with suppress(OSError):
-        found = path.stat()
-        if found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
-            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+        status = path.stat()
+        if status.st_uid == os.geteuid() and status.st_mode & _OTHERS:
+            path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
 def opened(path: str | os.PathLike[str], flags: int) -> int:
     """Open a file, made for the user alone where `flags` make one, and give its descriptor. Raises `OSError`."""
     fd = os.open(path, flags | os.O_CLOEXEC, _FILE)
-    found = os.fstat(fd)
-    if flags & os.O_CREAT and found.st_mode & 0o777 != _FILE and found.st_nlink == 1:  # else it is somewhere else too
+    status = os.fstat(fd)
+    if flags & os.O_CREAT and status.st_mode & 0o777 != _FILE and status.st_nlink == 1:  # else it is somewhere else too
         with suppress(OSError):  # another user's, which we may write to
             os.fchmod(fd, _FILE)
     return fd
@@ -140,13 +140,13 @@ def _read(path: Path, most: int) -> tuple[bytes, int]:
         raise OSError(errno.EINVAL, "it is no regular file")
     waits = 0 if piped else os.O_NONBLOCK
     with os.fdopen(os.open(path, os.O_RDONLY | waits | os.O_CLOEXEC | os.O_NOCTTY), "rb") as stream:
-        found = os.fstat(stream.fileno())
-        if not piped and not stat.S_ISREG(found.st_mode):
+        status = os.fstat(stream.fileno())
+        if not piped and not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         data = stream.read(most + 1) or b""
     if len(data) > most:
         raise OSError(errno.EFBIG, f"it is longer than {most} bytes")
-    return data, found.st_uid
+    return data, status.st_uid
 
 
 def _links(path: Path) -> Iterator[Path]:

@@ -85,9 +85,9 @@ def note(database: sqlite3.Connection, entry: Entry) -> None:
     """Note the facts of a run, whatever was known of it; within a transaction."""
     row = [storable(getattr(entry, name)) for name in COLUMNS]
     started = storable(entry.started)
-    known = database.execute("SELECT number, started FROM runs WHERE id = ?", (entry.id,)).fetchone()
-    if known is not None and known[1] == started:
-        number = known[0]
+    earlier_row = database.execute("SELECT number, started FROM runs WHERE id = ?", (entry.id,)).fetchone()
+    if earlier_row is not None and earlier_row[1] == started:
+        number = earlier_row[0]
         assigned = ", ".join(f"{name} = ?" for name in COLUMNS)
         database.execute(f"UPDATE runs SET {assigned} WHERE number = ?", [*row, number])  # noqa: S608 - names are this module's, values are bound
     else:  # a new number, where an earlier span turned up: facts lie by the start, and those of no run are passed over
@@ -95,8 +95,8 @@ def note(database: sqlite3.Connection, entry: Entry) -> None:
         marks = ", ".join("?" for _ in COLUMNS)
         sql = f"INSERT INTO runs ({', '.join(COLUMNS)}) VALUES ({marks})"  # noqa: S608 - names are this module's, values are bound
         number = database.execute(sql, row).lastrowid
-    told = (("model", entry.models), ("entry", entry.entries), ("commit", entry.commits))
-    names = [(kind, storable(name)) for kind, held in told for name in held]
+    groups = (("model", entry.models), ("entry", entry.entries), ("commit", entry.commits))
+    names = [(kind, storable(name)) for kind, group in groups for name in group]
     facts = {(_fact(kind, name), 0) for kind, name in names}
     for use in entry.uses:
         call = _fact("call", use.id)
@@ -159,12 +159,12 @@ class Search:
     def rows(self, newest: int | None, skip: int) -> list[tuple[Any, ...]]:
         """Give the columns of each run that fits, once."""
         sql, values = self._statement()
-        found: dict[int, tuple[Any, ...]] = {}
+        rows_by_number: dict[int, tuple[Any, ...]] = {}
         for number, *row in self._database.execute(sql, values):
-            found.setdefault(number, tuple(row))  # a tool that was called twice leads here twice
-            if newest is not None and len(found) >= newest + skip:
+            rows_by_number.setdefault(number, tuple(row))  # a tool that was called twice leads here twice
+            if newest is not None and len(rows_by_number) >= newest + skip:
                 break
-        return list(found.values())[skip:]
+        return list(rows_by_number.values())[skip:]
 
     def plan(self) -> list[str]:
         """Give SQLite's own account of the statement."""
@@ -176,8 +176,8 @@ class Search:
         calls = sorted(self._call, key=self._count)
         starts: list[tuple[int, str, Any]] = [(self._count(calls[0]), "facts", calls[0])] if calls else []
         starts += [(self._count(group[0]), "facts", group[0]) for group in self._one_of if len(group) == 1]
-        named = [(name, value) for name in NAMED if (value := getattr(self._filters, name)) is not None]
-        starts += [(self._count_named(name, value), name, value) for name, value in named]
+        name_filters = [(name, value) for name in NAMED if (value := getattr(self._filters, name)) is not None]
+        starts += [(self._count_named(name, value), name, value) for name, value in name_filters]
         if self._filters.window is not None:
             starts.append((self._count_window(), "started", None))
         _, start, value = min(starts, key=lambda each: each[0], default=(0, "started", None))
@@ -242,9 +242,9 @@ _SAME_RUN = "m.started = r.started AND m.run = r.number"
 _SAME_CALL = "SELECT 1 FROM facts s WHERE s.fact = ? AND s.started = r.started AND s.run = r.number AND s.call = {call}"
 
 
-def _fact(kind: str, *said: str) -> int:
+def _fact(kind: str, *words: str) -> int:
     """Name a fact by 64 bits of BLAKE2b, as the whole number with a sign that SQLite keeps."""
-    text = "\0".join((kind, *said)).encode("utf-8", "replace")
+    text = "\0".join((kind, *words)).encode("utf-8", "replace")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
 
 

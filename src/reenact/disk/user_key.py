@@ -34,7 +34,7 @@ def take() -> None:
         _given[:] = [value]
 
 
-def told() -> str:
+def key_message() -> str:
     """Give what REENACT_KEY said, for a worker of ours to hear over a pipe; empty where it said nothing."""
     take()
     return _given[0] if _given else ""
@@ -45,7 +45,7 @@ def hear(text: str) -> None:
     _given[:] = [text] if text else []
 
 
-def found(*, make: bool = False) -> bytes | None:
+def find_key(*, make: bool = False) -> bytes | None:
     """Give the user's key, or None where there is none; `make` makes one where there is none.
 
     Raises `InputError` where the file is not the user's alone, holds no key, or cannot be made.
@@ -68,9 +68,9 @@ def found(*, make: bool = False) -> bytes | None:
 
 def configuration() -> Path | None:
     """Give the user's configuration folder for reenact, which may not be there yet; None where there is no home."""
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    if named.startswith("/"):  # a relative one is to be ignored (XDG Base Directory Specification)
-        return Path(named) / "reenact"
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    if folder.startswith("/"):  # a relative one is to be ignored (XDG Base Directory Specification)
+        return Path(folder) / "reenact"
     home = os.environ.get("HOME", "")
     if not home.startswith("/"):
         try:
@@ -97,7 +97,7 @@ def _in_folder(folder: Path, *, make: bool) -> bytes | None:
         if told.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise InputError(str(folder), "can be written by others, so the key in it is not read", hint="chmod 700 it")
         value = _read(folder, handle)
-        return _made(folder, handle) if value is None and make else value
+        return _create_key(folder, handle) if value is None and make else value
     finally:
         os.close(handle)
 
@@ -143,7 +143,7 @@ def _read(folder: Path, handle: int) -> bytes | None:
     return value
 
 
-def _made(folder: Path, handle: int) -> bytes:
+def _create_key(folder: Path, handle: int) -> bytes:
     """Make the key file, whole or not at all; of several who make one at the same time all get the first one's."""
     value = os.urandom(_BYTES)
     draft = f".{FILE}.{os.getpid()}.{os.urandom(8).hex()}"

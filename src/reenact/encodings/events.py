@@ -40,8 +40,8 @@ _CHOICE: Final = "gen_ai.choice"
 
 def name_of(event: SpanEvent) -> str:
     """Give an event's name; some log pipelines keep it in the attribute `event.name` alone."""
-    named = event.attributes.get("event.name")
-    return event.name if event.name.startswith("gen_ai.") or not isinstance(named, str) else named
+    event_name = event.attributes.get("event.name")
+    return event.name if event.name.startswith("gen_ai.") or not isinstance(event_name, str) else event_name
 
 
 def tells(event: SpanEvent) -> bool:
@@ -69,72 +69,74 @@ def several(events: Iterable[SpanEvent]) -> bool:
 
 def listed(value: Json) -> tuple[SpanEvent, ...]:
     """Read a JSON list of events (pydantic-ai's attributes `events` and `all_messages_events`) as events of a span."""
-    found: list[SpanEvent] = []
+    events: list[SpanEvent] = []
     for item in as_list(structured(value)):
-        held = as_object(item)
-        if isinstance(name := held.get("event.name"), str):
-            found.append(SpanEvent(name=name, time_ns=0, attributes={"body": compact(without(held, ("event.name",)))}))
-    return tuple(found)
+        fields = as_object(item)
+        if isinstance(name := fields.get("event.name"), str):
+            events.append(
+                SpanEvent(name=name, time_ns=0, attributes={"body": compact(without(fields, ("event.name",)))})
+            )
+    return tuple(events)
 
 
 def facts(events: Iterable[SpanEvent]) -> dict[str, Json]:
     """Give what the details of an operation say beside its messages: model, parameters, ids, usage."""
-    found: dict[str, Json] = {}
+    details: dict[str, Json] = {}
     for event in events:
         if name_of(event) in DETAILS:
-            held = _body(event)
-            found |= {name: item for name, item in held.items() if name not in _CONTENT and name not in _CARRIED}
-    return found
+            body = _body(event)
+            details |= {name: item for name, item in body.items() if name not in _CONTENT and name not in _CARRIED}
+    return details
 
 
-def asked(events: Iterable[SpanEvent]) -> Asked | None:
+def request_of_events(events: Iterable[SpanEvent]) -> Asked | None:
     """Read what a call asked, or None where the events tell nothing of it."""
-    said: list[Message] = []
+    messages: list[Message] = []
     system: list[Message] = []
     defined: tuple[Json, ...] = ()
     for event in _ordered(events):
-        name, held = name_of(event), _body(event)
+        name, body = name_of(event), _body(event)
         if name in DETAILS:
-            system += _instructions(held.get(_SYSTEM))
-            said += turns(structured(held.get(_INPUT)))
-            defined = defined or tool_schema.tools(structured(held.get(_TOOLS)))
+            system += _instructions(body.get(_SYSTEM))
+            messages += turns(structured(body.get(_INPUT)))
+            defined = defined or tool_schema.tools(structured(body.get(_TOOLS)))
         elif name == "gen_ai.content.prompt":
-            said += _prompt(held.get("gen_ai.prompt", held.get("content")))
+            messages += _prompt(body.get("gen_ai.prompt", body.get("content")))
         elif role := _role(name):
-            said += _message(held, role)
-    if not said and not system and not defined:
+            messages += _message(body, role)
+    if not messages and not system and not defined:
         return None
-    return Asked(messages=(*system, *said), tools=defined)
+    return Asked(messages=(*system, *messages), tools=defined)
 
 
 def answered(events: Iterable[SpanEvent]) -> Answered | None:
     """Read what a call answered, or None where the events tell nothing of it."""
-    said: list[Message] = []
+    messages: list[Message] = []
     reasons: list[str] = []
     for event in _ordered(events):
-        name, held = name_of(event), _body(event)
+        name, body = name_of(event), _body(event)
         if name == _CHOICE:
-            reasons += [reason] if (reason := as_text(held.get("finish_reason"))) else []
-            said += _choice(held)
+            reasons += [reason] if (reason := as_text(body.get("finish_reason"))) else []
+            messages += _choice(body)
         elif name in DETAILS:
-            outputs = structured(held.get(_OUTPUT))
+            outputs = structured(body.get(_OUTPUT))
             told = turns(outputs, "assistant")
-            said += told
+            messages += told
             reasons += [
                 reason for item in as_list(outputs) if (reason := as_text(as_object(item).get("finish_reason")))
             ]
         elif name == "gen_ai.content.completion":
-            said += [
+            messages += [
                 message if message.role != "user" else Message(role="assistant", parts=message.parts)
-                for message in _prompt(held.get("gen_ai.completion", held.get("content")), "assistant")
+                for message in _prompt(body.get("gen_ai.completion", body.get("content")), "assistant")
             ]
-    return Answered(messages=tuple(said), finish_reasons=tuple(reasons)) if said or reasons else None
+    return Answered(messages=tuple(messages), finish_reasons=tuple(reasons)) if messages or reasons else None
 
 
-def told(events: Iterable[SpanEvent]) -> tuple[Asked | None, Answered | None]:
+def exchange_of_events(events: Iterable[SpanEvent]) -> tuple[Asked | None, Answered | None]:
     """Read both."""
-    kept = [event for event in events if tells(event)]
-    return (asked(kept), answered(kept)) if kept else (None, None)
+    entries = [event for event in events if tells(event)]
+    return (request_of_events(entries), answered(entries)) if entries else (None, None)
 
 
 def tool(events: Iterable[SpanEvent]) -> tuple[Json, Json]:
@@ -142,18 +144,18 @@ def tool(events: Iterable[SpanEvent]) -> tuple[Json, Json]:
 
     Arguments come as the JSON they are; a result that is blocks of text alone comes as its text. None where unsaid.
     """
-    given: Json = None
+    arguments: Json = None
     told: Json = None
     for event in events:
-        name, held = name_of(event), _body(event)
+        name, body = name_of(event), _body(event)
         if name == "gen_ai.tool.message":
-            given = structured(held.get("content")) if "content" in held else given
-        elif name == _CHOICE and held.get("message") is not None:
-            told = worded(structured(held.get("message")))
+            arguments = structured(body.get("content")) if "content" in body else arguments
+        elif name == _CHOICE and body.get("message") is not None:
+            told = worded(structured(body.get("message")))
         elif name in DETAILS:
-            given = _part(held.get(_INPUT), ("arguments",)) if _INPUT in held else given
-            told = _part(held.get(_OUTPUT), ("response", "result")) if _OUTPUT in held else told
-    return given, told
+            arguments = _part(body.get(_INPUT), ("arguments",)) if _INPUT in body else arguments
+            told = _part(body.get(_OUTPUT), ("response", "result")) if _OUTPUT in body else told
+    return arguments, told
 
 
 def _part(value: Json, names: tuple[str, ...]) -> Json:
@@ -185,58 +187,58 @@ def _role(name: str) -> str:
 
 def _body(event: SpanEvent) -> dict[str, Json]:
     """Give what an event says: the log record's body where it was one, over its attributes."""
-    held: dict[str, Json] = {name: carried(value) for name, value in event.attributes.items()}
-    body = structured(held.get("body", held.get(_BODY)))
+    fields: dict[str, Json] = {name: carried(value) for name, value in event.attributes.items()}
+    body = structured(fields.get("body", fields.get(_BODY)))
     if isinstance(body, dict):
-        return {**without(held, ("body", _BODY)), **body}
+        return {**without(fields, ("body", _BODY)), **body}
     if isinstance(body, str) and body and body != "null":
-        return {"content": body, **without(held, ("body",))}
-    return held
+        return {"content": body, **without(fields, ("body",))}
+    return fields
 
 
 def _ordered(events: Iterable[SpanEvent]) -> list[SpanEvent]:
     """Order by the index that Semantic Kernel and pydantic-ai give, where every message has one."""
-    found = [event for event in events if tells(event)]
-    places = [first_count(_body(event), ("CHAT_MESSAGE_INDEX",), ("gen_ai.message.index",)) for event in found]
-    numbered = [place for event, place in zip(found, places, strict=True) if name_of(event) != _CHOICE]
+    entries = [event for event in events if tells(event)]
+    places = [first_count(_body(event), ("CHAT_MESSAGE_INDEX",), ("gen_ai.message.index",)) for event in entries]
+    numbered = [place for event, place in zip(entries, places, strict=True) if name_of(event) != _CHOICE]
     if not numbered or any(place is None for place in numbered):
-        return found
+        return entries
     far = max(place or 0 for place in numbered) + 1
     keyed = sorted(
-        range(len(found)),
-        key=lambda at: (far if name_of(found[at]) == _CHOICE else places[at] or 0, at),
+        range(len(entries)),
+        key=lambda at: (far if name_of(entries[at]) == _CHOICE else places[at] or 0, at),
     )
-    return [found[at] for at in keyed]
+    return [entries[at] for at in keyed]
 
 
-def _message(held: dict[str, Json], role: str) -> list[Message]:
-    content = _content(held.get("content"))
-    named = as_text(held.get("role")) or role
-    if named == "tool" or role == "tool":
+def _message(body: dict[str, Json], role: str) -> list[Message]:
+    content = _content(body.get("content"))
+    role_name = as_text(body.get("role")) or role
+    if role_name == "tool" or role == "tool":
         blocks = turns(content, "tool") if isinstance(content, list) else ()
         if any(message.role == "tool" and message.tool_call_id for message in blocks):
             return list(blocks)
-        known = text_or_none(held.get("id")) or text_or_none(held.get("tool_call_id"))
-        said = turns({"role": "tool", "content": content, "tool_call_id": known, "name": held.get("name")})
-        return list(said)
-    message: dict[str, Json] = {**without(held, ("id", "content")), "role": named, "content": content}
-    return list(turns({**message, **_calls(held)})) or [Message(role=named)]
+        call_id = text_or_none(body.get("id")) or text_or_none(body.get("tool_call_id"))
+        tool_turns = turns({"role": "tool", "content": content, "tool_call_id": call_id, "name": body.get("name")})
+        return list(tool_turns)
+    message: dict[str, Json] = {**without(body, ("id", "content")), "role": role_name, "content": content}
+    return list(turns({**message, **_calls(body)})) or [Message(role=role_name)]
 
 
-def _calls(held: dict[str, Json]) -> dict[str, Json]:
-    calls = structured(held.get("tool_calls"))
+def _calls(body: dict[str, Json]) -> dict[str, Json]:
+    calls = structured(body.get("tool_calls"))
     return {"tool_calls": calls} if isinstance(calls, list) else {}
 
 
-def _choice(held: dict[str, Json]) -> list[Message]:
-    given = _content(held.get("message"))
-    if isinstance(given, dict) and not is_block(given):
-        message: dict[str, Json] = {"role": "assistant", **given, **_calls(given)}
+def _choice(body: dict[str, Json]) -> list[Message]:
+    content = _content(body.get("message"))
+    if isinstance(content, dict) and not is_block(content):
+        message: dict[str, Json] = {"role": "assistant", **content, **_calls(content)}
         message["content"] = _content(message.get("content"))
-    elif given is None and ("content" in held or "tool_calls" in held):
-        message = {"role": "assistant", "content": _content(held.get("content")), **_calls(held)}
+    elif content is None and ("content" in body or "tool_calls" in body):
+        message = {"role": "assistant", "content": _content(body.get("content")), **_calls(body)}
     else:
-        message = {"role": "assistant", "content": given, **_calls(held)}
+        message = {"role": "assistant", "content": content, **_calls(body)}
     return [message for message in turns(message, "assistant") if message.parts]
 
 
@@ -253,8 +255,8 @@ def _content(value: Json) -> Json:
 
 
 def _instructions(value: Json) -> list[Message]:
-    said = parts(structured(value))
-    return [Message(role="system", parts=said)] if said else []
+    system_parts = parts(structured(value))
+    return [Message(role="system", parts=system_parts)] if system_parts else []
 
 
 def _prompt(value: Json, role: str = "user") -> tuple[Message, ...]:

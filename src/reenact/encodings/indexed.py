@@ -23,15 +23,15 @@ _LONGEST: Final = 18
 
 def numbered(attributes: Mapping[str, Json], prefix: str) -> list[dict[str, Json]]:
     """Gather the attributes `prefix.N.rest` by their number, lowest first, each under its `rest`."""
-    found: dict[int, dict[str, Json]] = {}
+    groups: dict[int, dict[str, Json]] = {}
     start = f"{prefix}."
     for name, value in attributes.items():
         if not name.startswith(start):
             continue
         number, _, rest = name[len(start) :].partition(".")
         if rest and number.isascii() and number.isdigit() and len(number) <= _LONGEST:
-            found.setdefault(int(number), {})[rest] = value
-    return [found[number] for number in sorted(found)]
+            groups.setdefault(int(number), {})[rest] = value
+    return [groups[number] for number in sorted(groups)]
 
 
 def speaks(attributes: Mapping[str, Json], prefix: str = "gen_ai.prompt") -> bool:
@@ -42,23 +42,23 @@ def speaks(attributes: Mapping[str, Json], prefix: str = "gen_ai.prompt") -> boo
 
 def messages(attributes: Mapping[str, Json], prefix: str, role: str = "user") -> tuple[Message, ...]:
     """Read the messages below `prefix`."""
-    return tuple(message for held in numbered(attributes, prefix) for message in turns(_message(held), role))
+    return tuple(message for item in numbered(attributes, prefix) for message in turns(_message(item), role))
 
 
-def told(attributes: Mapping[str, Json]) -> tuple[Asked | None, Answered | None]:
+def indexed_exchange(attributes: Mapping[str, Json]) -> tuple[Asked | None, Answered | None]:
     """Read both under OpenLLMetry's names."""
-    return asked(attributes), answered(attributes)
+    return indexed_request(attributes), answered(attributes)
 
 
-def asked(
+def indexed_request(
     attributes: Mapping[str, Json],
     prompt: str = "gen_ai.prompt",
     functions: str = "llm.request.functions",
 ) -> Asked | None:
     """Read the prompt and the functions offered, or None where there is neither."""
-    said = messages(attributes, prompt)
-    defined = tuple(tool for held in numbered(attributes, functions) for tool in tool_schema.tools([_definition(held)]))
-    return Asked(messages=said, tools=defined) if said or defined else None
+    request_messages = messages(attributes, prompt)
+    defined = tuple(tool for item in numbered(attributes, functions) for tool in tool_schema.tools([_definition(item)]))
+    return Asked(messages=request_messages, tools=defined) if request_messages or defined else None
 
 
 def answered(attributes: Mapping[str, Json], completion: str = "gen_ai.completion") -> Answered | None:
@@ -70,34 +70,34 @@ def answered(attributes: Mapping[str, Json], completion: str = "gen_ai.completio
     listed = numbered(attributes, completion)
     if not listed:
         return None
-    reasons = tuple(reason for held in listed if (reason := as_text(held.get("finish_reason"))))
-    if all(held and all(name.startswith("function_call.") for name in held) for held in listed):
-        calls = tuple(call for held in listed for call in _calls(held, "function_call"))
-        said = (Message(role="assistant", parts=calls),)
+    reasons = tuple(reason for item in listed if (reason := as_text(item.get("finish_reason"))))
+    if all(item and all(name.startswith("function_call.") for name in item) for item in listed):
+        calls = tuple(call for item in listed for call in _calls(item, "function_call"))
+        reply_messages = (Message(role="assistant", parts=calls),)
     else:
-        said = messages(attributes, completion, "assistant")
-    return Answered(messages=said, finish_reasons=reasons)
+        reply_messages = messages(attributes, completion, "assistant")
+    return Answered(messages=reply_messages, finish_reasons=reasons)
 
 
-def _definition(held: dict[str, Json]) -> Json:
-    return {**held, **{name: structured(held[name]) for name in ("parameters", "input_schema") if name in held}}
+def _definition(tool: dict[str, Json]) -> Json:
+    return {**tool, **{name: structured(tool[name]) for name in ("parameters", "input_schema") if name in tool}}
 
 
-def _message(held: dict[str, Json]) -> Json:
+def _message(attributes: dict[str, Json]) -> Json:
     """Bring one number's attributes to a message of OpenAI's chat completions."""
     message: dict[str, Json] = {
-        name: held[name] for name in ("role", "name", "tool_call_id", "refusal") if name in held
+        name: attributes[name] for name in ("role", "name", "tool_call_id", "refusal") if name in attributes
     }
-    plain = held.get("content")
+    plain = attributes.get("content")
     if "role" not in message and plain is None:  # the role as the name of the words
-        message["role"] = next((role for role in _ROLES if role in held), "user")
-        plain = held.get(as_text(message["role"]))
+        message["role"] = next((role for role in _ROLES if role in attributes), "user")
+        plain = attributes.get(as_text(message["role"]))
     content = structured(plain)
     message["content"] = content if _is_content(content) else (plain if isinstance(plain, str) else content)
     for name in ("reasoning", "reasoning_content"):
-        if isinstance(thought := held.get(name, held.get(f"{name}.content")), str):
+        if isinstance(thought := attributes.get(name, attributes.get(f"{name}.content")), str):
             message[name] = thought
-    calls = [*_calls(held, "tool_calls"), *_calls(held, "function_call")]
+    calls = [*_calls(attributes, "tool_calls"), *_calls(attributes, "function_call")]
     listed: list[Json] = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in calls
@@ -111,12 +111,12 @@ def _is_content(content: Json) -> bool:
     return bool(blocks) and all("type" in as_object(block) or "text" in as_object(block) for block in blocks)
 
 
-def _calls(held: dict[str, Json], prefix: str) -> list[ToolCall]:
+def _calls(attributes: dict[str, Json], prefix: str) -> list[ToolCall]:
     """Read `tool_calls.N.…`, or the one call of `function_call.…` and `tool_calls.…` without a number."""
-    listed = numbered(held, prefix)
+    listed = numbered(attributes, prefix)
     if not listed:
         start = f"{prefix}."
-        only = {name[len(start) :]: value for name, value in held.items() if name.startswith(start)}
+        only = {name[len(start) :]: value for name, value in attributes.items() if name.startswith(start)}
         listed = [only] if only else []
     return [
         ToolCall(

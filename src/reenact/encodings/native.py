@@ -78,57 +78,57 @@ def tools(value: Json) -> tuple[Json, ...]:
     return tool_schema.tools(structured(value))
 
 
-def asked(value: Json, depth: int = 0) -> Asked | None:
+def native_request(value: Json, depth: int = 0) -> Asked | None:
     """Read a request, or None where this is nothing that a model is asked.
 
     `parameters` are all its fields that are not messages, tools, model or the system's words.
     """
     read = structured(value)
     if isinstance(read, str | list):
-        said = messages(read)
-        return Asked(messages=said) if said else None
+        request_messages = messages(read)
+        return Asked(messages=request_messages) if request_messages else None
     if not isinstance(read, dict) or depth > _DEEPEST:
         return None
     if not any(read.get(name) for name in (*_ASKED, *_SYSTEMS, *_TOOLS)):
         inner = next((read[name] for name in _WRAPPERS if isinstance(read.get(name), dict | str | list)), None)
         if inner is not None and "role" not in read:
-            found = asked(inner, depth + 1) if isinstance(structured(inner), dict | list) else None
-            return found or _loose(read)
+            request = native_request(inner, depth + 1) if isinstance(structured(inner), dict | list) else None
+            return request or _loose(read)
         return _loose(read)
     return _loose(read) if "role" in read or read.get("lc") == 1 else _request(read, depth)
 
 
 def _loose(read: dict[str, Json]) -> Asked | None:
     """Read one message that stands for the whole request."""
-    known = "role" in read or "content" in read or "parts" in read or read.get("lc") == 1 or is_block(read)
-    return Asked(messages=turns(read)) if known and read else None
+    is_message = "role" in read or "content" in read or "parts" in read or read.get("lc") == 1 or is_block(read)
+    return Asked(messages=turns(read)) if is_message and read else None
 
 
 def _request(read: dict[str, Json], depth: int) -> Asked | None:
     configured = [as_object(read.get(name)) for name in _NESTED]
     flat: dict[str, Json] = {}
-    for held in reversed(configured):
-        flat |= {_CONFIGURED.get(name, name): item for name, item in held.items()}
-    taken = {*_SYSTEMS, *_TOOLS, *_MODELS, "stream"}
-    said: list[Message] = []
+    for entry in reversed(configured):
+        flat |= {_CONFIGURED.get(name, name): item for name, item in entry.items()}
+    used_names = {*_SYSTEMS, *_TOOLS, *_MODELS, "stream"}
+    request_messages: list[Message] = []
     for name in _SYSTEMS:
-        said += _system(read.get(name, flat.get(name)))
+        request_messages += _system(read.get(name, flat.get(name)))
     for name in _ASKED:
-        given = structured(read.get(name))
-        if given in (None, "", [], {}) or (said and name == "query"):
+        content = structured(read.get(name))
+        if content in (None, "", [], {}) or (request_messages and name == "query"):
             continue
-        taken.add(name)
-        nested = asked(given, depth + 1) if _is_request(given) else None
+        used_names.add(name)
+        nested = native_request(content, depth + 1) if _is_request(content) else None
         if nested is not None:
-            return _merged(nested, read, said)
-        said += turns(_flat_messages(given))
-    defined = next((tool_schema.tools(_tools(held)) for held in _all(read, flat, _TOOLS) if held), ())
-    if not said and not defined:
+            return _merged(nested, read, request_messages)
+        request_messages += turns(_flat_messages(content))
+    defined = next((tool_schema.tools(_tools(entry)) for entry in _all(read, flat, _TOOLS) if entry), ())
+    if not request_messages and not defined:
         return None
-    parameters = {**without(read, {*taken, *_NESTED}), **without(flat, {*taken, *_TRANSPORT})}
+    parameters = {**without(read, {*used_names, *_NESTED}), **without(flat, {*used_names, *_TRANSPORT})}
     return Asked(
         model=first_text(read, _MODELS) or first_text(flat, _MODELS) or None,
-        messages=tuple(said),
+        messages=tuple(request_messages),
         tools=defined,
         parameters={_PARAMETERS.get(name, name): item for name, item in parameters.items() if item is not None},
         stream=read.get("stream") is True,
@@ -136,49 +136,49 @@ def _request(read: dict[str, Json], depth: int) -> Asked | None:
 
 
 def _all(read: dict[str, Json], flat: dict[str, Json], names: tuple[str, ...]) -> list[Json]:
-    return [structured(held[name]) for held in (read, flat) for name in names if held.get(name)]
+    return [structured(fields[name]) for fields in (read, flat) for name in names if fields.get(name)]
 
 
-def _tools(held: Json) -> Json:
+def _tools(definitions: Json) -> Json:
     """Unwrap Bedrock's `toolConfig`."""
-    listed = as_object(held).get("tools")
-    return listed if isinstance(listed, list) else held
+    listed = as_object(definitions).get("tools")
+    return listed if isinstance(listed, list) else definitions
 
 
-def _is_request(given: Json) -> bool:
-    held = as_object(given)
-    asks = any(isinstance(structured(held.get(name)), list) and held.get(name) for name in ("messages", "contents"))
-    return "role" not in held and (asks or isinstance(held.get("prompt"), str))
+def _is_request(value: Json) -> bool:
+    fields = as_object(value)
+    asks = any(isinstance(structured(fields.get(name)), list) and fields.get(name) for name in ("messages", "contents"))
+    return "role" not in fields and (asks or isinstance(fields.get("prompt"), str))
 
 
-def _merged(inner: Asked, outer: dict[str, Json], said: list[Message]) -> Asked:
+def _merged(inner: Asked, outer: dict[str, Json], system_messages: list[Message]) -> Asked:
     """Take what the outer object says of a request that it holds in one of its fields."""
     return Asked(
         model=inner.model or first_text(outer, _MODELS) or None,
-        messages=(*said, *inner.messages),
-        tools=inner.tools or next((tool_schema.tools(held) for held in _all(outer, {}, _TOOLS)), ()),
+        messages=(*system_messages, *inner.messages),
+        tools=inner.tools or next((tool_schema.tools(definitions) for definitions in _all(outer, {}, _TOOLS)), ()),
         parameters=inner.parameters,
         stream=inner.stream,
     )
 
 
 def _system(value: Json) -> list[Message]:
-    given = structured(value)
-    if given in (None, "", [], {}):
+    prompt = structured(value)
+    if prompt in (None, "", [], {}):
         return []
-    held = as_object(given)
-    content = held.get("parts") or held.get("content") or given
+    fields = as_object(prompt)
+    content = fields.get("parts") or fields.get("content") or prompt
     if isinstance(content, list) and any("role" in as_object(item) for item in content):
         return list(turns(content, "system"))
     return [Message(role="system", parts=parts(content))]
 
 
-def _flat_messages(given: Json) -> Json:
+def _flat_messages(value: Json) -> Json:
     """Open LangChain's batch of one, and give texts of a batch as they are."""
-    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
-        return given[0]
-    held = as_object(given)
-    return held["messages"] if isinstance(held.get("messages"), list) and "role" not in held else given
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        return value[0]
+    fields = as_object(value)
+    return fields["messages"] if isinstance(fields.get("messages"), list) and "role" not in fields else value
 
 
 def answered(value: Json, depth: int = 0) -> Answered | None:
@@ -190,22 +190,22 @@ def answered(value: Json, depth: int = 0) -> Answered | None:
         return _listed(read, depth)
     if not isinstance(read, dict) or not read or depth > _DEEPEST:
         return None
-    said, reasons = _reply(read, depth)
+    reply_messages, reasons = _reply(read, depth)
     usage = _usage(read)
-    if not said and usage == Usage() and not reasons:
+    if not reply_messages and usage == Usage() and not reasons:
         return None
     return Answered(
         model=_first_of(read, _MODELS),
         id=_first_of(read, _IDS),
-        messages=said,
+        messages=reply_messages,
         finish_reasons=reasons,
         usage=usage,
     )
 
 
 def _first_of(read: dict[str, Json], names: tuple[str, ...]) -> str | None:
-    told = as_object(read.get("llm_output"))
-    return first_text(read, names) or first_text(told, names) or None
+    llm_output = as_object(read.get("llm_output"))
+    return first_text(read, names) or first_text(llm_output, names) or None
 
 
 def _listed(read: list[Json], depth: int) -> Answered | None:
@@ -213,13 +213,13 @@ def _listed(read: list[Json], depth: int) -> Answered | None:
     if len(read) == 1 and isinstance(read[0], list):
         return _listed(read[0], depth + 1) if depth <= _DEEPEST else None
     if read and all(isinstance(item, dict) and ("message" in item or "generation_info" in item) for item in read):
-        said, reasons = _choices(read)
-        return Answered(messages=said, finish_reasons=reasons) if said else None
+        reply_messages, reasons = _choices(read)
+        return Answered(messages=reply_messages, finish_reasons=reasons) if reply_messages else None
     if len(read) == 1 and isinstance(read[0], dict) and not is_block(read[0]):
         return answered(read[0], depth + 1)
-    said = turns(read, "assistant")
+    reply_messages = turns(read, "assistant")
     reasons = tuple(reason for item in map(as_object, read) if (reason := first_text(item, _REASONS)))
-    return Answered(messages=said, finish_reasons=reasons) if said else None
+    return Answered(messages=reply_messages, finish_reasons=reasons) if reply_messages else None
 
 
 def _reply(read: dict[str, Json], depth: int) -> tuple[tuple[Message, ...], tuple[str, ...]]:
@@ -237,10 +237,10 @@ def _reply(read: dict[str, Json], depth: int) -> tuple[tuple[Message, ...], tupl
     if "toolCalls" in read or isinstance(read.get("text"), str) or isinstance(read.get("object"), dict | list):
         return _sdk(read), own
     for name in _REPLIES:
-        given = structured(read.get(name))
-        if given in (None, "", [], {}):
+        reply = structured(read.get(name))
+        if reply in (None, "", [], {}):
             continue
-        inner = answered(given, depth + 1)
+        inner = answered(reply, depth + 1)
         if inner is not None:
             status = as_text(read.get("status"))
             return inner.messages, own or inner.finish_reasons or ((status,) if status else ())
@@ -256,8 +256,8 @@ def _message(read: dict[str, Json]) -> Json:
         return {"role": "assistant", **content}
     if isinstance(content, str | list):
         return {"role": "assistant", **without(read, ("type", "message", "text"))}
-    for held in (read, as_object(structured(read.get("output")))):
-        if isinstance(message := held.get("message"), dict | str) and message:
+    for fields in (read, as_object(structured(read.get("output")))):
+        if isinstance(message := fields.get("message"), dict | str) and message:
             return message if isinstance(message, dict) else {"role": "assistant", "content": message}
     if isinstance(calls := read.get("tool_calls"), list) and calls:
         return {"role": "assistant", **read}
@@ -266,52 +266,52 @@ def _message(read: dict[str, Json]) -> Json:
 
 def _choices(listed: list[Json]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     flat = [item for each in listed for item in (each if isinstance(each, list) else [each])]
-    said: list[Message] = []
+    reply_messages: list[Message] = []
     reasons: list[str] = []
     for choice in map(as_object, flat):
         message = choice.get("message")
         content = message if message is not None else choice.get("content", choice.get("text"))
         if isinstance(content, dict) and "role" not in content and "lc" not in content:
             content = {"role": "assistant", **content}
-        said += turns(content, "assistant")
-        told = [choice, as_object(choice.get("generation_info"))]
-        told += [as_object(held) for held in (as_object(message).get("response_metadata"),)]
+        reply_messages += turns(content, "assistant")
+        sources = [choice, as_object(choice.get("generation_info"))]
+        sources += [as_object(source) for source in (as_object(message).get("response_metadata"),)]
         kwargs = as_object(as_object(message).get("kwargs"))
-        told.append(as_object(kwargs.get("response_metadata")))
-        reason = next((reason for held in told if (reason := first_text(held, _REASONS))), "")
+        sources.append(as_object(kwargs.get("response_metadata")))
+        reason = next((reason for source in sources if (reason := first_text(source, _REASONS))), "")
         reasons += [reason] if reason else []
-    return tuple(said), tuple(reasons)
+    return tuple(reply_messages), tuple(reasons)
 
 
 def _sdk(read: dict[str, Json]) -> tuple[Message, ...]:
     """Read the AI SDK's result: text, reasoning and calls beside each other; or an object made to a schema."""
-    said: list[Json] = []
+    blocks: list[Json] = []
     thought = text_or_none(read.get("reasoningText")) or text_or_none(read.get("reasoning"))
     if text := as_text(read.get("text")):
-        said.append({"type": "text", "text": text})
-    elif isinstance(made := read.get("object"), dict | list):
-        said.append({"type": "text", "text": compact(made)})
+        blocks.append({"type": "text", "text": text})
+    elif isinstance(generated_object := read.get("object"), dict | list):
+        blocks.append({"type": "text", "text": compact(generated_object)})
     calls = [{"type": "tool-call", **as_object(call)} for call in as_list(structured(read.get("toolCalls")))]
-    held = turns([*said, *calls], "assistant")
+    reply_messages = turns([*blocks, *calls], "assistant")
     if not thought:
-        return held
-    first = held[0] if held else Message(role="assistant")
-    return (Message(role=first.role, parts=(Reasoning(text=thought), *first.parts)), *held[1:])
+        return reply_messages
+    first = reply_messages[0] if reply_messages else Message(role="assistant")
+    return (Message(role=first.role, parts=(Reasoning(text=thought), *first.parts)), *reply_messages[1:])
 
 
 def _usage(read: dict[str, Json]) -> Usage:
-    told = as_object(read.get("llm_output"))
-    held: dict[str, Json] = {}
+    llm_output = as_object(read.get("llm_output"))
+    counts: dict[str, Json] = {}
     for name in ("usage", "usageMetadata", "usage_metadata", "token_usage", "tokenUsage"):
-        held = held or as_object(read.get(name)) or as_object(told.get(name))
-    return usage(held)
+        counts = counts or as_object(read.get(name)) or as_object(llm_output.get(name))
+    return usage(counts)
 
 
-def usage(held: Json) -> Usage:
+def usage(value: Json) -> Usage:
     """Read counts of tokens in any provider's words. Anthropic's input is that beside the cache; a prompt's is all."""
-    said = as_object(held)
-    counts = {name: first_count(said, *paths) for name, paths in _COUNTS.items()}
+    fields = as_object(value)
+    counts = {name: first_count(fields, *paths) for name, paths in _COUNTS.items()}
     prompt = counts["prompt"]
-    if prompt is not None and "cache_creation_input_tokens" in said and "input_tokens" in said:
+    if prompt is not None and "cache_creation_input_tokens" in fields and "input_tokens" in fields:
         counts["prompt"] = prompt + (counts["cache_read"] or 0) + (counts["cache_write"] or 0)
     return Usage(**counts)

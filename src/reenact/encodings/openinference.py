@@ -69,11 +69,11 @@ def tree(attributes: Mapping[str, Attribute]) -> Tree:
     grown: Tree = {}
     for name, value in attributes.items():
         if name.partition(".")[0] in _GROUPS:
-            _put(grown, name, value, 0)
+            _set_path(grown, name, value, 0)
     return grown
 
 
-def _put(grown: Tree, name: str, value: Any, depth: int) -> None:
+def _set_path(grown: Tree, name: str, value: Any, depth: int) -> None:
     words = name.split(".")
     if depth + len(words) > _DEEPEST:
         return
@@ -85,9 +85,9 @@ def _put(grown: Tree, name: str, value: Any, depth: int) -> None:
     last = words[-1]
     nested = _nested(last, value)
     if nested is None:
-        known = grown.get(last)
-        if isinstance(known, dict):
-            known[""] = value
+        node = grown.get(last)
+        if isinstance(node, dict):
+            node[""] = value
         else:
             grown[last] = value
         return
@@ -95,7 +95,7 @@ def _put(grown: Tree, name: str, value: Any, depth: int) -> None:
     if not isinstance(below, dict):
         below = grown[last] = {} if below is None else {"": below}
     for key, item in nested.items():
-        _put(cast("Tree", below), key, item, depth + len(words))
+        _set_path(cast("Tree", below), key, item, depth + len(words))
 
 
 _LISTS: Final = frozenset(
@@ -122,26 +122,26 @@ def _listed(value: Any) -> list[Any]:
     """Give the entries of a list in the order of their indexes."""
     if not isinstance(value, dict):
         return []
-    held = cast("Tree", value)
-    return [held[key] for key in sorted((key for key in held if key.isdigit()), key=lambda key: (len(key), key))]
+    entries = cast("Tree", value)
+    return [entries[key] for key in sorted((key for key in entries if key.isdigit()), key=lambda key: (len(key), key))]
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def asked(grown: Tree) -> Asked:
+def openinference_request(grown: Tree) -> Asked:
     """Read what a model was asked from the nested attributes of its span."""
     llm = _object(grown.get("llm"))
-    given = _parameters(llm)
+    settings = _parameters(llm)
     parameters: dict[str, Json] = {
-        name: value for name, value in given.items() if name in _PARAMETERS and value is not None
+        name: value for name, value in settings.items() if name in _PARAMETERS and value is not None
     }
     messages = messages_of(llm.get("input_messages"))
     return Asked(
-        model=_asked_model(llm, given),
+        model=_asked_model(llm, settings),
         messages=messages or _prompts(llm),
-        tools=_tools(llm, given),
+        tools=_tools(llm, settings),
         parameters=parameters,
         stream=parameters.get("stream") is True,
     )
@@ -152,21 +152,21 @@ def _parameters(llm: Tree) -> dict[str, Json]:
 
     Some emitters write down a reply's fields, its id among them, where others have what was asked.
     """
-    given = as_object(parsed_or_none(_text(llm.get("invocation_parameters")) or "null"))
-    return {} if as_text(given.get("id")) and "created_at" in given else given
+    settings = as_object(parsed_or_none(_text(llm.get("invocation_parameters")) or "null"))
+    return {} if as_text(settings.get("id")) and "created_at" in settings else settings
 
 
-def _asked_model(llm: Tree, given: dict[str, Json]) -> str | None:
+def _asked_model(llm: Tree, settings: dict[str, Json]) -> str | None:
     request = _object(llm.get("request"))
-    named = _text(request.get("model_name")) or as_text(given.get("model")) or as_text(given.get("model_name"))
-    return named or _text(llm.get("model_name")) or as_text(given.get("model_id")) or None
+    model = _text(request.get("model_name")) or as_text(settings.get("model")) or as_text(settings.get("model_name"))
+    return model or _text(llm.get("model_name")) or as_text(settings.get("model_id")) or None
 
 
 def names_the_asked_model(grown: Tree) -> bool:
     """Tell whether the model that was asked for is named as such, apart from the one that answered."""
     llm = _object(grown.get("llm"))
-    given = _parameters(llm)
-    return bool(_text(_object(llm.get("request")).get("model_name")) or given.get("model") or given.get("model_name"))
+    fields = _parameters(llm)
+    return bool(_text(_object(llm.get("request")).get("model_name")) or fields.get("model") or fields.get("model_name"))
 
 
 def completes_a_text(grown: Tree) -> bool:
@@ -187,14 +187,14 @@ def _prompts(llm: Tree) -> tuple[Message, ...]:
     return tuple(Message(role="user", parts=(Text(text),)) for text in texts if text)
 
 
-def _tools(llm: Tree, given: dict[str, Json]) -> tuple[Json, ...]:
-    found: list[Json] = []
+def _tools(llm: Tree, settings: dict[str, Json]) -> tuple[Json, ...]:
+    schemas: list[Json] = []
     for entry in _listed(llm.get("tools")):
-        said = _object(_object(entry).get("tool")).get("json_schema", _object(entry).get("json_schema"))
-        schema: Json = parsed_or_none(said) if isinstance(said, str) else json_of(said)
+        definition = _object(_object(entry).get("tool")).get("json_schema", _object(entry).get("json_schema"))
+        schema: Json = parsed_or_none(definition) if isinstance(definition, str) else json_of(definition)
         if schema is not None:
-            found.append(schema)
-    return tool_schema.tools(found) or tool_schema.tools(as_list(given.get("tools")))
+            schemas.append(schema)
+    return tool_schema.tools(schemas) or tool_schema.tools(as_list(settings.get("tools")))
 
 
 def answered(grown: Tree, whole: str = "") -> Answered:
@@ -203,8 +203,8 @@ def answered(grown: Tree, whole: str = "") -> Answered:
     `whole` is all that it said, where the emitter wrote it down as well: messages that are pieces of it are one.
     """
     llm = _object(grown.get("llm"))
-    said = messages_of(llm.get("output_messages"), "assistant") or _choices(llm)
-    messages = tuple(message for message in said if message.parts)  # some write a role and nothing else
+    reply_messages = messages_of(llm.get("output_messages"), "assistant") or _choices(llm)
+    messages = tuple(message for message in reply_messages if message.parts)  # some write a role and nothing else
     if len(messages) > 1 and "".join(_texts(messages)) == whole:
         messages = (Message(role="assistant", parts=(Text(whole),)),)
     if not messages and "message" in grown:
@@ -260,10 +260,10 @@ def messages_of(value: Any, role: str = "user") -> tuple[Message, ...]:
 
 def _message(entry: Tree, role: str) -> list[Message]:
     """Read one message; an entry that holds several results of tools is several."""
-    held = _object(entry.get("message")) or {key: item for key, item in entry.items() if key != "message"}
-    named = _text(held.get("role"))
-    parts = _parts(held)
-    call_id = _text(held.get("tool_call_id")) or None
+    fields = _object(entry.get("message")) or {key: item for key, item in entry.items() if key != "message"}
+    own_role = _text(fields.get("role"))
+    parts = _parts(fields)
+    call_id = _text(fields.get("tool_call_id")) or None
     results = [as_object(parsed_or_none(_text(each))) for each in _listed(entry.get("function"))]
     if results:
         return [
@@ -275,27 +275,27 @@ def _message(entry: Tree, role: str) -> list[Message]:
             )
             for result in results
         ]
-    role = "tool" if call_id else _ROLES.get(named, named) or role
-    return [Message(role=role, parts=parts, name=_text(held.get("name")) or None, tool_call_id=call_id)]
+    role = "tool" if call_id else _ROLES.get(own_role, own_role) or role
+    return [Message(role=role, parts=parts, name=_text(fields.get("name")) or None, tool_call_id=call_id)]
 
 
-def _parts(held: Tree) -> tuple[Part, ...]:
+def _parts(message: Tree) -> tuple[Part, ...]:
     parts: list[Part] = []
-    content = held.get("content")
+    content = message.get("content")
     if isinstance(content, str):
         parts.append(Text(content))
     elif isinstance(content, dict):
         parts += [Text(_text(each)) for each in _listed(content)]
     elif content is not None:
         parts.append(Opaque(json_of(content)))
-    contents = [part for each in _listed(held.get("contents")) for part in _part(_object(each))]
+    contents = [part for each in _listed(message.get("contents")) for part in _part(_object(each))]
     if contents:
         parts = contents  # the same, told more exactly
-    calls = [_tool_call(_object(each)) for each in _listed(held.get("tool_calls"))]
-    known = {(part.id, part.name, part.arguments) for part in parts if isinstance(part, ToolCall)}
-    parts += [call for call in calls if (call.id, call.name, call.arguments) not in known]
-    if name := _text(held.get("function_call_name")):
-        arguments = _text(held.get("function_call_arguments_json")) or "{}"
+    calls = [_tool_call(_object(each)) for each in _listed(message.get("tool_calls"))]
+    known_calls = {(part.id, part.name, part.arguments) for part in parts if isinstance(part, ToolCall)}
+    parts += [call for call in calls if (call.id, call.name, call.arguments) not in known_calls]
+    if name := _text(message.get("function_call_name")):
+        arguments = _text(message.get("function_call_arguments_json")) or "{}"
         parts.append(ToolCall(id="", name=name, arguments=arguments))
     return tuple(parts)
 
@@ -304,31 +304,31 @@ def _part(entry: Tree) -> list[Part]:
     called = _object(entry.get("tool_call"))
     if called:
         return [_tool_call(entry)]
-    held = _object(entry.get("message_content")) or entry
-    kind, text = _text(held.get("type")), held.get("text")
+    block = _object(entry.get("message_content")) or entry
+    kind, text = _text(block.get("type")), block.get("text")
     if kind in ("reasoning", "thinking", "redacted_thinking"):
-        opaque = _text(held.get("signature")) or _text(held.get("encrypted_content")) or _text(held.get("data"))
-        return [Reasoning(text=_text(text), id=_text(held.get("id")) or None, encrypted=opaque or None)]
+        opaque = _text(block.get("signature")) or _text(block.get("encrypted_content")) or _text(block.get("data"))
+        return [Reasoning(text=_text(text), id=_text(block.get("id")) or None, encrypted=opaque or None)]
     for modality in ("image", "audio", "video", "document", "file"):
-        if modality in held:
-            media = _object(held.get(modality))
+        if modality in block:
+            media = _object(block.get(modality))
             inner = _object(media.get(modality)) or media
-            url = _text(inner.get("url")) or _text(held.get(modality))
+            url = _text(inner.get("url")) or _text(block.get(modality))
             mime = _text(inner.get("mime_type")) or media_type(url)
-            named = "document" if modality == "file" else modality
-            return [Media(modality=named, url=url, mime_type=mime, name=_text(inner.get("name")))]
+            media_kind = "document" if modality == "file" else modality
+            return [Media(modality=media_kind, url=url, mime_type=mime, name=_text(inner.get("name")))]
     if isinstance(text, str):
         return [Text(text)]
-    return [Opaque(json_of(held))] if held and kind not in ("tool_use", "tool_call", "function_call") else []
+    return [Opaque(json_of(block))] if block and kind not in ("tool_use", "tool_call", "function_call") else []
 
 
 def _tool_call(entry: Tree) -> ToolCall:
-    held = _object(entry.get("tool_call")) or entry
-    function = _object(held.get("function"))
+    call = _object(entry.get("tool_call")) or entry
+    function = _object(call.get("function"))
     arguments = function.get("arguments")
     return ToolCall(
-        id=_text(held.get("id")),
-        name=_text(function.get("name")) or _text(held.get("name")),
+        id=_text(call.get("id")),
+        name=_text(function.get("name")) or _text(call.get("name")),
         arguments=arguments if isinstance(arguments, str) else text_or_json(json_of(arguments)),
     )
 
@@ -338,20 +338,20 @@ def documents(grown: Tree, *path: str) -> list[Json]:
     place: Any = grown
     for word in path:
         place = _object(place).get(word)
-    found: list[Json] = []
+    document_list: list[Json] = []
     for entry in _listed(place):
-        held = _object(_object(entry).get("document")) or _object(entry)
-        said: dict[str, Json] = {name: json_of(value) for name, value in held.items()}
-        if isinstance(metadata := said.get("metadata"), str):
-            said["metadata"] = parsed_or_none(metadata) or metadata
-        found.append(said)
-    return found
+        fields = _object(_object(entry).get("document")) or _object(entry)
+        document: dict[str, Json] = {name: json_of(value) for name, value in fields.items()}
+        if isinstance(metadata := document.get("metadata"), str):
+            document["metadata"] = parsed_or_none(metadata) or metadata
+        document_list.append(document)
+    return document_list
 
 
 def to_rank(grown: Tree) -> dict[str, Json]:
     """Give what a reranker was asked, as far as it is said."""
-    held = _object(grown.get("reranker"))
-    asked: dict[str, Json] = {name: json_of(held[key]) for name, key in _RANKING if key in held}
+    reranker = _object(grown.get("reranker"))
+    asked: dict[str, Json] = {name: json_of(reranker[key]) for name, key in _RANKING if key in reranker}
     return {**asked, "documents": documents(grown, "reranker", "input_documents")}
 
 
@@ -360,10 +360,10 @@ def embedded(grown: Tree) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...
     texts: list[str] = []
     vectors: list[tuple[float, ...]] = []
     for entry in _listed(_object(grown.get("embedding")).get("embeddings")):
-        held = _object(_object(entry).get("embedding")) or _object(entry)
-        if isinstance(text := held.get("text"), str):
+        embedding = _object(_object(entry).get("embedding")) or _object(entry)
+        if isinstance(text := embedding.get("text"), str):
             texts.append(text)
-        vector = held.get("vector")
+        vector = embedding.get("vector")
         if isinstance(vector, str):
             vector = parsed_or_none(vector)
         if isinstance(vector, list | tuple):
@@ -375,10 +375,10 @@ def embedded(grown: Tree) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...
 def json_of(value: Any, depth: int = 0) -> Json:
     """Carry what an attribute held as JSON, its nesting by digits made a list again down to a hundred levels."""
     if depth < _DEEPEST_JSON and isinstance(value, dict):
-        held = cast("Tree", value)
-        if held and all(key.isdigit() for key in held):
-            return [json_of(item, depth + 1) for item in _listed(held)]
-        return {key: json_of(item, depth + 1) for key, item in held.items()}
+        mapping = cast("Tree", value)
+        if mapping and all(key.isdigit() for key in mapping):
+            return [json_of(item, depth + 1) for item in _listed(mapping)]
+        return {key: json_of(item, depth + 1) for key, item in mapping.items()}
     if depth < _DEEPEST_JSON and isinstance(value, list | tuple):
         return [json_of(item, depth + 1) for item in cast("list[Any]", value)]
     return typed.encode(value)

@@ -33,8 +33,8 @@ def instructions(value: Json) -> tuple[Message, ...]:
     read = structured(value)
     if any("role" in as_object(item) for item in as_list(read)):
         return turns(read, "system")
-    said = _blocks(read)
-    return (Message(role="system", parts=said),) if said else ()
+    system_parts = _blocks(read)
+    return (Message(role="system", parts=system_parts),) if system_parts else ()
 
 
 def tools(value: Json) -> tuple[Json, ...]:
@@ -42,29 +42,29 @@ def tools(value: Json) -> tuple[Json, ...]:
     return tool_schema.tools(structured(value))
 
 
-def asked(inputs: Json, system: Json = None, definitions: Json = None) -> Asked | None:
+def parts_request(inputs: Json, system: Json = None, definitions: Json = None) -> Asked | None:
     """Read what a call asked, or None where nothing was kept."""
     first, rest = instructions(system), messages(inputs)
     if first and rest and first[0].parts == rest[0].parts and rest[0].role == "system":
         rest = rest[1:]  # told twice
-    said = (*first, *rest)
+    request_messages = (*first, *rest)
     defined = tools(definitions)
-    return Asked(messages=said, tools=defined) if said or defined else None
+    return Asked(messages=request_messages, tools=defined) if request_messages or defined else None
 
 
 def answered(outputs: Json) -> Answered | None:
     """Read what a call answered, or None where nothing was kept."""
-    given = structured(outputs)
-    listed = as_list(given) or ([given] if given and not _cut(given) else [])
+    reply = structured(outputs)
+    listed = as_list(reply) or ([reply] if reply and not _cut(reply) else [])
     if not listed:
         return None
     reasons = tuple(reason for item in listed if (reason := as_text(as_object(item).get("finish_reason"))))
     return Answered(messages=turns(listed, "assistant"), finish_reasons=reasons)
 
 
-def told(said: Mapping[str, Json]) -> tuple[Asked | None, Answered | None]:
+def parts_exchange(said: Mapping[str, Json]) -> tuple[Asked | None, Answered | None]:
     """Read both out of a span's attributes under the conventions' names."""
-    question = asked(
+    question = parts_request(
         said.get("gen_ai.input.messages"), said.get("gen_ai.system_instructions"), said.get("gen_ai.tool.definitions")
     )
     return question, answered(said.get("gen_ai.output.messages"))

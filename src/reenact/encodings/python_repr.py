@@ -49,8 +49,8 @@ def read(text: str) -> Json:
 def within(value: Json, depth: int = 0) -> Json:
     """Read the objects' `repr` that stand as strings in JSON, as instrumentors write what JSON cannot hold."""
     if isinstance(value, str):
-        found = read(value) if _OBJECT.match(value) else None
-        return value if found is None else found
+        json_value = read(value) if _OBJECT.match(value) else None
+        return value if json_value is None else json_value
     if isinstance(value, list) and depth < _DEEPEST_JSON:
         return [within(item, depth + 1) for item in value]
     if isinstance(value, dict) and depth < _DEEPEST_JSON:
@@ -79,14 +79,14 @@ class _Reader:
         """Read the value that begins here."""
         if depth > _DEEPEST:
             raise _Unreadable
-        found = self._next()
-        if (string := found["string"]) is not None:
+        token = self._next()
+        if (string := token["string"]) is not None:
             return self._strings(string)
-        if (number := found["number"]) is not None:
+        if (number := token["number"]) is not None:
             return _number(number)
-        if (name := found["name"]) is not None:
+        if (name := token["name"]) is not None:
             return self._named(name, depth)
-        match found["mark"]:
+        match token["mark"]:
             case "[":
                 return self._items("]", depth)
             case "(":
@@ -99,11 +99,11 @@ class _Reader:
                 raise _Unreadable
 
     def _next(self) -> dict[str, str | None]:
-        found = _TOKEN.match(self._text, self._at)
-        if found is None:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None:
             raise _Unreadable
-        self._at = found.end()
-        return found.groupdict()
+        self._at = match.end()
+        return match.groupdict()
 
     def _peek(self) -> str:
         rest = self._text[self._at : self._at + 64].lstrip()
@@ -117,10 +117,10 @@ class _Reader:
 
     def _strings(self, first: str) -> str:
         """Read strings that stand side by side as the one that they are."""
-        told = _string(first)
+        text = _string(first)
         while self._peek() in ("'", '"'):
-            told += _string(self._next()["string"] or "''")
-        return told
+            text += _string(self._next()["string"] or "''")
+        return text
 
     def _items(self, end: str, depth: int) -> list[Json]:
         items: list[Json] = []
@@ -148,25 +148,25 @@ class _Reader:
             return _WORDS[name]
         if not self._take("("):
             return name  # nan, inf, or a bare name such as an enum's member
-        held: dict[str, Json] = {"$class": name}
+        fields: dict[str, Json] = {"$class": name}
         args: list[Json] = []
         while not self._take(")"):
             start = self._at
-            found = self._next()
-            if found["name"] is not None and self._take("="):
-                held[found["name"]] = self.value(depth + 1)
+            token = self._next()
+            if token["name"] is not None and self._take("="):
+                fields[token["name"]] = self.value(depth + 1)
             else:
                 self._at = start
                 args.append(self.value(depth + 1))
             if not self._take(",") and self._peek() != ")":
                 raise _Unreadable
-        return {**held, "args": args} if args else held
+        return {**fields, "args": args} if args else fields
 
     def _angled(self, depth: int) -> Json:
         """Read `<Enum.MEMBER: value>` as the value, and any other `<…>` as its text."""
         start = self._at
-        found = self._next()
-        if found["name"] is not None and self._take(":"):
+        token = self._next()
+        if token["name"] is not None and self._take(":"):
             try:
                 value = self.value(depth + 1)
                 if self._take(">"):

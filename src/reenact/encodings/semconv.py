@@ -81,35 +81,35 @@ class Reading:
     """The emitter keeps all fields of a model's request: what is not there was not sent."""
 
 
-def call(span: SpanRecord, said: Mapping[str, Json], dialect: str, reading: Reading) -> tuple[Call, Outcome]:
+def call(span: SpanRecord, span_attributes: Mapping[str, Json], dialect: str, reading: Reading) -> tuple[Call, Outcome]:
     """Give the call that a span tells of, and its outcome. Never raises."""
-    held: dict[str, Json] = {**(reading.facts or {}), **said}
-    kind = reading.kind or genai.kind_of(held)
-    held |= genai.identity(held)
-    if kind is CallKind.TOOL and "gen_ai.tool.call.id" not in held:
-        known = next((text for name in _CALL_IDS if (text := as_text(held.get(name)))), "")
-        held |= {"gen_ai.tool.call.id": known} if known else {}
-    losses = [*_told_losses(held.pop("reenact.lost", None)), *reading.losses]
+    attributes: dict[str, Json] = {**(reading.facts or {}), **span_attributes}
+    kind = reading.kind or genai.kind_of(attributes)
+    attributes |= genai.identity(attributes)
+    if kind is CallKind.TOOL and "gen_ai.tool.call.id" not in attributes:
+        call_id = next((text for name in _CALL_IDS if (text := as_text(attributes.get(name)))), "")
+        attributes |= {"gen_ai.tool.call.id": call_id} if call_id else {}
+    losses = [*_told_losses(attributes.pop("reenact.lost", None)), *reading.losses]
     if kind in (CallKind.LLM, CallKind.EMBEDDING):
-        return _model(span, held, dialect, replace(reading, kind=kind), losses)
-    named = next((text for name in _NAMES.get(kind, ()) if (text := as_text(held.get(name)))), "")
-    arguments, result, told = _function(kind, held, reading)
+        return _model(span, attributes, dialect, replace(reading, kind=kind), losses)
+    call_name = next((text for name in _NAMES.get(kind, ()) if (text := as_text(attributes.get(name)))), "")
+    arguments, result, has_result = _function(kind, attributes, reading)
     return foreign_call.function_call(
         span,
         kind,
         arguments,
         result,
-        said=foreign_call.marked(held, dialect, losses),
-        name=reading.name or named or span.name.removeprefix("execute_tool "),
-        told=told,
+        said=foreign_call.marked(attributes, dialect, losses),
+        name=reading.name or call_name or span.name.removeprefix("execute_tool "),
+        told=has_result,
     )
 
 
-def _told_losses(told: Json) -> list[Loss]:
+def _told_losses(value: Json) -> list[Loss]:
     """Read what the carrier of the span said to be lost."""
     return [
         Loss(field=as_text(each.get("field")), lost=as_text(each.get("lost")), fix=as_text(each.get("fix")))
-        for each in map(as_object, as_list(structured(told)))
+        for each in map(as_object, as_list(structured(value)))
         if each
     ]
 
@@ -131,30 +131,30 @@ def or_else(first: Answered | None, second: Answered | None) -> Answered | None:
 
 
 def _model(
-    span: SpanRecord, held: dict[str, Json], dialect: str, reading: Reading, losses: list[Loss]
+    span: SpanRecord, attributes: dict[str, Json], dialect: str, reading: Reading, losses: list[Loss]
 ) -> tuple[Call, Outcome]:
-    asked = genai.completed(reading.asked, held)
+    asked = genai.completed(reading.asked, attributes)
     embeds = reading.kind is CallKind.EMBEDDING
     if asked is not None and embeds and not asked.inputs:
         asked = replace(asked, messages=(), inputs=tuple(_texts(asked.messages)))
-    answered = genai.finished(reading.answered, held)
+    answered = genai.finished(reading.answered, attributes)
     if asked is not None and asked.messages:
         losses += _bare(asked.messages)
         if not any(message.parts for message in asked.messages if message.role != "assistant"):
             asked = replace(asked, messages=())  # a body of empty messages would be a question that nobody asked
     unsaid = asked is None or not (asked.messages or asked.inputs)
     if unsaid and not any(loss.field == "messages" for loss in losses):
-        losses.append(_elsewhere(held) or _HIDDEN)
+        losses.append(_elsewhere(attributes) or _HIDDEN)
     if embeds and not (answered is not None and answered.vectors):
         losses.append(_VECTORS)
-    losses += _cut(held)
+    losses += _cut(attributes)
     return foreign_call.model_call(
         span,
         asked,
         answered,
-        said=foreign_call.marked(held, dialect, losses),
-        system=reading.system or genai.system_of(held),
-        api=reading.api or genai.api_of(held, span.name),
+        said=foreign_call.marked(attributes, dialect, losses),
+        system=reading.system or genai.system_of(attributes),
+        api=reading.api or genai.api_of(attributes, span.name),
         kind=reading.kind or CallKind.LLM,
         name=reading.name,
         whole=reading.whole,
@@ -163,36 +163,36 @@ def _model(
 
 def _bare(messages: tuple[Message, ...]) -> list[Loss]:
     """Find messages of which only the role was kept, and answers of tools that do not say what they answer."""
-    found: list[Loss] = []
+    losses: list[Loss] = []
     if any(not message.parts for message in messages if message.role in ("user", "system", "developer", "tool")):
-        found.append(_HIDDEN)
+        losses.append(_HIDDEN)
     if any(not message.parts for message in messages if message.role == "assistant"):
-        found.append(_MUTE)
-    known = {part.id for message in messages for part in message.parts if isinstance(part, ToolCall)}
+        losses.append(_MUTE)
+    call_ids = {part.id for message in messages for part in message.parts if isinstance(part, ToolCall)}
     answered = [message.tool_call_id for message in messages if message.role == "tool"]
     if not all(answered):
-        found.append(_UNNAMED)
-    if any(identity and identity not in known for identity in answered):
-        found.append(_UNCALLED)
-    return found
+        losses.append(_UNNAMED)
+    if any(identity and identity not in call_ids for identity in answered):
+        losses.append(_UNCALLED)
+    return losses
 
 
-def _elsewhere(held: Mapping[str, Json]) -> Loss | None:
+def _elsewhere(attributes: Mapping[str, Json]) -> Loss | None:
     """Tell of content that was uploaded beside the trace."""
-    told = next((as_text(held.get(name)) for name in _REFERENCES if as_text(held.get(name))), "")
+    location = next((as_text(attributes.get(name)) for name in _REFERENCES if as_text(attributes.get(name))), "")
     where = "the emitter uploaded content to where OTEL_INSTRUMENTATION_GENAI_UPLOAD_BASE_PATH says: "
-    return Loss(field="messages", lost=where + told, fix=CONTENT_SWITCH) if told else None
+    return Loss(field="messages", lost=where + location, fix=CONTENT_SWITCH) if location else None
 
 
 def _texts(messages: tuple[Message, ...]) -> list[str]:
     return [part.text for message in messages for part in message.parts if isinstance(part, Text)]
 
 
-def _cut(held: Mapping[str, Json]) -> list[Loss]:
+def _cut(attributes: Mapping[str, Json]) -> list[Loss]:
     """Find JSON that a limit on the length of attributes cut off."""
     cut = [
         name
-        for name, value in held.items()
+        for name, value in attributes.items()
         if name.startswith(("gen_ai.", "traceloop.entity.", "gcp.vertex.agent."))
         and isinstance(value, str)
         and value[:2] in ("[{", '{"')
@@ -203,41 +203,41 @@ def _cut(held: Mapping[str, Json]) -> list[Loss]:
     return [Loss(field=name, lost="the JSON ends in its middle: it was cut off", fix=fix) for name in cut]
 
 
-def _function(kind: CallKind, held: Mapping[str, Json], reading: Reading) -> tuple[Json, Json, bool | None]:
+def _function(kind: CallKind, facts: Mapping[str, Json], reading: Reading) -> tuple[Json, Json, bool | None]:
     """Give arguments and result of what is no model's call."""
-    arguments, result, told = reading.arguments, reading.result, reading.told
+    arguments, result, has_result = reading.arguments, reading.result, reading.told
     if kind in (CallKind.RETRIEVER, CallKind.RERANKER):
-        arguments = _retrieved_by(held) if arguments is None else arguments
-        written = next((name for name in _DOCUMENTS if name in held), "")
-        if result is None and written:
-            result, told = [*genai.as_documents(held[written])], True
+        arguments = _retrieved_by(facts) if arguments is None else arguments
+        source = next((name for name in _DOCUMENTS if name in facts), "")
+        if result is None and source:
+            result, has_result = [*genai.as_documents(facts[source])], True
     if arguments is None:
-        arguments = _first(held, _ARGUMENTS)
-        if arguments is None and any(name.startswith(_MEMORY) for name in held):
-            arguments = {name.removeprefix(_MEMORY): item for name, item in held.items() if name.startswith(_MEMORY)}
+        arguments = _first(facts, _ARGUMENTS)
+        if arguments is None and any(name.startswith(_MEMORY) for name in facts):
+            arguments = {name.removeprefix(_MEMORY): item for name, item in facts.items() if name.startswith(_MEMORY)}
         if arguments is None and kind is not CallKind.TOOL:
-            arguments = _first(held, ("gen_ai.input.messages", "gen_ai.prompt", "input"))
-    if result is None and told is None:
+            arguments = _first(facts, ("gen_ai.input.messages", "gen_ai.prompt", "input"))
+    if result is None and has_result is None:
         names = _RESULTS if kind is CallKind.TOOL else ("gen_ai.output.messages", "gen_ai.completion", "output")
-        written = next((name for name in names if name in held), "")
-        told = bool(written) or None
-        result = foreign_call.plain(held[written]) if written else None
-    return ({} if arguments is None else arguments), result, told
+        source = next((name for name in names if name in facts), "")
+        has_result = bool(source) or None
+        result = foreign_call.plain(facts[source]) if source else None
+    return ({} if arguments is None else arguments), result, has_result
 
 
-def _first(held: Mapping[str, Json], names: tuple[str, ...]) -> Json:
+def _first(attributes: Mapping[str, Json], names: tuple[str, ...]) -> Json:
     for name in names:
-        if held.get(name) is not None:
-            return foreign_call.plain(held[name])
+        if attributes.get(name) is not None:
+            return foreign_call.plain(attributes[name])
     return None
 
 
-def _retrieved_by(held: Mapping[str, Json]) -> Json:
-    query = _first(held, _QUERIES)
+def _retrieved_by(attributes: Mapping[str, Json]) -> Json:
+    query = _first(attributes, _QUERIES)
     if query is None:
         return None
-    known: dict[str, Json] = {
-        "top_k": genai.count(held.get("gen_ai.retrieval.top_k", held.get("gen_ai.request.top_k"))),
-        "data_source": held.get("gen_ai.data_source.id"),
+    options: dict[str, Json] = {
+        "top_k": genai.count(attributes.get("gen_ai.retrieval.top_k", attributes.get("gen_ai.request.top_k"))),
+        "data_source": attributes.get("gen_ai.data_source.id"),
     }
-    return {"query": query, **{name: value for name, value in known.items() if value is not None}}
+    return {"query": query, **{name: value for name, value in options.items() if value is not None}}

@@ -28,10 +28,10 @@ def arguments(value: Json, names: Sequence[str] = ()) -> Json:
     `names` are those of the tool's parameters in order, for arguments that were passed by place. What cannot be told
     apart is left as it came.
     """
-    held = as_object(value)
-    if not held or "kwargs" not in held or not set(held) <= _WRAPPED:
+    fields = as_object(value)
+    if not fields or "kwargs" not in fields or not set(fields) <= _WRAPPED:
         return value
-    by_place, by_name = as_list(held.get("args")), as_object(held.get("kwargs"))
+    by_place, by_name = as_list(fields.get("args")), as_object(fields.get("kwargs"))
     if not by_place:
         return by_name
     if len(by_place) == 1 and isinstance(by_place[0], dict) and not by_name and len(names) != 1:
@@ -43,50 +43,50 @@ def arguments(value: Json, names: Sequence[str] = ()) -> Json:
 
 def parameter_names(schema: Json) -> tuple[str, ...]:
     """Give the names of a tool's parameters in order, out of its schema, or a mapping of name to schema."""
-    held = as_object(schema)
-    inner = as_object(held.get("properties")) or as_object(as_object(held.get("parameters")).get("properties"))
+    fields = as_object(schema)
+    inner = as_object(fields.get("properties")) or as_object(as_object(fields.get("parameters")).get("properties"))
     if inner:
         return tuple(inner)
-    return tuple(held) if is_schema(held) else ()
+    return tuple(fields) if is_schema(fields) else ()
 
 
 def is_schema(value: Json) -> bool:
     """Tell a description of parameters from the arguments of one call."""
-    held = as_object(value)
-    if isinstance(held.get("properties"), dict):
+    fields = as_object(value)
+    if isinstance(fields.get("properties"), dict):
         return True
-    return bool(held) and all("type" in as_object(item) or "anyOf" in as_object(item) for item in held.values())
+    return bool(fields) and all("type" in as_object(item) or "anyOf" in as_object(item) for item in fields.values())
 
 
 def result(value: Json, depth: int = 0) -> tuple[Json, str]:
     """Give what a tool said, and the id of the call that it answers, or nothing for that."""
     if isinstance(value, str):
         return _of_repr(value)
-    held = as_object(value)
-    if not held or depth > 4:
+    fields = as_object(value)
+    if not fields or depth > 4:
         return value, ""
-    if held.get("lc") == 1 and isinstance(kwargs := held.get("kwargs"), dict):
+    if fields.get("lc") == 1 and isinstance(kwargs := fields.get("kwargs"), dict):
         return result(kwargs, depth + 1)
-    if held.keys() >= _MESSAGE_KEYS:
-        return held["content"], as_text(held.get("tool_call_id"))
+    if fields.keys() >= _MESSAGE_KEYS:
+        return fields["content"], as_text(fields.get("tool_call_id"))
     return value, ""
 
 
 def unwrapped(value: Json) -> Json:
     """Open the object with one `output` in which LangChain's tracers keep what a tool returned."""
-    held = as_object(value)
-    return held["output"] if set(held) == {"output"} else value
+    fields = as_object(value)
+    return fields["output"] if set(fields) == {"output"} else value
 
 
 def _of_repr(text: str) -> tuple[Json, str]:
-    found = _REPR.match(text)
-    if found is None or (known := _REPR_ID.search(text, found.end())) is None:
+    match = _REPR.match(text)
+    if match is None or (id_match := _REPR_ID.search(text, match.end())) is None:
         return text, ""
     try:
-        content: object = ast.literal_eval(found[1])
+        content: object = ast.literal_eval(match[1])
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text, ""
-    return (content, known[1]) if isinstance(content, str) else (text, "")
+    return (content, id_match[1]) if isinstance(content, str) else (text, "")
 
 
 def read(value: Json) -> Json:

@@ -46,23 +46,23 @@ def opened(value: Json, read: Callable[[str], Json]) -> Json:
 
     `read` reads Python's `repr` (`encodings.python_repr.read`).
     """
-    told = structured(value)
-    if isinstance(told, str):
-        whole = read(told) if _PYTHON.match(told) and len(told) <= _LONGEST else None
+    content = structured(value)
+    if isinstance(content, str):
+        whole = read(content) if _PYTHON.match(content) and len(content) <= _LONGEST else None
         if not isinstance(whole, dict | list):
-            return _message(told, read)
-        told = whole
-    if isinstance(told, list):
-        return [each for item in told for each in _answers(_message(item, read))]
-    held = as_object(told)
-    passed = as_list(held.get("args"))
-    if len(passed) == 1 and held.keys() <= {"args", "kwargs"} and not held.get("kwargs"):
-        return opened(passed[0], read)  # a function that was given nothing but messages
+            return _message(content, read)
+        content = whole
+    if isinstance(content, list):
+        return [each for item in content for each in _answers(_message(item, read))]
+    container = as_object(content)
+    arguments = as_list(container.get("args"))
+    if len(arguments) == 1 and container.keys() <= {"args", "kwargs"} and not container.get("kwargs"):
+        return opened(arguments[0], read)  # a function that was given nothing but messages
     for name in _HOLDERS:
-        inner = structured(held.get(name))
+        inner = structured(container.get(name))
         if isinstance(inner, list) and inner:
-            return {**held, name: opened(inner, read)}
-    return _message(told, read)
+            return {**container, name: opened(inner, read)}
+    return _message(content, read)
 
 
 def tools_among(value: Json) -> tuple[Json, list[Json]]:
@@ -75,43 +75,43 @@ def tools_among(value: Json) -> tuple[Json, list[Json]]:
 
 
 def _tools(item: Json) -> bool:
-    held = as_object(item)
-    return held.get("role") == "tool" and "tool_call_id" not in held
+    message = as_object(item)
+    return message.get("role") == "tool" and "tool_call_id" not in message
 
 
 def _is_definition(content: Json) -> bool:
-    held = as_object(content)
-    named = as_object(held.get("function")) or held
-    return "name" in named and any(name in named for name in ("parameters", "input_schema", "description"))
+    entry = as_object(content)
+    definition = as_object(entry.get("function")) or entry
+    return "name" in definition and any(name in definition for name in ("parameters", "input_schema", "description"))
 
 
 def _message(item: Json, read: Callable[[str], Json]) -> Json:
     if isinstance(item, str):
-        if _SPELLED.match(item) and len(item) <= _LONGEST and "role" in (found := fields(item)):
-            return found
-        found = read(item) if _OBJECT.fullmatch(item) and len(item) <= _LONGEST else None
-        known = isinstance(found, dict) and ("content" in found or "role" in found)
-        return _message(found, read) if known else item
-    held = as_object(item)
-    role = _CLASSES.get(as_text(held.get("$class"))) or _CLASSES.get(as_text(held.get("type")))
-    if role and "role" not in held and held.get("lc") != 1:
-        held = {**without(held, ("type",)), "role": role}
-        item = held
-    content = held.get("content")
+        if _SPELLED.match(item) and len(item) <= _LONGEST and "role" in (structure := fields(item)):
+            return structure
+        structure = read(item) if _OBJECT.fullmatch(item) and len(item) <= _LONGEST else None
+        is_message = isinstance(structure, dict) and ("content" in structure or "role" in structure)
+        return _message(structure, read) if is_message else item
+    message = as_object(item)
+    role = _CLASSES.get(as_text(message.get("$class"))) or _CLASSES.get(as_text(message.get("type")))
+    if role and "role" not in message and message.get("lc") != 1:
+        message = {**without(message, ("type",)), "role": role}
+        item = message
+    content = message.get("content")
     if isinstance(content, list) and any(as_object(each).keys() & _HAYSTACK for each in content):
-        return {**held, "content": [_of_haystack(each) for each in content]}
+        return {**message, "content": [_of_haystack(each) for each in content]}
     blocks = parsed_or_none(content) if isinstance(content, str) and content[:2] == "[{" else content
     if isinstance(blocks, list) and blocks:
         if all(_is_call(each) for each in blocks):
-            return {**held, "role": "assistant", "content": None, "tool_calls": blocks}
+            return {**message, "role": "assistant", "content": None, "tool_calls": blocks}
         if blocks is not content and all(as_object(each).keys() & _BLOCKS for each in blocks):
-            return {**held, "content": blocks}
+            return {**message, "content": blocks}
     return item
 
 
 def _of_haystack(block: Json) -> Json:
-    held = as_object(block)
-    call, answer = as_object(held.get("tool_call")), as_object(held.get("tool_call_result"))
+    part = as_object(block)
+    call, answer = as_object(part.get("tool_call")), as_object(part.get("tool_call_result"))
     if call:
         return {
             "type": "tool_call",
@@ -127,45 +127,45 @@ def _of_haystack(block: Json) -> Json:
 
 def _is_call(item: Json) -> bool:
     """Tell a call of a tool that stands where content should: OpenAI's (Koog), or AutoGen's."""
-    held = as_object(item)
-    if held.get("type") == "function":
-        return "name" in as_object(held.get("function"))
-    return held.keys() >= {"id", "name", "arguments"} and "type" not in held
+    call = as_object(item)
+    if call.get("type") == "function":
+        return "name" in as_object(call.get("function"))
+    return call.keys() >= {"id", "name", "arguments"} and "type" not in call
 
 
 def lines_of(value: Json) -> tuple[Message, ...]:
     """Read the same where each message is a text of its own in a list; none where any of them begins otherwise."""
-    told = structured(value)
-    listed = as_list(as_object(told).get("messages")) or as_list(told)
+    content = structured(value)
+    listed = as_list(as_object(content).get("messages")) or as_list(content)
     if not listed:
         return lines(value) if isinstance(value, str) else ()
-    found = [lines(each) if isinstance(each, str) else () for each in listed]
-    return tuple(message for messages in found for message in messages) if all(found) else ()
+    message_groups = [lines(each) if isinstance(each, str) else () for each in listed]
+    return tuple(message for messages in message_groups for message in messages) if all(message_groups) else ()
 
 
 def _answers(item: Json) -> list[Json]:
     """Part the answers of several tools, which AutoGen puts into one message."""
-    held = as_object(item)
-    told = [as_object(each) for each in as_list(held.get("content"))]
-    if held.get("role") != "tool" or not told or not all("call_id" in each for each in told):
+    message = as_object(item)
+    answers = [as_object(each) for each in as_list(message.get("content"))]
+    if message.get("role") != "tool" or not answers or not all("call_id" in each for each in answers):
         return [item]
     return [
         {"role": "tool", "content": each.get("content"), "tool_call_id": each["call_id"], "name": each.get("name")}
-        for each in told
+        for each in answers
     ]
 
 
 def fields(text: str) -> dict[str, Json]:
     """Read `name=value name=value …`, each value as Python spells it; one that is no literal stays text."""
-    found: dict[str, Json] = {}
+    values: dict[str, Json] = {}
     at = 0
-    while (named := _FIELD.match(text, at)) is not None:
-        end = _end(text, named.end())
-        if end == named.end() and named[1] not in found:
-            found[named[1]] = ""
-        found[named[1]] = _literal(text[named.end() : end])
+    while (match := _FIELD.match(text, at)) is not None:
+        end = _end(text, match.end())
+        if end == match.end() and match[1] not in values:
+            values[match[1]] = ""
+        values[match[1]] = _literal(text[match.end() : end])
         at = end
-    return found
+    return values
 
 
 def _end(text: str, at: int) -> int:
@@ -217,13 +217,13 @@ def lines(text: str) -> tuple[Message, ...]:
     begins = list(_LINE.finditer(text))
     if not begins or text[: begins[0].start()].strip():
         return ()
-    found: list[Message] = []
+    messages: list[Message] = []
     for number, begin in enumerate(begins):
         end = begins[number + 1].start() if number + 1 < len(begins) else len(text)
-        said = text[begin.end() : end].removesuffix("\n")
+        content = text[begin.end() : end].removesuffix("\n")
         role = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}.get(begin[1], begin[1])
-        found.append(Message(role=role, parts=(Text(said),) if said != "None" else ()))
-    return tuple(found)
+        messages.append(Message(role=role, parts=(Text(content),) if content != "None" else ()))
+    return tuple(messages)
 
 
 def with_roles(messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -233,17 +233,17 @@ def with_roles(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     where only one can be meant; else it stays unknown.
     """
     waiting: list[ToolCall] = []
-    found: list[Message] = []
+    new_messages: list[Message] = []
     for message in messages:
         waiting += [part for part in message.parts if isinstance(part, ToolCall)]
         names = message.role not in _WHOLE_ROLES and any(call.name == message.role for call in waiting)
         if message.tool_call_id or not (names or message.role == "tool"):
             waiting = [call for call in waiting if call.id != message.tool_call_id]
-            found.append(message)
+            new_messages.append(message)
             continue
         name = message.role if names else message.name
-        meant = [call for call in waiting if name in (None, call.name)]
-        waiting = [call for call in waiting if len(meant) != 1 or call is not meant[0]]
-        known = meant[0].id if len(meant) == 1 else ""
-        found.append(Message(role="tool", parts=message.parts, name=name, tool_call_id=known or None))
-    return tuple(found)
+        candidates = [call for call in waiting if name in (None, call.name)]
+        waiting = [call for call in waiting if len(candidates) != 1 or call is not candidates[0]]
+        call_id = candidates[0].id if len(candidates) == 1 else ""
+        new_messages.append(Message(role="tool", parts=message.parts, name=name, tool_call_id=call_id or None))
+    return tuple(new_messages)

@@ -63,7 +63,7 @@ def backends_from_environment(environ: Mapping[str, str]) -> list[Sender]:
             continue
         sender = _ours(url, headers, size)
         # The same endpoint under other credentials is another project; under none of its own it is the same one.
-        if headers or "@" in url or sender.name not in {known.name for known in senders}:
+        if headers or "@" in url or sender.name not in {other.name for other in senders}:
             senders.append(sender)
     return senders
 
@@ -120,11 +120,11 @@ def _standard(settings: _Settings) -> Sender | None:
     variable, endpoint = settings.find("ENDPOINT")
     if (not endpoint and not chosen) or (endpoint and endpoint == settings.environ.get(BESIDE)):
         return None
-    named, protocol = settings.find("PROTOCOL")
+    setting, protocol = settings.find("PROTOCOL")
     if protocol == "grpc":
         return _standard_grpc(settings, endpoint or "http://localhost:4317", variable)
     if protocol not in ("", "http/protobuf"):
-        raise InputError(f"${named}", f"{protocol!r} is not a protocol we have", hint="Set http/protobuf or grpc.")
+        raise InputError(f"${setting}", f"{protocol!r} is not a protocol we have", hint="Set http/protobuf or grpc.")
     endpoint = endpoint or "http://localhost:4318"
     if variable != "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT":
         endpoint = _with_path(endpoint)

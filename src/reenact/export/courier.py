@@ -121,10 +121,10 @@ class Courier:
         for each in owed:
             try:
                 loaded = self._wares.load(each.parcel)
-            except ParcelGoneError as gone:
+            except ParcelGoneError as error:
                 if leaving:
                     break  # these first: spans are settled in their order
-                self._settle(each.parcel.spans - each.done, dropped=GONE, note=str(gone))
+                self._settle(each.parcel.spans - each.done, dropped=GONE, note=str(error))
                 return True
             leaving += [self._wares.dress(span, self._limits.size) for span in loaded[each.done :]]
         return self._bring(deque(_batches(leaving, self._limits.spans)))

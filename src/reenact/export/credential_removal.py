@@ -19,15 +19,15 @@ _STANDS_FOR = "[credentials]"
 
 def secrets_of(headers: Iterable[tuple[str, str]], url: SplitResult | None = None) -> tuple[str, ...]:
     """Give what must not be repeated: values of headers, with and without their scheme; user, password and query."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for _, value in headers:
-        found |= {value, value.rpartition(" ")[2]}
+        secrets |= {value, value.rpartition(" ")[2]}
     if url is not None:
         user = url.netloc.rpartition("@")[0]
         parts = {user, user.rpartition(":")[2]}  # a user alone may be any word
-        found |= parts | {unquote(part) for part in parts} | {value for _, value in parse_qsl(url.query)}
-        found.add(base64.b64encode(unquote(user).encode()).decode())
-    return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True))
+        secrets |= parts | {unquote(part) for part in parts} | {value for _, value in parse_qsl(url.query)}
+        secrets.add(base64.b64encode(unquote(user).encode()).decode())
+    return tuple(sorted((secret for secret in secrets if len(secret) >= _SHORTEST), key=len, reverse=True))
 
 
 def hushed(outcome: Outcome, secrets: tuple[str, ...]) -> Outcome:

@@ -79,10 +79,10 @@ def as_json(body: bytes) -> bytes:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
     request = ExportLogsServiceRequest.FromString(body)
-    told: dict[str, Any] = MessageToDict(request, use_integers_for_enums=True)
-    for group, told_group in zip(request.resource_logs, told.get("resourceLogs", ()), strict=True):
+    json_request: dict[str, Any] = MessageToDict(request, use_integers_for_enums=True)
+    for group, told_group in zip(request.resource_logs, json_request.get("resourceLogs", ()), strict=True):
         for scope, told_scope in zip(group.scope_logs, told_group.get("scopeLogs", ()), strict=True):
             for record, told_record in zip(scope.log_records, told_scope.get("logRecords", ()), strict=True):
                 ids = {"traceId": record.trace_id.hex(), "spanId": record.span_id.hex()}
                 told_record.update({name: value for name, value in ids.items() if value})
-    return orjson.dumps(told) + b"\n"
+    return orjson.dumps(json_request) + b"\n"

@@ -106,8 +106,8 @@ def observe(outbox: Outbox) -> None:
 
     meter = get_meter("reenact", VERSION)
     for what, of in _COUNTED.items():
-        meter.create_observable_counter(f"reenact.outbox.{what}", [_told(outbox, of)], unit="{span}")
-    waiting = _told(outbox, lambda account: {"": account.waiting})
+        meter.create_observable_counter(f"reenact.outbox.{what}", [_observer(outbox, of)], unit="{span}")
+    waiting = _observer(outbox, lambda account: {"": account.waiting})
     meter.create_observable_up_down_counter("reenact.outbox.waiting", [waiting], unit="{span}")
 
 
@@ -119,7 +119,7 @@ _COUNTED: Mapping[str, Callable[[Account], Mapping[str, int]]] = {
 }
 
 
-def _told(outbox: Outbox, of: Callable[[Account], Mapping[str, int]]) -> Callable[[Any], Iterable[Any]]:
+def _observer(outbox: Outbox, of: Callable[[Account], Mapping[str, int]]) -> Callable[[Any], Iterable[Any]]:
     def callback(_options: object) -> Iterable[Any]:
         from opentelemetry.metrics import Observation
 

@@ -43,13 +43,13 @@ class Gauge:
     points: Sequence[Point]
 
 
-def endpoint(named: str, environ: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def endpoint(target: str, environ: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Find where to send, and with which headers: `otlp` stands for what the environment names.
 
     Raises `UsageError` where that is nothing, or no http or https URL.
     """
-    url, headers = named, environ.get("REENACT_EXPORT_HEADERS", "")
-    if named == "otlp":
+    url, headers = target, environ.get("REENACT_EXPORT_HEADERS", "")
+    if target == "otlp":
         general = environ.get(_GENERAL, "")
         url = environ.get(_SPECIFIC) or (f"{general.rstrip('/')}{_PATH}" if general else "")
         headers = environ.get("OTEL_EXPORTER_OTLP_METRICS_HEADERS") or environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")
@@ -68,15 +68,15 @@ def send(gauges: Sequence[Gauge], url: str, headers: Mapping[str, str], *, servi
     `url` is the whole one; `service` is `service.name` of the resource.
     """
     body = request(gauges, service=service, at_ns=time.time_ns())
-    sent = sum(len(gauge.points) for gauge in gauges)
+    points = sum(len(gauge.points) for gauge in gauges)
     sender = OtlpHttpSender(HttpTarget(url=url, headers=tuple(headers.items())))
     try:
-        outcome = sender.post(body, sent)
+        outcome = sender.post(body, points)
     finally:
         sender.close()
     if isinstance(outcome, Delivered):
-        return sent
-    lost = f"{outcome.count} of {sent} points were rejected" if isinstance(outcome, Rejected) else "nothing was taken"
+        return points
+    lost = f"{outcome.count} of {points} points were rejected" if isinstance(outcome, Rejected) else "nothing was taken"
     raise InputError(sender.name, f"{lost}: {outcome.reason}")
 
 

@@ -198,10 +198,10 @@ def _watchdog(connection: http.client.HTTPConnection, seconds: float, expired: t
 def _checked(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        known, parts = False, urlsplit("")
-    if not known:
+        is_valid, parts = False, urlsplit("")
+    if not is_valid:
         hint = "Write it as http://host:4318/v1/traces or https://…"
         raise InputError("the OTLP endpoint", "this is not an http or https URL", hint=hint)
     return parts
@@ -227,7 +227,7 @@ def _basic(url: SplitResult, header: str = "Authorization") -> dict[str, str]:
 
 def _proxy(url: SplitResult) -> SplitResult | None:
     host = url.hostname or ""
-    named = urllib.request.getproxies().get(url.scheme)
-    if not named or urllib.request.proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
+    proxy = urllib.request.getproxies().get(url.scheme)
+    if not proxy or urllib.request.proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
         return None
-    return urlsplit(named if "://" in named else f"http://{named}")
+    return urlsplit(proxy if "://" in proxy else f"http://{proxy}")

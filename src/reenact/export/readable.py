@@ -88,8 +88,8 @@ def _trace_state(context: SpanContext) -> str:
 
 
 def _flags(context: SpanContext, remote: SpanContext | None) -> int:
-    known = _HAS_IS_REMOTE | (_IS_REMOTE if remote is not None and remote.is_remote else 0)
-    return known | (int(context.trace_flags) & 0xFF)
+    flags = _HAS_IS_REMOTE | (_IS_REMOTE if remote is not None and remote.is_remote else 0)
+    return flags | (int(context.trace_flags) & 0xFF)
 
 
 def _attributes(attributes: Mapping[str, Any] | None) -> dict[str, Attribute]:

@@ -65,12 +65,12 @@ def judged(answer: HttpAnswer, count: int) -> Outcome:
     if 300 <= status < 400:
         reason = f"answered {status}, sending us to {_location(answer)}; name that endpoint"
         return Rejected(count=count, reason=reason, cure="setting")
-    told = said(answer)
-    reason = f"answered {status}" + (f": {told}" if told else "")
+    message = error_sentence(answer)
+    reason = f"answered {status}" + (f": {message}" if message else "")
     if status in _RETRYABLE:
         return Retry(reason=reason, after_s=retry_after(answer.headers.get("retry-after", "")))
     # The Collector answers an oversized body with 400, as its server library does.
-    if status == 413 or (status == 400 and _TOO_LARGE.search(told)):
+    if status == 413 or (status == 400 and _TOO_LARGE.search(message)):
         return TooLarge(reason=reason)
     if status in _SETTINGS or status >= 500:
         cure = "setting" if status in _SETTINGS else "time"
@@ -91,14 +91,14 @@ def retry_after(text: str, now: datetime | None = None) -> float | None:
     return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
-def said(answer: HttpAnswer) -> str:
+def error_sentence(answer: HttpAnswer) -> str:
     """Give what an error's body says to people, in one short line."""
     text = ""
     if answer.content_type == "application/x-protobuf":
         text = read_status(answer.body).message
     elif answer.content_type == "application/json":
-        told = _json(answer.body)
-        text = str(told.get("message") or told.get("error") or "") if told else ""
+        fields = _json(answer.body)
+        text = str(fields.get("message") or fields.get("error") or "") if fields else ""
     text = text or answer.body.decode("utf-8", "replace")
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= _EXCERPT else line[:_EXCERPT] + "…"
@@ -108,9 +108,9 @@ def _judged_success(answer: HttpAnswer, count: int) -> Outcome:
     if not answer.body and answer.content_type not in _PAGES:
         return Delivered(count=count)  # an empty ExportTraceServiceResponse
     if answer.content_type == "application/json":
-        told = _json(answer.body)
-        if told is not None and not told.get("error"):
-            return _judged_json(told, count)
+        body = _json(answer.body)
+        if body is not None and not body.get("error"):
+            return _judged_json(body, count)
     elif answer.content_type in ("application/x-protobuf", "application/protobuf", ""):
         from google.protobuf.message import DecodeError
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -122,19 +122,19 @@ def _judged_success(answer: HttpAnswer, count: int) -> Outcome:
         else:
             return partial(part.rejected_spans, part.error_message, count)
     kind = answer.content_type or "no content type"
-    told = said(answer)
-    reason = f"answered {answer.status} with something that is no OTLP reply ({kind})" + (f": {told}" if told else "")
+    body = error_sentence(answer)
+    reason = f"answered {answer.status} with something that is no OTLP reply ({kind})" + (f": {body}" if body else "")
     return Rejected(count=count, reason=reason, cure="setting")
 
 
-def _judged_json(told: dict[str, Any], count: int) -> Outcome:
-    part: object = told.get("partialSuccess") or told.get("partial_success") or dict[str, Any]()
+def _judged_json(body: dict[str, Any], count: int) -> Outcome:
+    part: object = body.get("partialSuccess") or body.get("partial_success") or dict[str, Any]()
     if not isinstance(part, dict):
         return Rejected(count=count, reason="answered with a partialSuccess that is no object")
-    known = cast("dict[str, Any]", part)
-    message = str(known.get("errorMessage") or known.get("error_message") or "")
+    fields = cast("dict[str, Any]", part)
+    message = str(fields.get("errorMessage") or fields.get("error_message") or "")
     try:
-        rejected = int(next((known[name] for name in _REJECTED if known.get(name)), 0))
+        rejected = int(next((fields[name] for name in _REJECTED if fields.get(name)), 0))
     except (TypeError, ValueError):
         return Rejected(count=count, reason="answered with a number of rejected spans that is no number")
     return partial(rejected, message, count)
@@ -154,16 +154,16 @@ def _location(answer: HttpAnswer) -> str:
     except ValueError:
         return "nowhere that can be read"
     host = parts.netloc.rpartition("@")[2]
-    shown = parts._replace(netloc=host, query="", fragment="").geturl()
-    return shown or "nowhere (no Location)"
+    location = parts._replace(netloc=host, query="", fragment="").geturl()
+    return location or "nowhere (no Location)"
 
 
 def _json(body: bytes) -> dict[str, Any] | None:
     try:
-        told = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return cast("dict[str, Any]", told) if isinstance(told, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def shortest(*limits: float | None) -> float:

@@ -39,8 +39,8 @@ def read_status(data: bytes) -> RpcStatus:
 
 def _duration(data: int | bytes) -> float:
     """Read a google.protobuf.Duration: seconds and nanoseconds. A negative one means now."""
-    told = dict(_fields(data)) if isinstance(data, bytes) else {}
-    seconds, nanos = told.get(1, 0), told.get(2, 0)
+    fields = dict(_fields(data)) if isinstance(data, bytes) else {}
+    seconds, nanos = fields.get(1, 0), fields.get(2, 0)
     if not isinstance(seconds, int) or not isinstance(nanos, int) or seconds >= 1 << 63:
         return 0.0
     return seconds + nanos / 1e9

@@ -41,11 +41,11 @@ class Altered:
 
     def in_plan(self, scratch: Path) -> dict[str, Any]:
         """Say it to the replaying process."""
-        said: dict[str, Any] = {"changes": [change.to_json() for change in self.changes]}
+        plan: dict[str, Any] = {"changes": [change.to_json() for change in self.changes]}
         branch = self.branch_in(scratch)
         if branch is not None:
-            said["branch"] = {"fork": branch.fork.to_json(), "root": dict(branch.root)}
-        return said
+            plan["branch"] = {"fork": branch.fork.to_json(), "root": dict(branch.root)}
+        return plan
 
     def branch_in(self, scratch: Path) -> Branch | None:
         """Give the fork, its processes told apart from others by a file in `scratch`."""

@@ -48,13 +48,13 @@ class _Progress:
         self._name = path.name
         self._told = 0.0
 
-    def __call__(self, done: int, of: int) -> None:
+    def __call__(self, bytes_read: int, of: int) -> None:
         now = time.monotonic()
-        if done >= of:
+        if bytes_read >= of:
             sys.stderr.write("\r\x1b[K")
         elif now - self._told >= _EVERY_S:
             self._told = now
-            sys.stderr.write(f"\rreenact: reading {clean(self._name)}: {done >> 20:,} of {of >> 20:,} MiB\x1b[K")
+            sys.stderr.write(f"\rreenact: reading {clean(self._name)}: {bytes_read >> 20:,} of {of >> 20:,} MiB\x1b[K")
         sys.stderr.flush()
 
 
@@ -79,8 +79,8 @@ def chosen(index: FileIndex, wanted: str) -> tuple[Run, list[Run]]:
     Raises `InputError` where there is none, `UsageError` where several fit.
     """
     prefix = wanted.lower()
-    known = len(prefix) <= 32 and not set(prefix) - set("0123456789abcdef")
-    ids = index.beginning_with(prefix) if known else []
+    is_hexadecimal = len(prefix) <= 32 and not set(prefix) - set("0123456789abcdef")
+    ids = index.beginning_with(prefix) if is_hexadecimal else []
     if not ids:
         raise InputError(str(index.path), f"holds no run {wanted!r}", hint=_names(index, _newest(index)))
     if len(ids) > 1:
@@ -115,7 +115,7 @@ def listed(
         return [_glanced(index, row) for row in islice(rows, skip, skip + limit if limit else None)]
     if filters == Filters(window=filters.window):  # nothing that only building a run tells: pages are passed over
         rows, skip = islice(rows, skip, None), 0
-    found: list[dict[str, Json]] = []
+    summaries: list[dict[str, Json]] = []
     for row in rows:
         if not plain and not _may_say(index, row, filters):
             continue
@@ -125,10 +125,10 @@ def listed(
         if skip:
             skip -= 1
             continue
-        found.append(summary(run))
-        if limit and len(found) >= limit:
+        summaries.append(summary(run))
+        if limit and len(summaries) >= limit:
             break
-    return found
+    return summaries
 
 
 def _conditions(filters: Filters) -> list[tuple[str, object]]:

@@ -40,9 +40,9 @@ def cold_cases(store: DirectoryStore, sources: Sequence[str]) -> ColdCases:
 def _in_store(store: DirectoryStore) -> Iterator[ColdCases]:
     """Judge the runs of a store; those that its index knows to be exact are counted and not read."""
     for entry in store.find(replays=False):
-        said = as_object(parsed_or_none(entry.summary))
-        if said.get("verdict") == _EXACT:
-            calls = as_object(said.get("calls"))
+        summary = as_object(parsed_or_none(entry.summary))
+        if summary.get("verdict") == _EXACT:
+            calls = as_object(summary.get("calls"))
             counts = [each for word, each in calls.items() if word not in _STRUCTURE and isinstance(each, int)]
             yield ColdCases(runs_read=1, calls_read=sum(counts))
             continue
@@ -60,21 +60,21 @@ def _of_run(run: Run, source: str) -> ColdCases:
     calls = [node for node in run.nodes if not node.call.is_structure and node.id not in outer]
     reasons = {reason.call: reason for reason in reversed(verdict.reasons) if reason.field in {"outcome", "request"}}
     hour = instant(run.started_ns)[:13] if run.started_ns else ""
-    found = [_cold(run, node, reasons, hour) for node in calls if _is_cold(node)]
+    cold_calls = [_cold(run, node, reasons, hour) for node in calls if _is_cold(node)]
     if verdict.grade is not Grade.NONE:
-        return ColdCases(runs_read=1, calls_read=len(calls), calls=tuple(found))
-    if not found:
+        return ColdCases(runs_read=1, calls_read=len(calls), calls=tuple(cold_calls))
+    if not cold_calls:
         why = _of_all(verdict)
         tenant = run.tenant or ""
-        found = [ColdCall(run=run.id, tenant=tenant, hour=hour, reason=why.lost, fix=why.fix)]
+        cold_calls = [ColdCall(run=run.id, tenant=tenant, hour=hour, reason=why.lost, fix=why.fix)]
     cold = ColdRun(
         id=run.id,
         name=run.name,
         started=instant(run.started_ns) if run.started_ns else "",
         source=source,
-        reasons=tuple(dict.fromkeys(call.reason for call in found)),
+        reasons=tuple(dict.fromkeys(call.reason for call in cold_calls)),
     )
-    return ColdCases(runs_read=1, calls_read=len(calls), runs=(cold,), calls=tuple(found))
+    return ColdCases(runs_read=1, calls_read=len(calls), runs=(cold,), calls=tuple(cold_calls))
 
 
 def _is_cold(node: Node) -> bool:
@@ -112,8 +112,8 @@ def _model(node: Node) -> str:
     if request is not None and request.model:
         return request.model
     names = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "model")
-    found = (node.span.attributes.get(name) for name in names)
-    return next((name for name in found if isinstance(name, str) and name), "")
+    models = (node.span.attributes.get(name) for name in names)
+    return next((name for name in models if isinstance(name, str) and name), "")
 
 
 def _of_all(verdict: Verdict) -> Reason:

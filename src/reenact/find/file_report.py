@@ -41,5 +41,5 @@ def kind_of(path: Path) -> FileKind:
 
 def _dialect(node: Node) -> str:
     """Name the dialect that read a call; empty for what stands in no file, such as the root above a conversation."""
-    told = node.call.attributes.get("reenact.dialect")
-    return told if isinstance(told, str) else "reenact" if "reenact.schema_version" in node.span.attributes else ""
+    name = node.call.attributes.get("reenact.dialect")
+    return name if isinstance(name, str) else "reenact" if "reenact.schema_version" in node.span.attributes else ""

@@ -41,21 +41,21 @@ def listed(
 
         index_anew(store, progress)
     try:
-        found = _found(store, filters, limit, skip)
+        entries = _entries(store, filters, limit, skip)
     except IndexDamagedError as error:
         from reenact.keep.catalog import mended
 
         mended(store, error, say)
-        found = _found(store, filters, limit, skip)
-    return [{**_with_history(_told(entry), store), "source": str(store.folder)} for entry in found]
+        entries = _entries(store, filters, limit, skip)
+    return [{**_with_history(_read_runs(entry), store), "source": str(store.folder)} for entry in entries]
 
 
-def _with_history(told: dict[str, Json], store: DirectoryStore) -> dict[str, Json]:
+def _with_history(run_summary: dict[str, Json], store: DirectoryStore) -> dict[str, Json]:
     """Give what is told of a run, less than exact where a unit on which it stands is kept no more."""
-    earlier = told.get("earlier")
-    if told.get("verdict") != "exact" or not isinstance(earlier, list):
-        return told
-    return told if all(store.recorded(str(each)) for each in earlier) else {**told, "verdict": "partial"}
+    earlier = run_summary.get("earlier")
+    if run_summary.get("verdict") != "exact" or not isinstance(earlier, list):
+        return run_summary
+    return run_summary if all(store.recorded(str(each)) for each in earlier) else {**run_summary, "verdict": "partial"}
 
 
 def _elsewhere(source: str, filters: Filters, limit: int, skip: int) -> list[dict[str, Json]]:
@@ -68,8 +68,8 @@ def _elsewhere(source: str, filters: Filters, limit: int, skip: int) -> list[dic
         from reenact.find import remote
 
         return remote.listed(source, filters, limit, skip, lambda run: _says([run], filters.text))
-    if is_big(Path(source)) and (told := _by_index(Path(source), filters, limit, skip)) is not None:
-        return told
+    if is_big(Path(source)) and (summaries := _by_index(Path(source), filters, limit, skip)) is not None:
+        return summaries
     everything = reversed(runs_in(Path(source), told=say))
     runs = (run for run in everything if fits(run, filters) and _says([run], filters.text))
     return [summary(run) for run in _page(runs, limit, skip)]
@@ -88,7 +88,7 @@ def _by_index(path: Path, filters: Filters, limit: int, skip: int) -> list[dict[
         return big_files.listed(big, filters, limit, skip, lambda run, text: _says([run], text))
 
 
-def _found(store: DirectoryStore, filters: Filters, limit: int, skip: int) -> list[Entry]:
+def _entries(store: DirectoryStore, filters: Filters, limit: int, skip: int) -> list[Entry]:
     if filters.text is None:
         return store.search(filters, newest=limit or None, skip=skip)
     return _page((entry for entry in _paged(store, filters) if _says_in(store, entry, filters.text)), limit, skip)
@@ -96,24 +96,24 @@ def _found(store: DirectoryStore, filters: Filters, limit: int, skip: int) -> li
 
 def _paged(store: DirectoryStore, filters: Filters) -> Iterator[Entry]:
     """Give the runs that fit, newest first, page by page: the index is not kept locked while traces are read."""
-    seen = set[str]()
+    seen_ids = set[str]()
     size = _FIRST_PAGE
     while True:
-        entries = store.search(filters, newest=size, skip=len(seen))
-        yield from (entry for entry in entries if entry.id not in seen)
+        entries = store.search(filters, newest=size, skip=len(seen_ids))
+        yield from (entry for entry in entries if entry.id not in seen_ids)
         if len(entries) < size:
             return
-        seen |= {entry.id for entry in entries}
+        seen_ids |= {entry.id for entry in entries}
         size *= 2
 
 
-def _page(found: Iterable[T], limit: int, skip: int) -> list[T]:
-    return list(islice(found, skip, skip + limit if limit else None))
+def _page(items: Iterable[T], limit: int, skip: int) -> list[T]:
+    return list(islice(items, skip, skip + limit if limit else None))
 
 
-def _told(entry: Entry) -> dict[str, Json]:
-    said = parse(entry.summary)
-    return said if isinstance(said, dict) else {}
+def _read_runs(entry: Entry) -> dict[str, Json]:
+    fields = parse(entry.summary)
+    return fields if isinstance(fields, dict) else {}
 
 
 def _says_in(store: DirectoryStore, entry: Entry, text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reenact.errors import InputError
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.keep.catalog import NO_FORK
 from reenact.keep.leftovers import leftovers
 from reenact.stores.directory import DirectoryStore
@@ -17,27 +17,27 @@ from reenact.values import unit
 from reenact.values.history import MOST
 
 
-def session(name: str, store: DirectoryStore) -> list[Found]:
+def session(name: str, store: DirectoryStore) -> list[RunSource]:
     """Find what plays a session: one for each process that took part, the earliest first. Raises `InputError`."""
     leftovers(store)
     entries = store.find([("session = ?", name), *NO_FORK], replays=False)
     if not entries:
         raise InputError(str(store.folder), f"holds no run of the session {name!r}", hint="`reenact ls` lists sessions")
-    groups: dict[object, list[Found]] = {}
+    groups: dict[object, list[RunSource]] = {}
     for entry in reversed(entries):
-        found = find(entry.id, store)
-        groups.setdefault(_process(found), []).append(found)
+        recording = find(entry.id, store)
+        groups.setdefault(_process(recording), []).append(recording)
     return [_played(group) for group in groups.values()]
 
 
-def _process(found: Found) -> object:
-    run = found.run
+def _process(recording: RunSource) -> object:
+    run = recording.run
     if run.root is None or unit.inbound(run) is None:
         return run.recording, None
     return run.recording, run.root.span.resource.attributes.get("reenact.process.id")
 
 
-def _played(group: list[Found]) -> Found:
+def _played(group: list[RunSource]) -> RunSource:
     last = group[-1]
     if unit.inbound(last.run) is None:
         return last

@@ -11,7 +11,7 @@ from typing import overload
 from reenact.errors import InputError, UsageError
 from reenact.find.altering import Altered
 from reenact.graph.build import build
-from reenact.graph.history import NONE, NOTHING, Kept, history
+from reenact.graph.history import NONE, NOTHING, StoredRuns, history
 from reenact.keep.catalog import NO_FORK, fork_of, records_of, replay_of
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
@@ -26,7 +26,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RunSource:
     """A run, and the other runs of the same recording, which the same program made."""
 
     run: Run
@@ -37,7 +37,7 @@ class Found:
     """What is changed in the run before it answers a replay."""
     trusted: bool = False
     """The user saw what the run would start, and said yes to it."""
-    earlier: Kept = field(default=NONE, compare=False)
+    earlier: StoredRuns = field(default=NONE, compare=False)
     """The earlier units of its process, where they are kept."""
     also: tuple[str, ...] = ()
     """Ids of further units of its process that are delivered before it: those of its session."""
@@ -66,14 +66,14 @@ class Found:
         return self.run.own or self.trusted
 
 
-def find(selector: str, store: DirectoryStore) -> Found:
+def find(selector: str, store: DirectoryStore) -> RunSource:
     """Find one run. Raises `InputError` where there is none, `UsageError` where several fit."""
     if is_backend(selector):
         from reenact.find import remote
 
-        run, others, source = remote.found(selector)
+        run, others, source = remote.remote_run(selector)
         around = _around(run, others) if unit.inbound(run) is not None else others
-        return Found(run=run, siblings=around, source=source, earlier=among(others))
+        return RunSource(run=run, siblings=around, source=source, earlier=among(others))
     if _is_path(selector):
         path, _, wanted = selector.partition("#")
         return _in_file(Path(path), wanted)
@@ -113,27 +113,27 @@ def _built(store: DirectoryStore, trace_id: str) -> list[Run]:
     return build(run_proof.marked(records_of(store, trace_id), store), source="store")
 
 
-def _in_store(store: DirectoryStore, trace_id: str) -> Found:
+def _in_store(store: DirectoryStore, trace_id: str) -> RunSource:
     run = _read(store, trace_id)
     siblings: Sequence[Run] = ()
     if unit.inbound(run) is not None:  # what came in is replayed alone
         siblings = _Later(lambda: _around(run, _process_in(store, run)))
     elif run.recording and replay_of(run) is None:
         siblings = _Later(lambda: _others(store, run))
-    return Found(run=run, siblings=siblings, source=str(store.folder), earlier=kept_in(store))
+    return RunSource(run=run, siblings=siblings, source=str(store.folder), earlier=kept_in(store))
 
 
 def _read(store: DirectoryStore, trace_id: str) -> Run:
     return _only(_built(store, trace_id), trace_id)
 
 
-def among(runs: Iterable[Run]) -> Kept:
+def among(runs: Iterable[Run]) -> StoredRuns:
     """Keep some runs."""
     by_id = {run.id: run for run in runs}
-    return Kept(by_id.get)
+    return StoredRuns(by_id.get)
 
 
-def kept_in(store: DirectoryStore) -> Kept:
+def kept_in(store: DirectoryStore) -> StoredRuns:
     """Keep what a store keeps."""
 
     def read(trace_id: str) -> Run | None:
@@ -142,7 +142,7 @@ def kept_in(store: DirectoryStore) -> Kept:
         except InputError:  # it has been deleted
             return None
 
-    return Kept(read)
+    return StoredRuns(read)
 
 
 def _others(store: DirectoryStore, run: Run) -> Iterable[Run]:
@@ -188,13 +188,13 @@ def _around(run: Run, others: Iterable[Run]) -> tuple[Run, ...]:
 
     In no order: not all of it is made again, and nothing may wait for what is not.
     """
-    found: list[Run] = []
+    startup_runs: list[Run] = []
     for other in others:
         if other.id == unit.around(run):
             before = [node for node in other.nodes if node is other.root or _was_before(node, run)]
             nodes = tuple(_unordered(node, run) for node in before[:_MOST_AROUND])
-            found.append(replace(other, nodes=nodes))
-    return tuple(found)
+            startup_runs.append(replace(other, nodes=nodes))
+    return tuple(startup_runs)
 
 
 def _was_before(node: Node, run: Run) -> bool:
@@ -205,8 +205,8 @@ def _was_before(node: Node, run: Run) -> bool:
 
 def _unordered(node: Node, run: Run) -> Node:
     """Take its places in the order from a call; of a session that goes on, nobody can say what was said by then."""
-    kept = {name: value for name, value in node.span.attributes.items() if name not in _ORDERS}
-    unordered = replace(node, span=replace(node.span, attributes=kept))
+    attributes = {name: value for name, value in node.span.attributes.items() if name not in _ORDERS}
+    unordered = replace(node, span=replace(node.span, attributes=attributes))
     if not isinstance(node.outcome, Streamed) or node.span.end_ns <= run.started_ns:
         return unordered
     return replace(unordered, outcome=replace(node.outcome, chunks=()))
@@ -219,22 +219,22 @@ _MOST_AROUND = 1000
 _ORDERS = frozenset({"reenact.order.head", "reenact.order.end", "reenact.lane.ends", PAUSES})
 
 
-def _of_the_first_process(found: Found, store: DirectoryStore) -> Found:
+def _of_the_first_process(source: RunSource, store: DirectoryStore) -> RunSource:
     """Go from a run of a child process to the newest one of the program that started it, process by process."""
-    if unit.units_served(found.run) is not None:  # nobody means what a server did for nobody
-        return _last_unit(found, store)
-    seen = {found.run.id}
-    while unit.inbound(found.run) is None and (above := _above(found.run, store)) is not None and above not in seen:
-        seen.add(above)
-        found = _in_store(store, above)
-    return found
+    if unit.units_served(source.run) is not None:  # nobody means what a server did for nobody
+        return _last_unit(source, store)
+    visits = {source.run.id}
+    while unit.inbound(source.run) is None and (above := _above(source.run, store)) is not None and above not in visits:
+        visits.add(above)
+        source = _in_store(store, above)
+    return source
 
 
-def _last_unit(found: Found, store: DirectoryStore) -> Found:
+def _last_unit(source: RunSource, store: DirectoryStore) -> RunSource:
     """Go from the run of a server's process to the newest unit of work of its recording, where it did any."""
-    entries = store.find([*NO_FORK, ("recording = ?", found.run.recording)], newest=_LOOKED_AT, replays=False)
+    entries = store.find([*NO_FORK, ("recording = ?", source.run.recording)], newest=_LOOKED_AT, replays=False)
     units = (each for entry in entries if unit.inbound((each := _in_store(store, entry.id)).run) is not None)
-    return next(units, found)
+    return next(units, source)
 
 
 def _above(run: Run, store: DirectoryStore) -> str | None:
@@ -273,7 +273,7 @@ def _wanted(record: Record, only: str) -> bool:
     return record.trace_id.startswith(only) or "reenact.recording.id" in record.resource.attributes
 
 
-def _in_file(path: Path, wanted: str) -> Found:
+def _in_file(path: Path, wanted: str) -> RunSource:
     from reenact.read.open import is_big
 
     if is_big(path) and (indexed := _in_index(path, wanted)) is not None:
@@ -295,11 +295,13 @@ def _in_file(path: Path, wanted: str) -> Found:
     run = fitting[0]
     siblings = [other for other in runs if other is not run and run.recording and other.recording == run.recording]
     if unit.inbound(run) is not None:
-        return Found(run=run, siblings=_around(run, siblings), source=str(path), earlier=among(runs), most=len(runs))
-    return Found(run=run, siblings=tuple(siblings), source=str(path))
+        return RunSource(
+            run=run, siblings=_around(run, siblings), source=str(path), earlier=among(runs), most=len(runs)
+        )
+    return RunSource(run=run, siblings=tuple(siblings), source=str(path))
 
 
-def _in_index(path: Path, wanted: str) -> Found | None:
+def _in_index(path: Path, wanted: str) -> RunSource | None:
     """Find a run of a big file by the file's index; None where the file can have none."""
     from reenact.find import big_files
 
@@ -309,15 +311,15 @@ def _in_index(path: Path, wanted: str) -> Found | None:
             return None
         run, others = big_files.chosen(index, wanted)
         siblings = _around(run, others) if unit.inbound(run) is not None else tuple(others)
-        return Found(run=run, siblings=siblings, source=str(path), earlier=among(others))
+        return RunSource(run=run, siblings=siblings, source=str(path), earlier=among(others))
 
 
 def _belonging(runs: list[Run]) -> list[Run]:
     """Choose among the traces of a file: those that hold a call at all, as one where they are one conversation."""
     telling = [run for run in runs if any(not node.call.is_structure for node in run.nodes)]
     if len(telling) == 1 and len(runs) > 1:
-        said = f"{len(runs) - 1} other traces of the file hold no call of a model or tool"
-        return [replace(telling[0], notes=(*telling[0].notes, said))]
+        note = f"{len(runs) - 1} other traces of the file hold no call of a model or tool"
+        return [replace(telling[0], notes=(*telling[0].notes, note))]
     from reenact.graph.conversation_traces import go_on
 
     chosen = telling or runs
@@ -331,17 +333,17 @@ def _as_one(runs: list[Run]) -> Run:
     from reenact.graph.conversation_traces import together
 
     [run] = build(together(runs), source=runs[0].source)
-    said = f"{len(runs)} traces of the file are read as one run, by the time of their calls"
-    return replace(run, notes=(*run.notes, said, *(note for note in runs[0].notes if note not in run.notes)))
+    remark = f"{len(runs)} traces of the file are read as one run, by the time of their calls"
+    return replace(run, notes=(*run.notes, remark, *(note for note in runs[0].notes if note not in run.notes)))
 
 
 def _recorded(runs: Iterable[Run]) -> list[Run]:
     """Leave out replays and forks where there is anything else."""
-    found = list(runs)
-    return [run for run in found if replay_of(run) is None and fork_of(run) is None] or found
+    all_runs = list(runs)
+    return [run for run in all_runs if replay_of(run) is None and fork_of(run) is None] or all_runs
 
 
 def _names(path: Path, runs: Iterable[Run]) -> str:
-    found = list(runs)
-    together = f"; or all as one: {path}#{ALL}" if len(found) > 1 else ""
-    return "one of: " + "  ".join(f"{path}#{run.id[:12]}" for run in found[:8]) + together
+    all_runs = list(runs)
+    together = f"; or all as one: {path}#{ALL}" if len(all_runs) > 1 else ""
+    return "one of: " + "  ".join(f"{path}#{run.id[:12]}" for run in all_runs[:8]) + together

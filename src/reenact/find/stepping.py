@@ -32,12 +32,12 @@ class _Conversations:
     def grown(self, talk: Talk | None, message: Message) -> Talk:
         """Give a conversation with one more message."""
         key = (id(talk), _mark(repr(message)))
-        made = self._known.get(key)
-        if made is None:
-            made = self._known[key] = Talk(message, talk, length(talk) + 1)
+        longer_talk = self._known.get(key)
+        if longer_talk is None:
+            longer_talk = self._known[key] = Talk(message, talk, length(talk) + 1)
             gist = (self._gist_of.get(id(talk), 0), _mark(repr(_gist(message))))
-            self._gist_of[id(made)] = self._gists.setdefault(gist, len(self._gists) + 1)
-        return made
+            self._gist_of[id(longer_talk)] = self._gists.setdefault(gist, len(self._gists) + 1)
+        return longer_talk
 
     def shared(self, messages: Sequence[Message]) -> int:
         """Count the messages that this conversation and an earlier one both begin with, told by what they say."""
@@ -68,11 +68,11 @@ def steps(run: Run) -> list[Step]:
     talks, lineages = _Conversations(), dict[str, Lineage | None]()
     last: Talk | None = None
     after_call: dict[str, Talk | None] = {}
-    found: list[Step] = []
+    step_list: list[Step] = []
     for number, node in enumerate(calls, 1):
         before, new, added, tools = _around(node, talks, after_call, last)
         cause = by_id.get(node.caused_by or "")
-        found.append(
+        step_list.append(
             Step(
                 number=number,
                 node=node,
@@ -87,7 +87,7 @@ def steps(run: Run) -> list[Step]:
         last = after_call[node.id] = talks.of(added, before)
         if node.caused_by:
             after_call[node.caused_by] = last  # the next tool of the same reply goes on from here
-    return found
+    return step_list
 
 
 def _around(
@@ -96,9 +96,9 @@ def _around(
     request = asked(node) if node.kind in {CallKind.LLM, CallKind.EMBEDDING} else None
     if request is not None:
         reply = answered(node)
-        known = talks.shared(request.messages)
+        shared_count = talks.shared(request.messages)
         tools = tuple(name for tool in request.tools if (name := _tool_name(tool)))
-        new = len(request.messages) - known
+        new = len(request.messages) - shared_count
         return talks.of(request.messages), new, reply.messages if reply is not None else (), tools
     before = after_call.get(node.caused_by or "", last)
     if node.kind is not CallKind.TOOL:
@@ -135,17 +135,17 @@ def _tool_name(tool: Json) -> str:
     return as_text(as_object(tool).get("name")) or as_text(at(tool, "function", "name"))
 
 
-def _lineage(above: str | None, by_id: dict[str, Node], run: Run, known: dict[str, Lineage | None]) -> Lineage | None:
+def _lineage(above: str | None, by_id: dict[str, Node], run: Run, cache: dict[str, Lineage | None]) -> Lineage | None:
     """Give the labels of what is above, the run's root left out; each node's is made once."""
     way: list[Node] = []
     climbed: set[str] = set()
-    while above is not None and above in by_id and above not in known and above not in climbed:
+    while above is not None and above in by_id and above not in cache and above not in climbed:
         climbed.add(above)
         way.append(by_id[above])
         above = by_id[above].parent
-    at = known.get(above or "")
+    at = cache.get(above or "")
     for node in reversed(way):
         if node is not run.root:
             at = Lineage(node.label, at, at.depth + 1 if at is not None else 1)
-        known[node.id] = at
+        cache[node.id] = at
     return at

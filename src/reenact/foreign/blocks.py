@@ -93,32 +93,32 @@ def piece(block: dict[str, Json], depth: int = 0) -> Piece:
 def _text(block: dict[str, Json], kind: str) -> Part | None:
     if kind in _TEXTS or (not kind and "text" in block):
         for name in ("text", "content"):
-            if isinstance(said := block.get(name), str):
-                return Reasoning(text=said, encrypted=_signature(block)) if block.get("thought") is True else Text(said)
+            if isinstance(text := block.get(name), str):
+                return Reasoning(text=text, encrypted=_signature(block)) if block.get("thought") is True else Text(text)
     return None
 
 
 def _signature(block: dict[str, Json]) -> str | None:
     for name in ("signature", "thoughtSignature", "thought_signature"):
-        if isinstance(said := block.get(name), str):
-            return said
+        if isinstance(signature := block.get(name), str):
+            return signature
     return None
 
 
 def _reasoning(block: dict[str, Json], kind: str) -> Part | None:
     if kind in ("reasoning", "thinking"):
-        said = [block.get(name) for name in ("thinking", "reasoning", "text", "content", "summary")]
+        values = [block.get(name) for name in ("thinking", "reasoning", "text", "content", "summary")]
         return Reasoning(
-            text="\n\n".join(text for value in said if (text := _plain(value))),
+            text="\n\n".join(text for value in values if (text := _plain(value))),
             id=text_or_none(block.get("id")),
             encrypted=_signature(block) or text_or_none(block.get("encrypted_content")),
         )
     if kind == "redacted_thinking" and isinstance(data := block.get("data"), str):
         return Reasoning(encrypted=data)
-    if isinstance(held := block.get("reasoningContent"), dict):  # Bedrock
-        told = as_object(held.get("reasoningText"))
-        hidden = text_or_none(told.get("signature")) or text_or_none(held.get("redactedContent"))
-        return Reasoning(text=as_text(told.get("text")) or as_text(held.get("text")), encrypted=hidden)
+    if isinstance(content := block.get("reasoningContent"), dict):  # Bedrock
+        reasoning = as_object(content.get("reasoningText"))
+        hidden = text_or_none(reasoning.get("signature")) or text_or_none(content.get("redactedContent"))
+        return Reasoning(text=as_text(reasoning.get("text")) or as_text(content.get("text")), encrypted=hidden)
     return None
 
 
@@ -130,94 +130,94 @@ def _plain(value: Json) -> str:
 
 def tool_call(block: dict[str, Json], kind: str = "") -> ToolCall | None:
     """Read a tool's call, or None where the block is no such thing."""
-    held: Json = None
+    inner: Json = None
     for name in ("toolUse", "functionCall", "function_call", "function", "custom"):
-        if isinstance(held := block.get(name), dict):
+        if isinstance(inner := block.get(name), dict):
             break
     else:
-        held = None
-    if held is None and kind not in _CALLS and not ("toolCallId" in block and ("args" in block or "input" in block)):
+        inner = None
+    if inner is None and kind not in _CALLS and not ("toolCallId" in block and ("args" in block or "input" in block)):
         return None
-    said = as_object(held) or block
-    name = first_text(said, _NAMES)
-    if not name and held is None:
+    call = as_object(inner) or block
+    name = first_text(call, _NAMES)
+    if not name and inner is None:
         return None
     return ToolCall(
-        id=first_text(said, _CALL_IDS) or first_text(block, _CALL_IDS),
+        id=first_text(call, _CALL_IDS) or first_text(block, _CALL_IDS),
         name=name,
-        arguments=_arguments(said),
+        arguments=_arguments(call),
     )
 
 
-def _arguments(said: dict[str, Json]) -> str:
+def _arguments(call: dict[str, Json]) -> str:
     for name in _ARGUMENTS:
-        if name in said:
-            return text_or_json(said[name])
+        if name in call:
+            return text_or_json(call[name])
     return ""
 
 
-def first_text(held: dict[str, Json], names: tuple[str, ...]) -> str:
+def first_text(fields: dict[str, Json], names: tuple[str, ...]) -> str:
     """Give the first string that is not empty, among the fields named."""
-    return next((text for name in names if (text := as_text(held.get(name)))), "")
+    return next((text for name in names if (text := as_text(fields.get(name)))), "")
 
 
 def _answer(block: dict[str, Json], kind: str, depth: int) -> Answer | None:
-    held: Json = None
+    inner: Json = None
     for name in ("toolResult", "functionResponse", "function_response"):
-        if isinstance(held := block.get(name), dict):
+        if isinstance(inner := block.get(name), dict):
             break
     else:
-        held = None
-    if held is None and kind not in _ANSWERS:
+        inner = None
+    if inner is None and kind not in _ANSWERS:
         return None
-    said = as_object(held) or block
-    told = next((said[name] for name in _TOLD if said.get(name) is not None), None)
+    answer = as_object(inner) or block
+    content = next((answer[name] for name in _TOLD if answer.get(name) is not None), None)
     return Answer(
-        id=first_text(said, _ANSWER_IDS) or None,
-        name=first_text(said, _NAMES) or None,
-        parts=told_parts(told, depth + 1),
+        id=first_text(answer, _ANSWER_IDS) or None,
+        name=first_text(answer, _NAMES) or None,
+        parts=told_parts(content, depth + 1),
     )
 
 
-def told_parts(told: Json, depth: int = 0) -> tuple[Part, ...]:
+def told_parts(body: Json, depth: int = 0) -> tuple[Part, ...]:
     """Read what a tool answered: text stays text, blocks are read, and any other value is its JSON text."""
-    if told is None:
+    if body is None:
         return ()
-    if isinstance(told, str):
-        return (Text(told),)
-    if isinstance(told, dict) and "value" in told and told.get("type") in ("text", "json", "error-text", "error-json"):
-        value = told["value"]  # the AI SDK's output
+    if isinstance(body, str):
+        return (Text(body),)
+    if isinstance(body, dict) and "value" in body and body.get("type") in ("text", "json", "error-text", "error-json"):
+        value = body["value"]  # the AI SDK's output
         return (Text(value if isinstance(value, str) else compact(value)),)
     if depth >= _DEEPEST:
-        return (Opaque(told),)
-    if isinstance(told, list) and told and all(_is_told(item) for item in told):
-        return tuple(part for item in told for part in _told(item, depth))
-    return (Text(compact(told)),)
+        return (Opaque(body),)
+    if isinstance(body, list) and body and all(_is_told(item) for item in body):
+        return tuple(part for item in body for part in _answer_parts(item, depth))
+    return (Text(compact(body)),)
 
 
 def _is_told(item: Json) -> bool:
     return isinstance(item, str) or (isinstance(item, dict) and (set(item) == {"json"} or is_block(item)))
 
 
-def _told(item: Json, depth: int) -> tuple[Part, ...]:
-    held = as_object(item)
-    return (Text(text_or_json(held["json"])),) if set(held) == {"json"} else parts(item, depth + 1)
+def _answer_parts(item: Json, depth: int) -> tuple[Part, ...]:
+    fields = as_object(item)
+    return (Text(text_or_json(fields["json"])),) if set(fields) == {"json"} else parts(item, depth + 1)
 
 
 def _media(block: dict[str, Json], kind: str) -> Part | None:
     for name in ("inlineData", "inline_data", "fileData", "file_data"):  # Gemini
-        if isinstance(held := block.get(name), dict):
-            mime = first_text(held, ("mimeType", "mime_type"))
-            url = _data_url(held.get("data"), mime) or first_text(held, ("fileUri", "file_uri"))
+        if isinstance(media := block.get(name), dict):
+            mime = first_text(media, ("mimeType", "mime_type"))
+            url = _data_url(media.get("data"), mime) or first_text(media, ("fileUri", "file_uri"))
             return _medium(_modality(mime), url, mime)
     for name in ("image", "video", "document"):  # Bedrock
-        held = as_object(block.get(name))
-        if not kind and (source := as_object(held.get("source"))):
-            mime = f"{name}/{as_text(held.get('format'))}"
-            return _medium(name, _data_url(source.get("bytes"), mime), mime, as_text(held.get("name")))
+        media = as_object(block.get(name))
+        if not kind and (source := as_object(media.get("source"))):
+            mime = f"{name}/{as_text(media.get('format'))}"
+            return _medium(name, _data_url(source.get("bytes"), mime), mime, as_text(media.get("name")))
     if kind in _URLS:
-        held = block.get(kind)
-        url = held if isinstance(held, str) else as_text(at(held, "url"))
+        media = block.get(kind)
+        url = media if isinstance(media, str) else as_text(at(media, "url"))
         return _medium(kind.removesuffix("_url"), url, media_type(url))
     if kind == "input_audio":
         audio = as_object(block.get("input_audio"))
@@ -238,8 +238,8 @@ def _file(block: dict[str, Json], kind: str) -> Part | None:
     url = first_text(source, ("url", "uri", "image_url", "file_url", "file_uri"))
     for name in ("data", "file_data", "content", "image", "image_data"):
         url = url or _data_url(source.get(name), mime)
-    named = word if word in ("image", "audio", "video", "document") else _modality(mime or media_type(url))
-    modality = as_text(block.get("modality")) or named
+    fallback = word if word in ("image", "audio", "video", "document") else _modality(mime or media_type(url))
+    modality = as_text(block.get("modality")) or fallback
     name = first_text({**source, **block}, ("filename", "title", "name"))
     return _medium(modality, url, mime or media_type(url), name)
 

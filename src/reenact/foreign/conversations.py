@@ -84,49 +84,49 @@ class Question:
     """The reply, with its time; of a call without one the last message."""
 
 
-def run_of(told: Conversation, carrier: str, questions: Sequence[Question] | None = None) -> Iterator[SpanRecord]:
+def run_of(chat: Conversation, carrier: str, questions: Sequence[Question] | None = None) -> Iterator[SpanRecord]:
     """Make the spans of a conversation: one for each call, and the root at the end.
 
     With `questions` these are the calls, and none is told from the turns.
     """
-    trace_id, root_id = hex_of(told.seed, 16), hex_of(f"{told.seed}:root", 8)
+    trace_id, root_id = hex_of(chat.seed, 16), hex_of(f"{chat.seed}:root", 8)
     number = 0
-    made = 0
-    calls = _calls(told) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
+    characters = 0
+    calls = _calls(chat) if questions is None else ((each.asked, each.answered, [each.turn]) for each in questions)
     for asked, answered, turns in calls:
         number += 1
-        lost = [*told.lost, *_lost(told, asked)]
-        made += sum(_size(message) for message in asked.messages)
-        if made > _MOST_CHARACTERS:
+        lost = [*chat.lost, *_lost(chat, asked)]
+        characters += sum(_size(message) for message in asked.messages)
+        if characters > _MOST_CHARACTERS:
             asked = replace(asked, messages=asked.messages[-_KEPT_MESSAGES:])  # noqa: PLW2901 - the end of it
             lost.append(lacking("request", f"all but the last {_KEPT_MESSAGES} messages, the run being very long"))
-        yield _model_span(told, asked, answered, turns, (trace_id, root_id, number, carrier), lost)
-    for call, answer, turn in _unrepeated(told.turns):
+        yield _model_span(chat, asked, answered, turns, (trace_id, root_id, number, carrier), lost)
+    for call, answer, turn in _unrepeated(chat.turns):
         number += 1
         yield _tool_span(call, answer, turn, (trace_id, root_id, number, carrier))
     if number:
-        times = [turn.at_ns for turn in told.turns if turn.at_ns]
+        times = [turn.at_ns for turn in chat.turns if turn.at_ns]
         yield root_span(
             trace_id=trace_id,
             span_id=root_id,
-            name=told.name,
+            name=chat.name,
             carrier=carrier,
             times=(min(times, default=0), max(times, default=0)),
-            attributes=told.attributes,
+            attributes=chat.attributes,
         )
 
 
-def _calls(told: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
+def _calls(chat: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Turn]]]:
     """Cut a conversation into calls: turns of the model in a row are one reply, unless the file says otherwise."""
     before: list[Message] = []
     reply: list[Turn] = []
-    for turn in [*told.turns, None]:
+    for turn in [*chat.turns, None]:
         if turn is not None and turn.replies and (not reply or _is_one(reply[-1], turn)):
             reply.append(turn)
             continue
         if reply:
-            answered = _answered(told, reply)
-            yield _asked(told, before, reply[0].model), answered, reply
+            answered = _answered(chat, reply)
+            yield _asked(chat, before, reply[0].model), answered, reply
             before += answered.messages  # its pieces are one message when they are sent back
             reply = []
         if turn is None:
@@ -135,26 +135,26 @@ def _calls(told: Conversation) -> Iterator[tuple[Asked, Answered | None, list[Tu
             reply = [turn]
         else:
             before.append(turn.message)
-    if told.asks_more and before and before[-1].role != _MODELS:
-        yield _asked(told, before, ""), None, []
+    if chat.asks_more and before and before[-1].role != _MODELS:
+        yield _asked(chat, before, ""), None, []
 
 
 def _is_one(last: Turn, turn: Turn) -> bool:
     return (last.id, last.reply) == (turn.id, turn.reply)
 
 
-def _asked(told: Conversation, messages: Sequence[Message], model: str) -> Asked:
-    named = model or told.model
-    parameters = {**({"model": named} if named else {}), **told.parameters}
-    return Asked(model=named or None, messages=tuple(messages), tools=told.tools, parameters=parameters)
+def _asked(chat: Conversation, messages: Sequence[Message], model: str) -> Asked:
+    model_name = model or chat.model
+    parameters = {**({"model": model_name} if model_name else {}), **chat.parameters}
+    return Asked(model=model_name or None, messages=tuple(messages), tools=chat.tools, parameters=parameters)
 
 
-def _answered(told: Conversation, reply: Sequence[Turn]) -> Answered:
+def _answered(chat: Conversation, reply: Sequence[Turn]) -> Answered:
     parts = tuple(part for turn in reply for part in turn.message.parts)
     usage = next((turn.usage for turn in reversed(reply) if turn.usage is not None), Usage())
     finish = next((turn.finish for turn in reversed(reply) if turn.finish), "")
     return Answered(
-        model=reply[0].model or told.model or None,
+        model=reply[0].model or chat.model or None,
         id=reply[0].id or None,
         messages=(Message(role=_MODELS, parts=parts, name=reply[0].message.name),),
         finish_reasons=(finish,) if finish else (),
@@ -162,12 +162,12 @@ def _answered(told: Conversation, reply: Sequence[Turn]) -> Answered:
     )
 
 
-def _lost(told: Conversation, asked: Asked) -> Iterator[Loss]:
+def _lost(chat: Conversation, asked: Asked) -> Iterator[Loss]:
     if not asked.model:
         yield lacking("model", "the name of the model", _RECORD)
-    if not told.tools and any(isinstance(part, ToolCall) for turn in told.turns for part in turn.message.parts):
+    if not chat.tools and any(isinstance(part, ToolCall) for turn in chat.turns for part in turn.message.parts):
         yield lacking("tools", "the tool schemas: tools are called, and none is described", _RECORD)
-    if not told.parameters:
+    if not chat.parameters:
         yield lacking("parameters", "every parameter of the request (temperature, tool_choice, …)", _RECORD)
 
 
@@ -176,14 +176,14 @@ def _size(message: Message) -> int:
 
 
 def _model_span(
-    told: Conversation,
+    chat: Conversation,
     asked: Asked,
     answered: Answered | None,
     turns: Sequence[Turn],
     place: tuple[str, str, int, str],
     lost: Sequence[Loss],
 ) -> SpanRecord:
-    request, outcome, marks = rebuilt(asked, answered, system=told.system, api=told.api)
+    request, outcome, marks = rebuilt(asked, answered, system=chat.system, api=chat.api)
     trace_id, root_id, number, carrier = place
     shape = shape_named(request.shape) if isinstance(request, HttpRequest) else None
     attributes: dict[str, Attribute] = {**request_to_attributes(request), **outcome_to_attributes(request, outcome)}
@@ -193,7 +193,7 @@ def _model_span(
         CARRIER: carrier,
         REBUILT: [*marks],
         "reenact.order.start": number << 20,
-        "gen_ai.provider.name": told.system,
+        "gen_ai.provider.name": chat.system,
     }
     if lost:
         attributes[LOST] = compact([each.json for each in lost])

@@ -246,17 +246,17 @@ def _decoded(exchange: Exchange, lost: list[Loss]) -> tuple[bytes, tuple[tuple[s
     """Undo the content encoding where the recorder left it, and leave out the headers that no longer hold."""
     from reenact.boundary import plain_http
 
-    kept = plain_http.headers(exchange.headers, exchange.status or 0, None, decoded=True)
-    kept = tuple((name, value) for name, value in kept if name.lower() not in _STALE)
+    headers = plain_http.headers(exchange.headers, exchange.status or 0, None, decoded=True)
+    headers = tuple((name, value) for name, value in headers if name.lower() not in _STALE)
     coding = next((value for name, value in exchange.headers if name.lower() == "content-encoding"), "").lower()
     if not _WHOLE.search(coding) or not exchange.reply:
-        return exchange.reply, kept
+        return exchange.reply, headers
     plain = unpacked(exchange.reply, coding)
     if plain is None:
         if coding.strip() == "br":
             lost.append(lacking("reply", "the body is packed with brotli, which is not read here"))
-        return exchange.reply, kept  # most recorders unpack a body and leave the header
-    return plain, kept
+        return exchange.reply, headers  # most recorders unpack a body and leave the header
+    return plain, headers
 
 
 def unpacked(data: bytes, coding: str) -> bytes | None:
@@ -307,13 +307,13 @@ def http_date(text: str) -> int:
     return max(0, nanoseconds(moment))
 
 
-def instant_ns(told: object) -> int:
+def instant_ns(value: object) -> int:
     """Read an instant, ISO 8601 with or without a zone (then UTC), a date of a header or a datetime, or give 0."""
-    if isinstance(told, datetime):
-        return max(0, nanoseconds(told))
-    if not isinstance(told, str):
+    if isinstance(value, datetime):
+        return max(0, nanoseconds(value))
+    if not isinstance(value, str):
         return 0
-    return records.nanoseconds(told) or http_date(told)
+    return records.nanoseconds(value) or http_date(value)
 
 
 def nanoseconds(moment: datetime) -> int:
@@ -322,25 +322,25 @@ def nanoseconds(moment: datetime) -> int:
     return since // timedelta(microseconds=1) * 1000
 
 
-def header_pairs(told: Any) -> tuple[tuple[str, str], ...]:
+def header_pairs(headers: Any) -> tuple[tuple[str, str], ...]:
     """Read headers however a file spells them: an object of texts or of lists, a list of pairs or of `name`/`value`."""
-    if isinstance(told, dict):
-        held = cast("dict[Any, Any]", told)
-        return tuple((_word(name), _word(each)) for name, value in held.items() for each in _each(value))
-    if not isinstance(told, list):
+    if isinstance(headers, dict):
+        mapping = cast("dict[Any, Any]", headers)
+        return tuple((_word(name), _word(each)) for name, value in mapping.items() for each in _each(value))
+    if not isinstance(headers, list):
         return ()
-    listed = cast("list[Any]", told)
+    listed = cast("list[Any]", headers)
     if all(isinstance(each, str) for each in listed):
         words = [_word(each) for each in listed]
         return tuple(zip(words[::2], words[1::2], strict=False))
     return tuple(pair for each in listed if (pair := _pair(each)) is not None)
 
 
-def _pair(told: Any) -> tuple[str, str] | None:
-    if isinstance(told, dict):
-        held = cast("dict[str, Any]", told)
-        return (_word(held["name"]), _word(held.get("value"))) if "name" in held else None
-    pair = cast("list[Any]", told) if isinstance(told, list) else []
+def _pair(header: Any) -> tuple[str, str] | None:
+    if isinstance(header, dict):
+        fields = cast("dict[str, Any]", header)
+        return (_word(fields["name"]), _word(fields.get("value"))) if "name" in fields else None
+    pair = cast("list[Any]", header) if isinstance(header, list) else []
     return (_word(pair[0]), _word(pair[1])) if len(pair) == 2 else None
 
 
@@ -354,18 +354,18 @@ def _word(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def body_bytes(told: object) -> bytes:
+def body_bytes(body: object) -> bytes:
     """Read a body however a file spells it: text, bytes, JSON that was parsed, or an object that says which.
 
     The objects are those of vcr and its relatives: `{"string": …}`, `{"base64_string": …}`, `{"encoding": …}`.
     """
-    match told:
+    match body:
         case None:
             return b""
         case bytes():
-            return told
+            return body
         case str():
-            return told.encode("utf-8", "surrogatepass")
+            return body.encode("utf-8", "surrogatepass")
         case {"base64_string": str() | bytes() as text}:
             return unbase64(text)
         case {"string": (str() | bytes() | None) as inner}:
@@ -373,7 +373,7 @@ def body_bytes(told: object) -> bytes:
         case {"encoding": "base64", "text": str() as text}:
             return unbase64(text)
         case _:
-            return spelled_json(told)
+            return spelled_json(body)
 
 
 def spelled_json(value: object) -> bytes:
@@ -394,5 +394,5 @@ def unbase64(text: str | bytes) -> bytes:
 
 def attempt_in(headers: Iterable[tuple[str, str]]) -> int:
     """Read from a request's headers which of the SDK's retries it is."""
-    told = next((value for name, value in headers if name.lower() == "x-stainless-retry-count"), "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 4 else 0
+    retry_count = next((value for name, value in headers if name.lower() == "x-stainless-retry-count"), "")
+    return int(retry_count) if retry_count.isascii() and retry_count.isdigit() and len(retry_count) < 4 else 0

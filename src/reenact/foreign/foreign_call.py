@@ -64,16 +64,16 @@ def carried(value: Any) -> Json:
     return typed.encode(list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value)
 
 
-def marked(said: Mapping[str, Json], dialect: str, losses: Iterable[Loss] = ()) -> dict[str, Json]:
+def marked(attributes: Mapping[str, Json], dialect: str, losses: Iterable[Loss] = ()) -> dict[str, Json]:
     """Give a call's attributes with the dialect's name and what it knows to be lost."""
-    known = said.get(LOST)
-    told = [*as_list(parsed_or_none(known) if isinstance(known, str) else known), *(loss.json for loss in losses)]
-    return {**said, DIALECT: dialect, **({LOST: told} if told else {})}
+    value = attributes.get(LOST)
+    entries = [*as_list(parsed_or_none(value) if isinstance(value, str) else value), *(loss.json for loss in losses)]
+    return {**attributes, DIALECT: dialect, **({LOST: entries} if entries else {})}
 
 
 def richer_question(flat: Asked, read: Asked | None) -> Asked:
     """Of two readings of one question, the one whose messages say more, with what the other says beside them."""
-    if read is None or _told(read.messages) <= _told(flat.messages) or not _is_understood(read.messages):
+    if read is None or _weight(read.messages) <= _weight(flat.messages) or not _is_understood(read.messages):
         return flat
     return Asked(
         model=flat.model or read.model,
@@ -88,7 +88,7 @@ def richer_answer(flat: Answered, read: Answered | None) -> Answered:
     """Of two readings of one answer, the one whose messages say more, with what the other says beside them."""
     if read is None:
         return flat
-    richer = _told(read.messages) > _told(flat.messages) and _is_understood(read.messages)
+    richer = _weight(read.messages) > _weight(flat.messages) and _is_understood(read.messages)
     return Answered(
         model=read.model or flat.model,
         id=flat.id or read.id,
@@ -104,7 +104,7 @@ def _is_understood(messages: tuple[Message, ...]) -> bool:
     return any(any(not isinstance(part, Opaque) for part in message.parts) for message in messages)
 
 
-def _told(messages: tuple[Message, ...]) -> tuple[int, int]:
+def _weight(messages: tuple[Message, ...]) -> tuple[int, int]:
     """Say how much messages tell: how many say anything, and how many calls of tools are known by their ids."""
     ids = {part.id for message in messages for part in message.parts if isinstance(part, ToolCall) and part.id}
     ids |= {message.tool_call_id for message in messages if message.tool_call_id}
@@ -215,10 +215,10 @@ def part(
     span: SpanRecord, key: str, *, name: str, start_ns: int, end_ns: int, attributes: Mapping[str, Attribute]
 ) -> SpanRecord:
     """Give a span for one of the calls that a span stands for, below it; `key` tells it from the others."""
-    told = f"{span.trace_id}/{span.span_id}/{key}".encode("utf-8", "surrogatepass")
+    seed = f"{span.trace_id}/{span.span_id}/{key}".encode("utf-8", "surrogatepass")
     return replace(
         span,
-        span_id=hashlib.blake2b(told, digest_size=8).hexdigest(),
+        span_id=hashlib.blake2b(seed, digest_size=8).hexdigest(),
         parent_id=span.span_id,
         name=name,
         start_ns=start_ns,

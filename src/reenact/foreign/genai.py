@@ -157,40 +157,40 @@ _HOSTS: Final = (
 )
 
 
-def kind_of(said: Mapping[str, Json]) -> CallKind:
+def kind_of(attributes: Mapping[str, Json]) -> CallKind:
     """Tell what a call is by its operation, else by what older emitters said of it; UNKNOWN where nothing does."""
-    operation = as_text(said.get(OPERATION)).lower()
+    operation = as_text(attributes.get(OPERATION)).lower()
     if (kind := KINDS.get(operation)) is not None:
         return kind
-    if method := as_text(said.get("mcp.method.name")):
+    if method := as_text(attributes.get("mcp.method.name")):
         return {"tools/call": CallKind.TOOL, "resources/read": CallKind.RETRIEVER, "prompts/get": CallKind.PROMPT}.get(
             method, CallKind.CHAIN
         )
-    asked = as_text(said.get("llm.request.type")).lower()
+    asked = as_text(attributes.get("llm.request.type")).lower()
     types = {"chat": CallKind.LLM, "completion": CallKind.LLM, "embedding": CallKind.EMBEDDING}
     return types.get(asked) or {"rerank": CallKind.RERANKER}.get(asked, CallKind.UNKNOWN)
 
 
-def system_of(said: Mapping[str, Json]) -> str:
+def system_of(attributes: Mapping[str, Json]) -> str:
     """Give the provider's name in the emitter's words; a framework that names itself gives way to what is known."""
-    named = next((text for name in _SYSTEMS if (text := as_text(said.get(name)))), "")
-    if named and named.lower() not in _FRAMEWORKS:
-        return named
-    address = as_text(said.get("server.address")) + as_text(said.get("gen_ai.openai.api_base"))
-    if (host := next((system for part, system in _HOSTS if part in address), "")) or not named:
+    provider = next((text for name in _SYSTEMS if (text := as_text(attributes.get(name)))), "")
+    if provider and provider.lower() not in _FRAMEWORKS:
+        return provider
+    address = as_text(attributes.get("server.address")) + as_text(attributes.get("gen_ai.openai.api_base"))
+    if (host := next((system for part, system in _HOSTS if part in address), "")) or not provider:
         return host
-    model = as_text(said.get("gen_ai.request.model")).lower()
-    return "anthropic" if model.startswith("claude-") else named
+    model = as_text(attributes.get("gen_ai.request.model")).lower()
+    return "anthropic" if model.startswith("claude-") else provider
 
 
-def api_of(said: Mapping[str, Json], span_name: str = "") -> str:
+def api_of(attributes: Mapping[str, Json], span_name: str = "") -> str:
     """Give the word for the provider's API: what the emitter says, else what its name for the span tells."""
-    told = as_text(said.get("openai.api.type")) or as_text(said.get("gen_ai.openai.api.type"))
-    if told:
-        return told
+    api = as_text(attributes.get("openai.api.type")) or as_text(attributes.get("gen_ai.openai.api.type"))
+    if api:
+        return api
     if span_name in ("openai.response", "openai.responses"):
         return "responses"
-    return "embeddings" if kind_of(said) is CallKind.EMBEDDING else ""
+    return "embeddings" if kind_of(attributes) is CallKind.EMBEDDING else ""
 
 
 def number(value: Json) -> int | float | None:
@@ -229,14 +229,14 @@ def texts(value: Json) -> list[str]:
     return [item for item in as_list(read) if isinstance(item, str)]
 
 
-def parameters(said: Mapping[str, Json]) -> dict[str, Json]:
+def parameters(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Give what of the request's parameters was kept, in the words of OpenAI's chat completions.
 
     What emitters write for nothing (`""`, -1 tokens, an empty list, one choice) is left out.
     """
-    found: dict[str, Json] = {}
+    fields: dict[str, Json] = {}
     for name, spelled in _PARAMETERS:
-        value = next((said[each] for each in spelled if said.get(each) not in (None, "", [])), None)
+        value = next((attributes[each] for each in spelled if attributes.get(each) not in (None, "", [])), None)
         if name in _WHOLE:
             value = count(value)
         elif name in _DECIMAL:
@@ -248,28 +248,28 @@ def parameters(said: Mapping[str, Json]) -> dict[str, Json]:
             value = structured(value)
         if value is None or value in ("[]", "None", "null") or (name == "n" and value == 1):
             continue
-        found[name] = value
-    if formats := texts(said.get("gen_ai.request.encoding_formats")):
-        found["encoding_format"] = formats[0]
-    shaped = said.get("gen_ai.openai.request.response_format")
+        fields[name] = value
+    if formats := texts(attributes.get("gen_ai.request.encoding_formats")):
+        fields["encoding_format"] = formats[0]
+    shaped = attributes.get("gen_ai.openai.request.response_format")
     if isinstance(shaped, str) and shaped in ("json_object", "text"):
-        found["response_format"] = {"type": shaped}
-    return found
+        fields["response_format"] = {"type": shaped}
+    return fields
 
 
-def usage(said: Mapping[str, Json]) -> Usage:
+def usage(attributes: Mapping[str, Json]) -> Usage:
     """Give the counts of tokens."""
     counts = {
-        name: next((held for each in spelled if (held := count(said.get(each))) is not None), None)
+        name: next((amount for each in spelled if (amount := count(attributes.get(each))) is not None), None)
         for name, spelled in _COUNTS.items()
     }
     return Usage(**counts)
 
 
-def finishes(said: Mapping[str, Json]) -> tuple[str, ...]:
+def finishes(attributes: Mapping[str, Json]) -> tuple[str, ...]:
     """Give why the model's answers ended."""
     for name in _FINISHES:
-        if words := texts(said.get(name)):
+        if words := texts(attributes.get(name)):
             return tuple(finish_word(word) for word in words)
     return ()
 
@@ -280,53 +280,53 @@ def finish_word(word: str) -> str:
     return _FINISH_WORDS.get(bare.lower(), bare)
 
 
-def finished(answered: Answered | None, said: Mapping[str, Json]) -> Answered | None:
+def finished(answered: Answered | None, attributes: Mapping[str, Json]) -> Answered | None:
     """Complete what was read of an answer with its model, id, reasons and counts, where those were kept beside it."""
     first = answered or Answered()
-    reasons = tuple(finish_word(word) for word in first.finish_reasons) or finishes(said)
-    counted = usage(said)
+    reasons = tuple(finish_word(word) for word in first.finish_reasons) or finishes(attributes)
+    counted = usage(attributes)
     whole = replace(
         first,
-        model=first.model or _text(said, _RESPONSE_MODELS),
-        id=first.id or _text(said, _RESPONSE_IDS),
+        model=first.model or _text(attributes, _RESPONSE_MODELS),
+        id=first.id or _text(attributes, _RESPONSE_IDS),
         finish_reasons=reasons,
         usage=first.usage if counted == Usage() else counted,
     )
     return whole if whole != Answered() else None
 
 
-def completed(asked: Asked | None, said: Mapping[str, Json]) -> Asked | None:
+def completed(asked: Asked | None, attributes: Mapping[str, Json]) -> Asked | None:
     """Complete what was read of a question with its model and parameters, where those were kept beside it."""
     if asked is None:
         return None
-    streams = next((told for name in _STREAMS if (told := flag(said.get(name))) is not None), False)
+    streams = next((is_stream for name in _STREAMS if (is_stream := flag(attributes.get(name))) is not None), False)
     return replace(
         asked,
-        model=asked.model or _text(said, _REQUEST_MODELS),
-        parameters={**parameters(said), **asked.parameters},
+        model=asked.model or _text(attributes, _REQUEST_MODELS),
+        parameters={**parameters(attributes), **asked.parameters},
         stream=asked.stream or streams,
     )
 
 
-def _text(said: Mapping[str, Json], names: tuple[str, ...]) -> str | None:
-    return next((text for name in names if (text := as_text(said.get(name)))), None)
+def _text(attributes: Mapping[str, Json], names: tuple[str, ...]) -> str | None:
+    return next((text for name in names if (text := as_text(attributes.get(name)))), None)
 
 
-def identity(said: Mapping[str, Json]) -> dict[str, Json]:
+def identity(attributes: Mapping[str, Json]) -> dict[str, Json]:
     """Give session and user under OpenInference's names, where the span has them under another name alone."""
-    found: dict[str, Json] = {}
+    fields: dict[str, Json] = {}
     for name, spelled in (("session.id", _SESSIONS), ("user.id", _USERS)):
-        value = next((said[each] for each in spelled if said.get(each) not in (None, "", "None")), None)
-        if value is not None and name not in said and isinstance(value, str | int):
-            found[name] = str(value)
-    return found
+        value = next((attributes[each] for each in spelled if attributes.get(each) not in (None, "", "None")), None)
+        if value is not None and name not in attributes and isinstance(value, str | int):
+            fields[name] = str(value)
+    return fields
 
 
 def as_documents(value: Json) -> list[Json]:
     """Give retrieved documents as a list, whatever they came in."""
     read = structured(value)
-    held = as_object(read)
+    container = as_object(read)
     for name in ("documents", "results", "matches", "records"):
-        if isinstance(listed := held.get(name), list):
+        if isinstance(listed := container.get(name), list):
             return listed
     return as_list(read)

@@ -15,7 +15,7 @@ _TIMEOUT_S = 60.0
 _EXCERPT = 300
 
 
-def shown(url: str) -> str:
+def printable_url(url: str) -> str:
     """Give a URL as it may be printed: without user, password, query and fragment."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
@@ -34,19 +34,19 @@ class _Unmoved(urllib.request.HTTPRedirectHandler):
         """Refuse."""
 
 
-def asked(url: str, headers: Mapping[str, str], body: bytes | None = None, *, most: int) -> bytes:
+def fetch_reply(url: str, headers: Mapping[str, str], body: bytes | None = None, *, most: int) -> bytes:
     """Ask `url`, by POST where there is a body, and give the answer of at most `most` bytes.
 
     Raises `InputError` naming the place, with the status and the beginning of what was answered; no header is in it.
     """
-    place = shown(url)
+    place = printable_url(url)
     request = urllib.request.Request(url, body, {"User-Agent": f"reenact/{VERSION}", **headers})  # noqa: S310 - the caller's scheme
     try:
         with urllib.request.build_opener(_Unmoved).open(request, timeout=_TIMEOUT_S) as answer:
             data: bytes = answer.read(most + 1)
     except urllib.error.HTTPError as refusal:
-        said = refusal.read(_EXCERPT).decode(errors="replace").strip()
-        raise InputError(place, f"answered {refusal.code} {refusal.reason}" + (f": {said}" if said else "")) from None
+        text = refusal.read(_EXCERPT).decode(errors="replace").strip()
+        raise InputError(place, f"answered {refusal.code} {refusal.reason}" + (f": {text}" if text else "")) from None
     except (OSError, http.client.HTTPException, ValueError) as failure:
         hint = "is it running, and is the address right?"
         raise InputError(place, f"cannot be asked: {failure}", hint=hint) from None

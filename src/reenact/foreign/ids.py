@@ -66,8 +66,8 @@ def _base64(text: str, digits: int) -> str:
     return raw.hex() if len(raw) * 2 == digits else ""
 
 
-def _buffer(told: dict[str, Any]) -> str:
-    data = told.get("data")
+def _buffer(buffer: dict[str, Any]) -> str:
+    data = buffer.get("data")
     try:
         return bytes(cast("list[int]", data)).hex() if isinstance(data, list) else ""
     except (TypeError, ValueError):

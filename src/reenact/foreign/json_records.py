@@ -23,13 +23,13 @@ def each_document(
     """
     for line, document in documents(stream, str(path)):
         try:
-            found = list(of(document))
+            records = list(of(document))
         except _WRONG as refusal:
-            said = str(refusal) if type(refusal) is ValueError else f"{type(refusal).__name__}: {refusal}"
-            raise InputError(f"{path}:{line}", f"this is not shaped like {what} ({said})") from None
+            problem = str(refusal) if type(refusal) is ValueError else f"{type(refusal).__name__}: {refusal}"
+            raise InputError(f"{path}:{line}", f"this is not shaped like {what} ({problem})") from None
         except RecursionError:
             raise InputError(f"{path}:{line}", "a value is nested too deep to be read") from None
-        yield from found
+        yield from records
 
 
 def as_objects(document: object, what: str) -> list[dict[str, Any]]:

@@ -20,26 +20,26 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NO_NUMBER = re.compile(r"(?:^|\.)(?:gen_ai|llm)\.(?:prompt|completion)$")
 
 
-def attributes(told: Json) -> dict[str, Attribute]:
+def attributes(source: Json) -> dict[str, Attribute]:
     """Read a map, or the JSON text of one: objects in it are taken apart, lists of plain values stay lists."""
-    found: dict[str, Attribute] = {}
-    held = records.unwrapped(told)
-    for name, value in as_object(held).items():
-        _flatten(found, name, value)
-    return found
+    fields: dict[str, Attribute] = {}
+    mapping = records.unwrapped(source)
+    for name, value in as_object(mapping).items():
+        _flatten(fields, name, value)
+    return fields
 
 
-def _flatten(found: dict[str, Attribute], name: str, value: Json) -> None:
+def _flatten(fields: dict[str, Attribute], name: str, value: Json) -> None:
     if isinstance(value, dict):
-        for inner, held in value.items():
-            _flatten(found, f"{name}.{inner}", held)
+        for inner, item in value.items():
+            _flatten(fields, f"{name}.{inner}", item)
     elif isinstance(value, list):
         plain = [each for each in value if not isinstance(each, dict | list)]
-        found[name] = [*plain] if len(plain) == len(value) else compact(value)
+        fields[name] = [*plain] if len(plain) == len(value) else compact(value)
     elif isinstance(value, str):
-        found[name] = _typed(name, value)
+        fields[name] = _typed(name, value)
     elif value is not None:
-        found[name] = value
+        fields[name] = value
 
 
 def _typed(name: str, text: str) -> Attribute:

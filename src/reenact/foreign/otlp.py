@@ -102,9 +102,9 @@ def resource_spans(group: object, unread: Told | None = None) -> Iterator[SpanRe
 
     Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names.
     """
-    told = _message(group, "an entry of resourceSpans")
-    resource = _resource(told)
-    for entry in _list(told.get("scopeSpans"), "scopeSpans"):
+    message = _message(group, "an entry of resourceSpans")
+    resource = _resource(message)
+    for entry in _list(message.get("scopeSpans"), "scopeSpans"):
         if entry is None:
             continue
         under = _message(entry, "an entry of scopeSpans")
@@ -114,13 +114,13 @@ def resource_spans(group: object, unread: Told | None = None) -> Iterator[SpanRe
                 continue
             told_span = _message(span, "a span")
             try:
-                found = _span(told_span, resource, scope, unread)
+                record = _span(told_span, resource, scope, unread)
             except (_NoIdError, _NoNumberError) as refusal:
                 if unread is None:
                     raise
                 unread(SPANS if isinstance(refusal, _NoIdError) else NUMBERS, str(refusal))
                 continue
-            yield found
+            yield record
 
 
 def _resource_logs(group: _Object, unread: Told | None) -> Iterator[LogRecord]:
@@ -130,46 +130,46 @@ def _resource_logs(group: _Object, unread: Told | None) -> Iterator[LogRecord]:
             continue
         under = _message(entry, "an entry of scopeLogs")
         scope = _scope(_message(under.get("scope") or {}, "`scope`"), under)
-        for told in _list(under.get("logRecords"), "logRecords"):
-            if not told:
+        for item in _list(under.get("logRecords"), "logRecords"):
+            if not item:
                 continue
             try:
-                found = _log(_message(told, "a log record"), resource, scope, unread)
+                record = _log(_message(item, "a log record"), resource, scope, unread)
             except _NoNumberError as refusal:
                 if unread is None:
                     raise
                 unread(LOGS, str(refusal))
                 continue
-            yield found
+            yield record
 
 
 def _resource(group: _Object) -> Resource:
-    told = _message(group.get("resource") or {}, "`resource`")
+    message = _message(group.get("resource") or {}, "`resource`")
     return Resource(
-        attributes=attributes(told.get("attributes")),
+        attributes=attributes(message.get("attributes")),
         schema_url=_text(group.get("schemaUrl"), "schemaUrl"),
-        dropped_attributes=_int(told.get("droppedAttributesCount")),
+        dropped_attributes=_int(message.get("droppedAttributesCount")),
     )
 
 
-def _log(told: _Object, resource: Resource, scope: Scope, unread: Told | None) -> LogRecord:
-    found = attributes(told.get("attributes"))
-    named = found.get("event.name")
-    trace_id, span_id = told.get("traceId"), told.get("spanId")
+def _log(message: _Object, resource: Resource, scope: Scope, unread: Told | None) -> LogRecord:
+    log_attributes = attributes(message.get("attributes"))
+    event_name = log_attributes.get("event.name")
+    trace_id, span_id = message.get("traceId"), message.get("spanId")
     return LogRecord(
         trace_id=_log_id(trace_id, 32, "traceId", unread) if _says_something(trace_id) else "",
         span_id=_log_id(span_id, 16, "spanId", unread) if _says_something(span_id) else "",
-        time_ns=_int(told.get("timeUnixNano")),
-        observed_ns=_int(told.get("observedTimeUnixNano")),
-        event_name=_text(told.get("eventName"), "eventName") or (named if isinstance(named, str) else ""),
-        body=plain(_any(told.get("body"))),
-        attributes=found,
-        severity=_enum(told.get("severityNumber"), _SEVERITIES, "SEVERITY_NUMBER_"),
-        severity_text=_text(told.get("severityText"), "severityText"),
+        time_ns=_int(message.get("timeUnixNano")),
+        observed_ns=_int(message.get("observedTimeUnixNano")),
+        event_name=_text(message.get("eventName"), "eventName") or (event_name if isinstance(event_name, str) else ""),
+        body=plain(_any(message.get("body"))),
+        attributes=log_attributes,
+        severity=_enum(message.get("severityNumber"), _SEVERITIES, "SEVERITY_NUMBER_"),
+        severity_text=_text(message.get("severityText"), "severityText"),
         resource=resource,
         scope=scope,
-        flags=_int(told.get("flags")),
-        dropped_attributes=_int(told.get("droppedAttributesCount")),
+        flags=_int(message.get("flags")),
+        dropped_attributes=_int(message.get("droppedAttributesCount")),
     )
 
 
@@ -190,9 +190,9 @@ def _log_id(value: object, digits: int, what: str, unread: Told | None) -> str:
         return ""
 
 
-def _says_something(told: object) -> bool:
+def _says_something(value: object) -> bool:
     """Tell an id from none at all: absent, empty, all zeros (in hex or base64)."""
-    return bool(told) and not (isinstance(told, str) and not told.strip("0A="))
+    return bool(value) and not (isinstance(value, str) and not value.strip("0A="))
 
 
 def plain(value: Attribute) -> Json:
@@ -206,18 +206,18 @@ def plain(value: Attribute) -> Json:
     return value
 
 
-def _scope(told: _Object, under: _Object) -> Scope:
+def _scope(message: _Object, under: _Object) -> Scope:
     return Scope(
-        name=_text(told.get("name"), "scope.name"),
-        version=_text(told.get("version"), "scope.version"),
-        attributes=attributes(told.get("attributes")),
+        name=_text(message.get("name"), "scope.name"),
+        version=_text(message.get("version"), "scope.version"),
+        attributes=attributes(message.get("attributes")),
         schema_url=_text(under.get("schemaUrl"), "schemaUrl"),
-        dropped_attributes=_int(told.get("droppedAttributesCount")),
+        dropped_attributes=_int(message.get("droppedAttributesCount")),
     )
 
 
-def _span(told: _Object, resource: Resource, scope: Scope, unread: Told | None) -> SpanRecord:
-    get = told.get
+def _span(message: _Object, resource: Resource, scope: Scope, unread: Told | None) -> SpanRecord:
+    get = message.get
     status: _Object = get("status") or {}
     events, links = get("events"), get("links")
     trace_id, span_id = _id(get("traceId"), 32, "traceId"), _id(get("spanId"), 16, "spanId")
@@ -246,54 +246,54 @@ def _span(told: _Object, resource: Resource, scope: Scope, unread: Told | None) 
     )
 
 
-def _event(told: _Object) -> SpanEvent:
+def _event(message: _Object) -> SpanEvent:
     return SpanEvent(
-        name=_text(told.get("name"), "event.name"),
-        time_ns=_int(told.get("timeUnixNano")),
-        attributes=attributes(told.get("attributes")),
-        dropped_attributes=_int(told.get("droppedAttributesCount")),
+        name=_text(message.get("name"), "event.name"),
+        time_ns=_int(message.get("timeUnixNano")),
+        attributes=attributes(message.get("attributes")),
+        dropped_attributes=_int(message.get("droppedAttributesCount")),
     )
 
 
 def _links(links: list[object], unread: Told | None) -> tuple[SpanLink, ...]:
-    found: list[SpanLink] = []
+    span_links: list[SpanLink] = []
     for link in links:
         try:
-            found.append(_link(_message(link, "a link")))
+            span_links.append(_link(_message(link, "a link")))
         except _NoIdError as refusal:
             if unread is None:
                 raise
             unread(LINKS, str(refusal))
-    return tuple(found)
+    return tuple(span_links)
 
 
-def _link(told: _Object) -> SpanLink:
+def _link(message: _Object) -> SpanLink:
     return SpanLink(
-        trace_id=_id(told.get("traceId"), 32, "link.traceId"),
-        span_id=_id(told.get("spanId"), 16, "link.spanId"),
-        attributes=attributes(told.get("attributes")),
-        trace_state=_text(told.get("traceState"), "link.traceState"),
-        dropped_attributes=_int(told.get("droppedAttributesCount")),
-        flags=_int(told.get("flags")),
+        trace_id=_id(message.get("traceId"), 32, "link.traceId"),
+        span_id=_id(message.get("spanId"), 16, "link.spanId"),
+        attributes=attributes(message.get("attributes")),
+        trace_state=_text(message.get("traceState"), "link.traceState"),
+        dropped_attributes=_int(message.get("droppedAttributesCount")),
+        flags=_int(message.get("flags")),
     )
 
 
 def _message(value: object, what: str) -> _Object:
     """Give a JSON object under its lowerCamelCase names. A name that is there already is never overwritten."""
     if not isinstance(value, dict):
-        raise NotOtlpError(f"expected {what} to be an object, found {_shown(value)}")
-    told = cast("_Object", value)
-    if _RENAMED.isdisjoint(told):
-        return told
-    renamed = {_CAMEL[name]: part for name, part in told.items() if name in _CAMEL}
-    return renamed | {name: part for name, part in told.items() if name not in _CAMEL}
+        raise NotOtlpError(f"expected {what} to be an object, found {_excerpt(value)}")
+    message = cast("_Object", value)
+    if _RENAMED.isdisjoint(message):
+        return message
+    renamed = {_CAMEL[name]: part for name, part in message.items() if name in _CAMEL}
+    return renamed | {name: part for name, part in message.items() if name not in _CAMEL}
 
 
 def _list(value: object, what: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise NotOtlpError(f"expected {what} to be a list, found {_shown(value)}")
+        raise NotOtlpError(f"expected {what} to be a list, found {_excerpt(value)}")
     return cast("list[Any]", value)
 
 
@@ -302,13 +302,13 @@ def _text(value: object, what: str) -> str:
         return value
     if value is None:
         return ""
-    raise NotOtlpError(f"expected {what} to be a string, found {_shown(value)}")
+    raise NotOtlpError(f"expected {what} to be a string, found {_excerpt(value)}")
 
 
 def _id(value: object, digits: int, what: str) -> str:
     read = ids.identity(value, digits, digits // 2)
     if not read or isinstance(value, int):
-        raise _NoIdError(f"{what} {_shown(cast('Any', value))} is not {digits} hexadecimal digits")
+        raise _NoIdError(f"{what} {_excerpt(cast('Any', value))} is not {digits} hexadecimal digits")
     return read
 
 
@@ -340,46 +340,46 @@ def _int(value: object) -> int:
         return int(value)
     elif isinstance(value, dict) and cast("_Object", value).keys() >= _LONG:
         return _long(cast("_Object", value))
-    raise _NoNumberError(f"expected a whole number of at most 64 bits, found {_shown(cast('Any', value))}")
+    raise _NoNumberError(f"expected a whole number of at most 64 bits, found {_excerpt(cast('Any', value))}")
 
 
 _LONG = frozenset({"low", "high"})
 
 
-def _long(told: _Object) -> int:
+def _long(halves: _Object) -> int:
     """Give the integer of what protobuf.js makes of 64 bits in JSON: two signed halves and whether it is unsigned."""
-    whole = (told["high"] << 32) | (told["low"] & 0xFFFFFFFF)
-    return whole & 0xFFFFFFFFFFFFFFFF if told.get("unsigned") else whole
+    whole = (halves["high"] << 32) | (halves["low"] & 0xFFFFFFFF)
+    return whole & 0xFFFFFFFFFFFFFFFF if halves.get("unsigned") else whole
 
 
 def _enum(value: object, names: Mapping[str, int], prefix: str) -> int:
     if isinstance(value, str):
-        known = names.get(value.upper().removeprefix(prefix))
-        if known is not None:
-            return known
+        number = names.get(value.upper().removeprefix(prefix))
+        if number is not None:
+            return number
     return _int(value)
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = compact(value)
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def _keys(told: _Object) -> str:
-    names = [f"`{name[:40]}`" for name in list(told)[:5]]
-    return ", ".join(names) + (", …" if len(told) > 5 else "")
+def _keys(message: _Object) -> str:
+    names = [f"`{name[:40]}`" for name in list(message)[:5]]
+    return ", ".join(names) + (", …" if len(message) > 5 else "")
 
 
 def attributes(items: object) -> dict[str, Attribute]:
     """Read a list of KeyValue. Raises `NotOtlpError`, and on odder shapes what `SHAPELESS` names."""
     if not items:
         return {}
-    found: dict[str, Attribute] = {}
+    values: dict[str, Attribute] = {}
     for item in _list(items, "attributes"):
         value = item.get("value")
         text = value.get("stringValue") if value else None
-        found[item["key"]] = text if type(text) is str else _any(value)
-    return found
+        values[item["key"]] = text if type(text) is str else _any(value)
+    return values
 
 
 def _any(value: Any) -> Attribute:
@@ -398,14 +398,14 @@ def _bool(part: object) -> Attribute:
         return part
     if part in ("true", "false"):
         return part == "true"
-    raise NotOtlpError(f"expected boolValue to be true or false, found {_shown(part)}")
+    raise NotOtlpError(f"expected boolValue to be true or false, found {_excerpt(part)}")
 
 
 def _double(part: Any) -> Attribute:
     try:
         return float(part)
     except ValueError:
-        raise _NoNumberError(f"expected doubleValue to be a number, found {_shown(part)}") from None
+        raise _NoNumberError(f"expected doubleValue to be a number, found {_excerpt(part)}") from None
 
 
 def _bytes(part: Any) -> Attribute:
@@ -413,7 +413,7 @@ def _bytes(part: Any) -> Attribute:
     try:
         return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
     except binascii.Error:
-        raise NotOtlpError(f"expected bytesValue to be base64, found {_shown(part)}") from None
+        raise NotOtlpError(f"expected bytesValue to be base64, found {_excerpt(part)}") from None
 
 
 def _array(part: Any) -> Attribute:

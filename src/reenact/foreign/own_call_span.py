@@ -23,7 +23,7 @@ def settled(node: Node) -> SpanRecord:
     if _OURS in node.span.attributes or node.call.is_structure:
         return node.span
     request = node.call.request
-    told: dict[str, Attribute] = {
+    attributes: dict[str, Attribute] = {
         **node.span.attributes,
         "openinference.span.kind": node.kind.value,
         **request_to_attributes(request),
@@ -32,6 +32,6 @@ def settled(node: Node) -> SpanRecord:
         LOST: compact([*losses(node)]),
     }
     if node.tool_call_id:
-        told["gen_ai.tool.call.id"] = node.tool_call_id
-    told.pop(_OURS)
-    return replace(node.span, name=node.call.name, attributes=told, events=())
+        attributes["gen_ai.tool.call.id"] = node.tool_call_id
+    attributes.pop(_OURS)
+    return replace(node.span, name=node.call.name, attributes=attributes, events=())

@@ -98,19 +98,19 @@ def shape_for(system: str, api: str = "", *, embeds: bool = False, model: str = 
     A provider that none is known for is taken to speak OpenAI's chat completions, as most gateways do.
     """
     word, asks = (system or provider_of(model)).strip().lower(), api.strip().lower()
-    name, known = CHAT, True
+    name, is_certain = CHAT, True
     if embeds:
         name = "openai.embeddings"
     elif ("anthropic" in word or "claude" in word) and not any(host in word for host in ("bedrock", "vertex")):
         name = "anthropic.messages"
-    elif (told := _APIS.get(asks)) is not None and (told != "anthropic.messages" or not word):
-        name = told
+    elif (shape_name := _APIS.get(asks)) is not None and (shape_name != "anthropic.messages" or not word):
+        name = shape_name
     else:
-        known = word.startswith(_SPEAK_CHAT) and "bedrock" not in word
+        is_certain = word.startswith(_SPEAK_CHAT) and "bedrock" not in word
     shape = shape_named(name)
     if shape is None:  # all of these are built in
         raise LookupError(name)
-    return shape, known
+    return shape, is_certain
 
 
 def rebuilt(
@@ -135,19 +135,19 @@ def rebuilt(
     """
     embeds = bool(asked.inputs or (answered is not None and answered.vectors))
     model = asked.model or (answered.model if answered is not None else "") or ""
-    shape, known = shape_for(system, api, embeds=embeds, model=model)
-    names = ["spelling" if whole else "request", *([] if known else ["shape"])]
+    shape, is_certain = shape_for(system, api, embeds=embeds, model=model)
+    names = ["spelling" if whole else "request", *([] if is_certain else ["shape"])]
     if stream and "stream" not in asked.parameters:
         asked = replace(asked, parameters={**asked.parameters, "stream": True}, stream=True)
-    written = shape.write_request(asked) if shape.write_request is not None else {}
-    request = HttpRequest(shape=shape.name, method="POST", url="", body=_body(written))
+    request_body = shape.write_request(asked) if shape.write_request is not None else {}
+    request = HttpRequest(shape=shape.name, method="POST", url="", body=_body(request_body))
     if failed is not None:
         outcome = failure(shape, failed)
         return request, outcome, (*names, *(["failure"] if isinstance(outcome, Returned) else []))
     if answered is None or not (answered.messages or answered.vectors) or shape.write_reply is None:
         return request, Unfinished(), tuple(names)
-    said, filled = _finished(shape, replace(answered, id=answered.id or "", model=answered.model or ""))
-    reply = HttpReply(status=200, headers=(_JSON_TYPE,), body=_body(shape.write_reply(said)))
+    answer, filled = _finished(shape, replace(answered, id=answered.id or "", model=answered.model or ""))
+    reply = HttpReply(status=200, headers=(_JSON_TYPE,), body=_body(shape.write_reply(answer)))
     return request, Returned(payload=reply), (*names, "reply", *filled)
 
 
@@ -160,17 +160,17 @@ def _finished(shape: Shape, answered: Answered) -> tuple[Answered, list[str]]:
     if shape.wording is None:
         return answered, []
     calls, ends = shape.wording.finishes
-    told = tuple(_word(shape, reason, calls, ends) for reason in answered.finish_reasons)
+    reasons = tuple(_word(shape, reason, calls, ends) for reason in answered.finish_reasons)
     if shape.name != CHAT:
-        if told or shape.name == "openai.responses":
-            return replace(answered, finish_reasons=told or (ends,)), [] if told else ["finish_reason"]
+        if reasons or shape.name == "openai.responses":
+            return replace(answered, finish_reasons=reasons or (ends,)), [] if reasons else ["finish_reason"]
         any_calls = any(isinstance(part, ToolCall) for message in answered.messages for part in message.parts)
         return replace(answered, finish_reasons=(calls if any_calls else ends,)), ["finish_reason"]
-    seen = tuple(
+    guesses = tuple(
         calls if any(isinstance(part, ToolCall) for part in message.parts) else ends for message in answered.messages
     )
-    filled = told[: len(seen)] + seen[len(told) :]
-    return replace(answered, finish_reasons=filled), ["finish_reason"] if len(seen) > len(told) else []
+    filled = reasons[: len(guesses)] + guesses[len(reasons) :]
+    return replace(answered, finish_reasons=filled), ["finish_reason"] if len(guesses) > len(reasons) else []
 
 
 def _word(shape: Shape, reason: str, calls: str, ends: str) -> str:
@@ -191,18 +191,18 @@ def failure(shape: Shape, failed: ExceptionRecord) -> Outcome:
     Emitters write down one call for all the tries of an SDK, so the reply says that it is not to be tried again.
     """
     name = failed.qualname.rpartition(".")[2]
-    found = _ERROR_CODE.match(failed.message)
-    status = int(found[1]) if found else _STATUS_OF.get(name)
-    said = (found[2] or "").strip() if found else failed.message
+    match = _ERROR_CODE.match(failed.message)
+    status = int(match[1]) if match else _STATUS_OF.get(name)
+    message = (match[2] or "").strip() if match else failed.message
     if status is None and name.isdigit() and len(name) == 3:
         status = int(name)
     if status is None or status < 400:
         if (raised := _TRANSPORT.get(name)) is not None:
             return Raised(exception=replace(failed, module="httpx", qualname=raised, bases=(), args=None, state=None))
         return Raised(exception=failed)
-    told = _literal(said) if found and said else None
+    literal = _literal(message) if match and message else None
     kind = "type" if shape.system == "anthropic" else "code"
-    body: Json = told if isinstance(told, dict) else {"error": {"message": said, kind: None}}
+    body: Json = literal if isinstance(literal, dict) else {"error": {"message": message, kind: None}}
     headers = (_JSON_TYPE, ("x-should-retry", "false"))
     return Returned(payload=HttpReply(status=status, headers=headers, body=_body(body)))
 

@@ -88,21 +88,21 @@ def _listed(value: list[Json], role: str, depth: int) -> tuple[Message, ...]:
         return (Message(role=role, parts=(Opaque(value),)),)
     if len(value) == 2 and _is_pair(value):
         return (Message(role=role_word(value[0]), parts=parts(value[1])),)
-    found: list[Message] = []
+    messages: list[Message] = []
     loose: list[Json] = []
     whose = role
     for item in [*value, None]:
-        held = as_object(item)
-        is_loose = item is not None and is_block(item) and not _speaks(held)
-        if loose and not (is_loose and _whose(held, role) == whose):
-            found += _split(pieces(loose), whose)
+        fields = as_object(item)
+        is_loose = item is not None and is_block(item) and not _speaks(fields)
+        if loose and not (is_loose and _whose(fields, role) == whose):
+            messages += _split(pieces(loose), whose)
             loose = []
         if is_loose:
-            whose = _whose(held, role)
+            whose = _whose(fields, role)
             loose.append(item)  # blocks in a row are one message's
         else:
-            found += turns(item, role, depth + 1)
-    return tuple(found)
+            messages += turns(item, role, depth + 1)
+    return tuple(messages)
 
 
 def _is_pair(value: list[Json]) -> bool:
@@ -110,27 +110,27 @@ def _is_pair(value: list[Json]) -> bool:
     return word in ("human", "ai", "system", "user", "assistant") and isinstance(value[1], str)
 
 
-def _speaks(held: dict[str, Json]) -> bool:
+def _speaks(fields: dict[str, Json]) -> bool:
     """Tell a message from a block: it names whose words it is, or is a message by its type."""
-    named = "role" in held or "_role" in held or held.get("lc") == 1
-    kind = as_text(held.get("type"))
-    return named or (kind in _LANGCHAIN and ("content" in held or "data" in held)) or kind == "message"
+    has_role = "role" in fields or "_role" in fields or fields.get("lc") == 1
+    kind = as_text(fields.get("type"))
+    return has_role or (kind in _LANGCHAIN and ("content" in fields or "data" in fields)) or kind == "message"
 
 
 def _one(value: dict[str, Json], role: str, depth: int) -> tuple[Message, ...]:
     kind = as_text(value.get("type"))
     if (wrapped := _of_langchain(value, kind)) is not None:
-        return _said(wrapped, role_word(wrapped["role"], role), depth)
+        return _messages_of(wrapped, role_word(wrapped["role"], role), depth)
     if isinstance(inner := value.get("message"), dict) and "role" not in value:  # a choice, a generation
         return turns(inner, role, depth + 1)
     if "role" in value or "_role" in value:
-        return _said(value, role_word(value.get("role") or value.get("_role"), role), depth)
+        return _messages_of(value, role_word(value.get("role") or value.get("_role"), role), depth)
     if isinstance(listed := value.get("parts"), list) and value.get("kind", kind) in ("request", "response"):
         return _requested(listed)
     if is_block(value):
         return tuple(_split(pieces(value), _whose(value, role)))
     if any(name in value for name in (*_CONTENTS, *_CALL_LISTS)):
-        return _said(value, role, depth)
+        return _messages_of(value, role, depth)
     return (Message(role=role, parts=(Opaque(value),)),)
 
 
@@ -153,37 +153,37 @@ def _whose(block: dict[str, Json], role: str) -> str:
 
 def _requested(listed: list[Json]) -> tuple[Message, ...]:
     """Read pydantic-ai's request or response: each part says by its kind whose it is."""
-    found: list[Message] = []
+    messages: list[Message] = []
     for item in map(as_object, listed):
         kind = as_text(item.get("part_kind"))
         role = {"system-prompt": "system", "user-prompt": "user", "retry-prompt": "user"}.get(kind, "assistant")
         if role == "assistant":
-            found += _split(pieces(item), role)
+            messages += _split(pieces(item), role)
         else:
-            found.append(Message(role=role, parts=parts(item.get("content"))))
-    return tuple(found)
+            messages.append(Message(role=role, parts=parts(item.get("content"))))
+    return tuple(messages)
 
 
-def _said(value: dict[str, Json], role: str, depth: int) -> tuple[Message, ...]:
+def _messages_of(value: dict[str, Json], role: str, depth: int) -> tuple[Message, ...]:
     content = next((value[name] for name in _CONTENTS if value.get(name) is not None), None)
     if content is None:
         content = value.get("_content")
     extra = as_object(value.get("additional_kwargs"))
     read: list[Piece] = [*_thoughts(value, extra), *pieces(content, depth)]
-    known = {piece.id for piece in read if isinstance(piece, ToolCall)}
-    read += [call for call in _calls(value, extra) if not call.id or call.id not in known]
+    call_ids = {piece.id for piece in read if isinstance(piece, ToolCall)}
+    read += [call for call in _calls(value, extra) if not call.id or call.id not in call_ids]
     if len(read) > 1:
         read = [piece for piece in read if piece != Text("")]  # what emitters write for no text beside the calls
     read += [Opaque({name: value[name]}) for name in ("refusal", "audio") if value.get(name) not in (None, "", {})]
     if role == "tool":
         return _answered(value, read)
-    found = _split(tuple(read), role, text_or_none(value.get("name")))
-    return tuple(found or [Message(role=role, name=text_or_none(value.get("name")))])
+    messages = _split(tuple(read), role, text_or_none(value.get("name")))
+    return tuple(messages or [Message(role=role, name=text_or_none(value.get("name")))])
 
 
 def _thoughts(value: dict[str, Json], extra: dict[str, Json]) -> list[Part]:
-    for held in (value, extra):
-        details = [as_object(detail) for detail in as_list(held.get("reasoning_details"))]
+    for source in (value, extra):
+        details = [as_object(detail) for detail in as_list(source.get("reasoning_details"))]
         if details:
             return [
                 Reasoning(
@@ -193,28 +193,28 @@ def _thoughts(value: dict[str, Json], extra: dict[str, Json]) -> list[Part]:
                 )
                 for detail in details
             ]
-        if text := first_text(held, _THOUGHTS):
+        if text := first_text(source, _THOUGHTS):
             return [Reasoning(text=text)]
     return []
 
 
 def _calls(value: dict[str, Json], extra: dict[str, Json]) -> list[ToolCall]:
     """Read the calls that stand beside the content; LangChain keeps them twice, OpenAI's first functions once."""
-    for held in (value, extra):
+    for source in (value, extra):
         for name in _CALL_LISTS:
-            listed = held.get(name)
-            given = list(listed.values()) if isinstance(listed, dict) else as_list(listed)
-            calls = [_call(as_object(item)) for item in given]
+            listed = source.get(name)
+            entries = list(listed.values()) if isinstance(listed, dict) else as_list(listed)
+            calls = [_call(as_object(item)) for item in entries]
             if calls:
                 return calls
-        if isinstance(function := held.get("function_call"), dict) and function:
+        if isinstance(function := source.get("function_call"), dict) and function:
             return [_call({"function": function})]
     return []
 
 
-def _call(held: dict[str, Json]) -> ToolCall:
-    inner = as_object(held.get("tool_call")) or held
-    return tool_call(inner) or tool_call(inner, "tool_call") or ToolCall(id="", name="", arguments=compact(held))
+def _call(entry: dict[str, Json]) -> ToolCall:
+    inner = as_object(entry.get("tool_call")) or entry
+    return tool_call(inner) or tool_call(inner, "tool_call") or ToolCall(id="", name="", arguments=compact(entry))
 
 
 def _answered(value: dict[str, Json], read: list[Piece]) -> tuple[Message, ...]:
@@ -225,22 +225,22 @@ def _answered(value: dict[str, Json], read: list[Piece]) -> tuple[Message, ...]:
         return tuple(
             Message(role="tool", parts=each.parts, tool_call_id=each.id, name=each.name or name) for each in answers
         )
-    known = first_text(value, _ANSWER_IDS) or as_text(at(value, "additional_kwargs", "tool_call_id"))
-    said = tuple(piece for piece in read if not isinstance(piece, Answer))
-    return (Message(role="tool", parts=said, tool_call_id=known or None, name=name),)
+    call_id = first_text(value, _ANSWER_IDS) or as_text(at(value, "additional_kwargs", "tool_call_id"))
+    message_parts = tuple(piece for piece in read if not isinstance(piece, Answer))
+    return (Message(role="tool", parts=message_parts, tool_call_id=call_id or None, name=name),)
 
 
 def _split(read: tuple[Piece, ...], role: str, name: str | None = None) -> list[Message]:
-    found: list[Message] = []
-    held: list[Part] = []
+    messages: list[Message] = []
+    loose_parts: list[Part] = []
     for piece in read:
         if not isinstance(piece, Answer):
-            held.append(piece)
+            loose_parts.append(piece)
             continue
-        if held:
-            found.append(Message(role=role, parts=tuple(held), name=name))
-            held = []
-        found.append(Message(role="tool", parts=piece.parts, tool_call_id=piece.id, name=piece.name))
-    if held:
-        found.append(Message(role=role, parts=tuple(held), name=name))
-    return found
+        if loose_parts:
+            messages.append(Message(role=role, parts=tuple(loose_parts), name=name))
+            loose_parts = []
+        messages.append(Message(role="tool", parts=piece.parts, tool_call_id=piece.id, name=piece.name))
+    if loose_parts:
+        messages.append(Message(role=role, parts=tuple(loose_parts), name=name))
+    return messages

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, cast
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
 from reenact.foreign.documents import documents
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
 from reenact.values.limits import RAISE_THE_LIMIT, max_record_bytes, spelled
@@ -73,12 +73,12 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     if first not in (b"{", b"[", b"\xef"):
         begun = _block(begun.getvalue(), str(path))
     for line, document in documents(begun, str(path)):
-        found = False
+        has_spans = False
         for each in cast("list[Json]", document) if isinstance(document, list) else [document]:
             for span in _spans(as_object(each)):
-                found = True
+                has_spans = True
                 yield span
-        if not found:
+        if not has_spans:
             raise InputError(f"{path}:{line}", "this is no export of AgentOps: it has no `spans` with attributes")
 
 
@@ -102,28 +102,30 @@ def _block(page: bytes, place: str) -> io.BytesIO:
 
 def _spans(export: _Object) -> Iterator[SpanRecord]:
     trace = as_object(export.get("trace")) or {key: value for key, value in export.items() if key != "spans"}
-    told = False
+    has_root = False
     for span in map(as_object, as_list(export.get("spans"))):
         if not span:
             continue
-        is_root = not span.get("parent_span_id") and not told
-        told = told or is_root
+        is_root = not span.get("parent_span_id") and not has_root
+        has_root = has_root or is_root
         yield _span(span, trace, is_root=is_root)
 
 
 def _span(span: _Object, trace: _Object, *, is_root: bool) -> SpanRecord:
-    told = span.get("trace_id") or trace.get("trace_id")
+    raw_trace_id = span.get("trace_id") or trace.get("trace_id")
     attributes = _flat(span.get("span_attributes"))
     if is_root:
-        attributes |= {f"agentops.trace.{name}": kept(value) for name, value in trace.items() if is_said(value)}
-    attributes |= originals("agentops", told, span.get("span_id"), span.get("parent_span_id"))
+        attributes |= {
+            f"agentops.trace.{name}": attribute_text(value) for name, value in trace.items() if is_said(value)
+        }
+    attributes |= originals("agentops", raw_trace_id, span.get("span_id"), span.get("parent_span_id"))
     if is_said(metrics := span.get("metrics")):
-        attributes["agentops.metrics"] = kept(metrics)
+        attributes["agentops.metrics"] = attribute_text(metrics)
     if left := rest(span, _TAKEN):
         attributes["agentops.record"] = left
     parent = span.get("parent_span_id")
     return SpanRecord(
-        trace_id=trace_id(told),
+        trace_id=trace_id(raw_trace_id),
         span_id=span_id(span.get("span_id")),
         parent_id=span_id(parent) if parent else None,
         name=as_text(span.get("span_name")),
@@ -140,10 +142,10 @@ def _span(span: _Object, trace: _Object, *, is_root: bool) -> SpanRecord:
     )
 
 
-def _flat(told: Json, prefix: str = "", depth: int = 0) -> dict[str, Attribute]:
+def _flat(source: Json, prefix: str = "", depth: int = 0) -> dict[str, Attribute]:
     """Spell nested objects as dotted names, the members of lists of objects by their number."""
     flat: dict[str, Attribute] = {}
-    items = as_object(told).items() if isinstance(told, dict) else enumerate(as_list(told))
+    items = as_object(source).items() if isinstance(source, dict) else enumerate(as_list(source))
     for key, value in items:
         name = f"{prefix}.{key}" if prefix else str(key)
         nests = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
@@ -152,7 +154,7 @@ def _flat(told: Json, prefix: str = "", depth: int = 0) -> dict[str, Attribute]:
         elif isinstance(value, str | bool | int | float):
             flat[name] = value
         elif value is not None:
-            flat[name] = kept(value)
+            flat[name] = attribute_text(value)
     return flat
 
 
@@ -161,16 +163,16 @@ def _events(span: _Object) -> Iterator[SpanEvent]:
     attributes = as_list(span.get("event_attributes"))
     for index, name in enumerate(names):
         time = times[index] if index < len(times) else None
-        told = attributes[index] if index < len(attributes) else None
-        yield SpanEvent(name=as_text(name), time_ns=nanoseconds(time), attributes=_flat(told))
+        fields = attributes[index] if index < len(attributes) else None
+        yield SpanEvent(name=as_text(name), time_ns=nanoseconds(time), attributes=_flat(fields))
 
 
 def _links(span: _Object) -> Iterator[SpanLink]:
     traces, spans = as_list(span.get("link_trace_ids")), as_list(span.get("link_span_ids"))
     attributes = as_list(span.get("link_attributes"))
     for index, (trace, other) in enumerate(zip(traces, spans, strict=False)):
-        told = attributes[index] if index < len(attributes) else None
-        yield SpanLink(trace_id=trace_id(trace), span_id=span_id(other), attributes=_flat(told))
+        fields = attributes[index] if index < len(attributes) else None
+        yield SpanLink(trace_id=trace_id(trace), span_id=span_id(other), attributes=_flat(fields))
 
 
 FORMAT = Format(

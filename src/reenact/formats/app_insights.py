@@ -64,9 +64,9 @@ _ROWS: Final = ((b"OperationId", b"Properties"), (b"operation_Id", b"customDimen
 
 
 def _recognises(head: bytes) -> float:
-    named = {name.partition(" [")[0] for name in tables.columns(head)}
-    if named:
-        return 0.95 if any({a.decode(), b.decode()} <= named for a, b in _ROWS) else 0.0
+    column_names = {name.partition(" [")[0] for name in tables.columns(head)}
+    if column_names:
+        return 0.95 if any({a.decode(), b.decode()} <= column_names for a, b in _ROWS) else 0.0
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return 0.0
     return 0.95 if any(all(b'"' + name + b'"' in head for name in names) for names in _ROWS) else 0.0
@@ -86,8 +86,8 @@ def _rows(document: Json, place: str) -> Iterator[dict[str, Json]]:
         return
     if not isinstance(document, dict):
         raise InputError(place, "this is no row of Application Insights: expected an object")
-    if isinstance(found := document.get("tables"), list):
-        for table in map(as_object, found):
+    if isinstance(table_list := document.get("tables"), list):
+        for table in map(as_object, table_list):
             yield from _of_table(table)
     elif isinstance(inner := document.get("records", document.get("value")), list):
         yield from _rows(inner, place)
@@ -114,8 +114,8 @@ def _record(row: Mapping[str, Json], place: str) -> Record:
 
 
 def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
-    told = _cell(row, "trace")
-    trace_id, span_id = ids.trace_id(told), ids.span_id(_own(_cell(row, "id")))
+    operation_id = _cell(row, "trace")
+    trace_id, span_id = ids.trace_id(operation_id), ids.span_id(_own(_cell(row, "id")))
     if not trace_id or not span_id:
         raise InputError(place, "this row has no ids: a query has to keep `OperationId` and `Id`")
     parent = _own(_cell(row, "parent"))
@@ -126,7 +126,7 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
     return SpanRecord(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=None if parent in (None, _own(told)) else ids.span_id(parent) or None,
+        parent_id=None if parent in (None, _own(operation_id)) else ids.span_id(parent) or None,
         name=as_text(_cell(row, "name")),
         start_ns=start,
         end_ns=start + _took(_cell(row, "took")),
@@ -139,19 +139,19 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
     )
 
 
-def _own(told: Json) -> Json:
+def _own(identifier: Json) -> Json:
     """Give the last part of a hierarchical id, `|trace.span.`; any other id as it is."""
-    text = as_text(told)
-    return text.strip("|.").rpartition(".")[2] if text.startswith("|") else told
+    text = as_text(identifier)
+    return text.strip("|.").rpartition(".")[2] if text.startswith("|") else identifier
 
 
-def _took(told: Json) -> int:
+def _took(duration: Json) -> int:
     """Give nanoseconds of a duration in milliseconds."""
-    if isinstance(told, str):
-        told = parsed_or_none(told)
-    if not isinstance(told, int | float) or isinstance(told, bool) or not 0 <= told < _LONGEST_MS:
+    if isinstance(duration, str):
+        duration = parsed_or_none(duration)
+    if not isinstance(duration, int | float) or isinstance(duration, bool) or not 0 <= duration < _LONGEST_MS:
         return 0
-    return round(told * 1e6)
+    return round(duration * 1e6)
 
 
 def _kind(row: Mapping[str, Json]) -> int:
@@ -170,16 +170,16 @@ def _attributes(row: Mapping[str, Json]) -> dict[str, Attribute]:
 
 
 def _resource(row: Mapping[str, Json]) -> Resource:
-    told = {"service.name": as_text(_cell(row, "role")), "service.instance.id": as_text(_cell(row, "instance"))}
-    return Resource(attributes={name: value for name, value in told.items() if value})
+    service = {"service.name": as_text(_cell(row, "role")), "service.instance.id": as_text(_cell(row, "instance"))}
+    return Resource(attributes={name: value for name, value in service.items() if value})
 
 
 def _log(row: Mapping[str, Json]) -> LogRecord:
     attributes = _attributes(row)
     message = _cell(row, "message")
     parsed = parsed_or_none(message) if isinstance(message, str) and message[:1] in ("{", "[") else None
-    named = attributes.get("event.name")
-    name = (named if isinstance(named, str) else "") or as_text(_cell(row, "name"))
+    event_name = attributes.get("event.name")
+    name = (event_name if isinstance(event_name, str) else "") or as_text(_cell(row, "name"))
     if kind := as_text(_cell(row, "exception")):
         name = "exception"
         attributes |= {"exception.type": kind, "exception.message": as_text(message)}

@@ -66,10 +66,10 @@ def _recognises(head: bytes) -> float:
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     runs: dict[str, _Gathered] = {}
     for line, document in documents(stream, str(path)):
-        found = list(_records(document))
-        if not found:
+        invocations = list(_records(document))
+        if not invocations:
             raise InputError(f"{path}:{line}", "this is no record of a model invocation")
-        for record in found:
+        for record in invocations:
             seed = _run(record)
             gathered = runs.setdefault(seed, _Gathered())
             gathered.number += 1
@@ -95,16 +95,16 @@ def _records(document: Json) -> Iterator[dict[str, Json]]:
         for each in document:
             yield from _records(each)
         return
-    held = as_object(document)
-    if held.get("schemaType") == "ModelInvocationLog":
-        yield held
+    fields = as_object(document)
+    if fields.get("schemaType") == "ModelInvocationLog":
+        yield fields
         return
     for name in ("message", "@message", "events", "logEvents", "results", "Records"):
-        if (inner := held.get(name)) is not None:
+        if (inner := fields.get(name)) is not None:
             yield from _records(parsed_or_none(inner) if isinstance(inner, str) else inner)
             return
-    if "field" in held and held.get("field") == "@message":  # a cell of a row of Logs Insights
-        yield from _records(parsed_or_none(as_text(held.get("value"))))
+    if "field" in fields and fields.get("field") == "@message":  # a cell of a row of Logs Insights
+        yield from _records(parsed_or_none(as_text(fields.get("value"))))
 
 
 def _run(record: Mapping[str, Json]) -> str:
@@ -122,7 +122,7 @@ def _run(record: Mapping[str, Json]) -> str:
 
 def _identity(record: Mapping[str, Json]) -> dict[str, Attribute]:
     metadata = as_object(record.get("requestMetadata"))
-    told: dict[str, str] = {
+    identity: dict[str, str] = {
         "aws.identity.arn": as_text(at(dict(record), "identity", "arn")),
         "cloud.account.id": as_text(record.get("accountId")),
         "cloud.region": as_text(record.get("region")),
@@ -130,7 +130,7 @@ def _identity(record: Mapping[str, Json]) -> dict[str, Attribute]:
         "user.id": as_text(metadata.get("user_id")) or as_text(metadata.get("userId")),
         "metadata": compact(metadata) if metadata else "",
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in identity.items() if value}
 
 
 # ------------------------------------------------------------------------------------------------------------- a call
@@ -138,10 +138,10 @@ def _identity(record: Mapping[str, Json]) -> dict[str, Attribute]:
 
 def _span(record: dict[str, Json], seed: str, number: int) -> SpanRecord:
     input_, output = as_object(record.get("input")), as_object(record.get("output"))
-    sent, reply = as_object(input_.get("inputBodyJson")), output.get("outputBodyJson")
+    request_body, reply = as_object(input_.get("inputBodyJson")), output.get("outputBodyJson")
     model, operation = as_text(record.get("modelId")), as_text(record.get("operation"))
     lost = list(_lost(input_, output))
-    asked = _asked(sent, model, stream="Stream" in operation)
+    asked = _asked(request_body, model, stream="Stream" in operation)
     answered = _answered(reply, model, input_, output)
     system = "aws.bedrock"
     request, outcome, marks = rebuilt(asked, answered, system=system, stream=asked.stream or None)
@@ -157,7 +157,7 @@ def _span(record: dict[str, Json], seed: str, number: int) -> SpanRecord:
         "gen_ai.request.model": model,
         "aws.bedrock.operation": operation,
         "aws.bedrock.request_id": as_text(record.get("requestId")),
-        "bedrock.input": compact(sent),
+        "bedrock.input": compact(request_body),
         "bedrock.output": compact(reply),
     }
     if error:
@@ -182,9 +182,9 @@ def _span(record: dict[str, Json], seed: str, number: int) -> SpanRecord:
 
 
 def _lost(input_: Mapping[str, Json], output: Mapping[str, Json]) -> Iterator[Loss]:
-    for side, held, name in (("request", input_, "input"), ("reply", output, "output")):
-        if f"{name}BodyJson" not in held:
-            where = as_text(held.get(f"{name}BodyS3Path"))
+    for side, fields, name in (("request", input_, "input"), ("reply", output, "output")):
+        if f"{name}BodyJson" not in fields:
+            where = as_text(fields.get(f"{name}BodyS3Path"))
             if where:
                 yield lacking(side, f"the body, which the log keeps at {where}", _ELSEWHERE)
             else:
@@ -199,7 +199,7 @@ def _asked(body: dict[str, Json], model: str, *, stream: bool) -> Asked:
         **as_object(body.get("additionalModelRequestFields")),
     }
     parameters: dict[str, Json] = {"model": model}
-    parameters |= {name: config[told] for told, name in _PARAMETERS.items() if told in config}
+    parameters |= {name: config[spelling] for spelling, name in _PARAMETERS.items() if spelling in config}
     if (choice := body.get("tool_choice", at(body, "toolConfig", "toolChoice"))) is not None:
         parameters["tool_choice"] = choice
     messages = (*turns(body.get("system"), "system"), *turns(body.get("messages")))
@@ -231,8 +231,8 @@ def _answered(reply: Json, model: str, input_: Mapping[str, Json], output: Mappi
         first = as_object(next(iter(results), None))
         content = first.get("outputText") or first.get("text") or first.get("message")
     vectors = whole.get("embedding")
-    said = turns([content] if isinstance(content, dict) and "role" not in content else content, "assistant")
-    parts = tuple(part for message in said for part in message.parts)
+    reply_messages = turns([content] if isinstance(content, dict) and "role" not in content else content, "assistant")
+    parts = tuple(part for message in reply_messages for part in message.parts)
     finish = as_text(whole.get("stopReason")) or as_text(whole.get("stop_reason"))
     numbers = tuple(float(each) for each in as_list(vectors) if isinstance(each, int | float))
     return Answered(
@@ -254,7 +254,7 @@ def _folded(events: list[Json]) -> dict[str, Json]:
     """Join the events of a stream: Converse's, and Anthropic's, whose deltas stand under the same words."""
     texts: dict[int, list[str]] = {}
     calls: dict[int, dict[str, Json]] = {}
-    said: dict[str, Json] = {}
+    fields: dict[str, Json] = {}
     for each in events:
         event = _event(as_object(each))
         place = as_count(event.get("contentBlockIndex", event.get("index"))) or 0
@@ -270,7 +270,7 @@ def _folded(events: list[Json]) -> dict[str, Json]:
             ("usage", event.get("usage") or at(event, "message", "usage")),
         ):
             if value:
-                said[name] = {**as_object(said.get(name)), **value} if isinstance(value, dict) else value
+                fields[name] = {**as_object(fields.get(name)), **value} if isinstance(value, dict) else value
     content: list[Json] = []
     for place, pieces in sorted(texts.items()):
         text = "".join(pieces)
@@ -278,19 +278,19 @@ def _folded(events: list[Json]) -> dict[str, Json]:
             content.append({"type": "tool_use", **calls[place], "input": parsed_or_none(text) or {}})
         elif text:
             content.append({"type": "text", "text": text})
-    return {**said, "content": content}
+    return {**fields, "content": content}
 
 
-def _event(told: dict[str, Json]) -> dict[str, Json]:
+def _event(event: dict[str, Json]) -> dict[str, Json]:
     """Take an event out of its wrapping: `{"contentBlockDelta": {…}}`, `{"chunk": {"bytes": …}}`."""
-    if (data := as_text(at(told, "chunk", "bytes"))) or (data := as_text(told.get("bytes"))):
+    if (data := as_text(at(event, "chunk", "bytes"))) or (data := as_text(event.get("bytes"))):
         try:
             return as_object(parsed_or_none(base64.b64decode(data)))
         except ValueError:
             return {}
-    if len(told) == 1 and isinstance(inner := next(iter(told.values())), dict):
+    if len(event) == 1 and isinstance(inner := next(iter(event.values())), dict):
         return inner
-    return told
+    return event
 
 
 FORMAT = Format(

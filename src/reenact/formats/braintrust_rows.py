@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -53,12 +53,12 @@ _Row = dict[str, Json]
 def _recognises(head: bytes) -> float:
     if columns(head) >= {"root_span_id", "span_id"}:
         return 0.96
-    found = skeleton(head)
-    if any(path == "root_span_id" or path.endswith((".root_span_id", "[].root_span_id")) for path in found):
+    paths = skeleton(head)
+    if any(path == "root_span_id" or path.endswith((".root_span_id", "[].root_span_id")) for path in paths):
         return 0.96
     if holds(head, *_MARKS):
         return 0.95
-    top = {path for path in found if "." not in path and "[" not in path}
+    top = {path for path in paths if "." not in path and "[" not in path}
     return 0.8 if top <= _SENT and top >= {"name", "metadata"} else 0.0
 
 
@@ -66,17 +66,17 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     gathered: dict[str, _Row] = {}
     number = 0
     for line, document in rows(stream, str(path)):
-        found = False
+        has_rows = False
         anonymous = ""
         for row in _rows(document):
-            found = True
+            has_rows = True
             number += 1
             if not is_said(row.get("span_id")):
                 anonymous = anonymous or _named_by_content(document)
                 row["root_span_id"] = row.get("root_span_id") or anonymous
                 row["span_id"] = row.get("id") or f"{anonymous} {number}"
             _gather(row, gathered)
-        if not found:
+        if not has_rows:
             raise InputError(f"{path}:{line}", "this is no row of Braintrust: it has neither span ids nor a name")
     timed = any(_started(row) for row in gathered.values())
     for place, row in enumerate(gathered.values(), 1):
@@ -97,33 +97,33 @@ def _rows(document: Json, depth: int = 0) -> Iterator[_Row]:
         for item in document:
             yield from _rows(item, depth)
         return
-    held = as_object(document)
-    if "root_span_id" in held or "span_id" in held or (depth == 0 and "name" in held and held.keys() <= _SENT):
-        yield dict(held)
+    fields = as_object(document)
+    if "root_span_id" in fields or "span_id" in fields or (depth == 0 and "name" in fields and fields.keys() <= _SENT):
+        yield dict(fields)
         return
-    if "id" in held and ("span_attributes" in held or held.get("_is_merge") is True):
-        yield dict(held)
+    if "id" in fields and ("span_attributes" in fields or fields.get("_is_merge") is True):
+        yield dict(fields)
         return
-    for item in held.values():
+    for item in fields.values():
         if isinstance(item, dict | list) and depth < _DEEPEST:
             yield from _rows(item, depth + 1)
 
 
 def _gather(row: _Row, gathered: dict[str, _Row]) -> None:
     """Take a row: the first of its id begins a span, any other says more of it, whether it is marked so or not."""
-    key = as_text(row.get("id")) or kept(row.get("span_id"))
-    known = gathered.get(key)
-    if known is None:
+    key = as_text(row.get("id")) or attribute_text(row.get("span_id"))
+    base = gathered.get(key)
+    if base is None:
         gathered[key] = row
-    elif known.get("_is_merge") is True and row.get("_is_merge") is not True:
-        gathered[key] = _merged(row, known, 0)  # the row that begins it came after one that says more
+    elif base.get("_is_merge") is True and row.get("_is_merge") is not True:
+        gathered[key] = _merged(row, base, 0)  # the row that begins it came after one that says more
     else:
-        gathered[key] = _merged(known, row, 0)
+        gathered[key] = _merged(base, row, 0)
 
 
-def _merged(known: _Row, more: _Row, depth: int) -> _Row:
+def _merged(base: _Row, more: _Row, depth: int) -> _Row:
     """Merge object by object; anything else is replaced, and null takes nothing away."""
-    merged = dict(known)
+    merged = dict(base)
     for name, value in more.items():
         before = merged.get(name)
         if isinstance(before, dict) and isinstance(value, dict) and depth < 64:
@@ -140,19 +140,19 @@ def _started(row: _Row) -> int:
 
 
 def _span(row: _Row) -> SpanRecord:
-    shown = as_object(unwrapped(row.get("span_attributes")))
+    span_attributes = as_object(unwrapped(row.get("span_attributes")))
     metrics = as_object(unwrapped(row.get("metrics")))
     parents = as_list(unwrapped(row.get("span_parents")))
     started = _started(row)
     error = row.get("error")
-    own = kept(row.get("span_id"))
-    parent = next((each for each in parents if is_said(each) and kept(each) != own), None)
+    own = attribute_text(row.get("span_id"))
+    parent = next((each for each in parents if is_said(each) and attribute_text(each) != own), None)
     failed = is_said(error)
     return SpanRecord(
         trace_id=trace_id(row.get("root_span_id") or row.get("span_id")),
         span_id=span_id(own),
         parent_id=span_id(parent) if parent is not None else None,
-        name=as_text(shown.get("name")) or as_text(row.get("name")) or "span",
+        name=as_text(span_attributes.get("name")) or as_text(row.get("name")) or "span",
         start_ns=started,
         end_ns=nanoseconds(metrics.get("end")) or started,
         status=STATUS_ERROR if failed else STATUS_UNSET,
@@ -164,20 +164,20 @@ def _span(row: _Row) -> SpanRecord:
 
 
 def _first_line(error: Json) -> str:
-    held = as_object(unwrapped(error))
-    text = as_text(held.get("message")) or (kept(error) if is_said(error) else "")
+    fields = as_object(unwrapped(error))
+    text = as_text(fields.get("message")) or (attribute_text(error) if is_said(error) else "")
     return text.partition("\n")[0]
 
 
 def _exception(error: Json, time: int) -> SpanEvent:
-    held = as_object(unwrapped(error))
-    text = kept(error)
+    fields = as_object(unwrapped(error))
+    text = attribute_text(error)
     line = _first_line(error)
     kind, colon, message = line.partition(": ")
-    named = as_text(held.get("name")) or (kind if colon and kind.replace(".", "").isidentifier() else "Exception")
-    attributes: dict[str, Attribute] = {"exception.type": named, "exception.message": message if colon else line}
+    type_name = as_text(fields.get("name")) or (kind if colon and kind.replace(".", "").isidentifier() else "Exception")
+    attributes: dict[str, Attribute] = {"exception.type": type_name, "exception.message": message if colon else line}
     if text != line:
-        attributes["exception.stacktrace"] = as_text(held.get("stack")) or text
+        attributes["exception.stacktrace"] = as_text(fields.get("stack")) or text
     return SpanEvent(name="exception", time_ns=time, attributes=attributes)
 
 
@@ -190,12 +190,12 @@ def _attributes(row: _Row) -> dict[str, Attribute]:
                 and isinstance(value, str)
                 and not isinstance(unwrapped(value), dict | list)
             )
-            attributes[name] = compact(value) if as_json else kept(value)
+            attributes[name] = compact(value) if as_json else attribute_text(value)
     metadata = as_object(unwrapped(row.get("metadata")))
     for name, fields in (("session.id", _SESSION), ("user.id", _USER)):
-        said = next((value for field in fields if is_said(value := metadata.get(field))), None)
-        if said is not None:
-            attributes[name] = kept(said)
+        identifier = next((value for field in fields if is_said(value := metadata.get(field))), None)
+        if identifier is not None:
+            attributes[name] = attribute_text(identifier)
     parents = as_list(unwrapped(row.get("span_parents")))
     attributes |= originals("braintrust", row.get("root_span_id"), row.get("span_id"), parents[0] if parents else None)
     if len(parents) > 1:

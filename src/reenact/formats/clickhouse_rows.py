@@ -125,11 +125,11 @@ def _resource(row: Mapping[str, Json]) -> Resource:
     return Resource(attributes=attributes)
 
 
-def _place(told: Json, names: tuple[str, ...], prefix: str) -> int:
+def _place(value: Json, names: tuple[str, ...], prefix: str) -> int:
     """Read an enumeration: `Client`, `SPAN_KIND_CLIENT`, `client`, or its number."""
-    if (number := as_count(told)) is not None:
+    if (number := as_count(value)) is not None:
         return number if 0 <= number < len(names) else 0
-    word = as_text(told).lower().removeprefix(prefix)
+    word = as_text(value).lower().removeprefix(prefix)
     return names.index(word) if word in names else 0
 
 

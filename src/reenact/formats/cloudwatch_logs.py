@@ -30,9 +30,9 @@ def _recognises(head: bytes) -> float:
 
 
 def _records(document: object) -> Iterator[Record]:
-    for told in _messages(document):
-        if told.keys() & {"traceId", "trace_id"}:
-            yield log_of(told) if is_log(told) else span_of(told)
+    for message in _messages(document):
+        if message.keys() & {"traceId", "trace_id"}:
+            yield log_of(message) if is_log(message) else span_of(message)
 
 
 def _messages(document: object) -> Iterator[dict[str, Any]]:
@@ -40,14 +40,14 @@ def _messages(document: object) -> Iterator[dict[str, Any]]:
         for item in cast("list[object]", document):
             yield from _messages(item)
         return
-    (told,) = as_objects(document, "a page")
-    if "field" in told:
-        texts = [told.get("value")] if told["field"] == _MESSAGE else []
-    elif any(isinstance(told.get(name), list) for name in ("events", "results")):
-        yield from _messages([item for name in ("events", "results") for item in told.get(name) or ()])
+    (page,) = as_objects(document, "a page")
+    if "field" in page:
+        texts = [page.get("value")] if page["field"] == _MESSAGE else []
+    elif any(isinstance(page.get(name), list) for name in ("events", "results")):
+        yield from _messages([item for name in ("events", "results") for item in page.get(name) or ()])
         return
     else:
-        texts = [told.get(_MESSAGE), told.get("message")]
+        texts = [page.get(_MESSAGE), page.get("message")]
     for text in texts:
         read = parsed_or_none(text) if isinstance(text, str) else text
         if isinstance(read, dict):

@@ -69,7 +69,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     facts: dict[str, Attribute] = {"session.id": session.thread} if session.thread else {}
     if session.failures:
         facts["codex.errors"] = compact([*session.failures])
-    told = Conversation(
+    chat = Conversation(
         seed=f"{whole.hexdigest()}:{session.thread}",
         name="codex exec",
         turns=tuple(session.turns),
@@ -77,7 +77,7 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         attributes=facts,
         lost=_LOST,
     )
-    yield from conversations.run_of(told, FORMAT.name)
+    yield from conversations.run_of(chat, FORMAT.name)
 
 
 def _take(session: _Session, line: dict[str, Json]) -> None:
@@ -113,13 +113,13 @@ def _say(session: _Session, message: Message) -> None:
 def _call(session: _Session, item: dict[str, Json], kind: str) -> None:
     tool, asked, answered = _TOOLS[kind]
     name = tool or ".".join(each for each in (as_text(item.get("server")), as_text(item.get("tool"))) if each) or kind
-    given: Json = {each: item[each] for each in asked if each in item}
+    arguments: Json = {each: item[each] for each in asked if each in item}
     if kind == "mcp_tool_call":
-        given = item.get("arguments") or {}
+        arguments = item.get("arguments") or {}
     call_id = as_text(item.get("id"))
-    _say(session, Message(role="assistant", parts=(ToolCall(id=call_id, name=name, arguments=compact(given)),)))
-    said = next((item[each] for each in answered if item.get(each) is not None), "")
-    answer = Message(role="tool", parts=(Text(text_or_json(said)),), tool_call_id=call_id)
+    _say(session, Message(role="assistant", parts=(ToolCall(id=call_id, name=name, arguments=compact(arguments)),)))
+    output = next((item[each] for each in answered if item.get(each) is not None), "")
+    answer = Message(role="tool", parts=(Text(text_or_json(output)),), tool_call_id=call_id)
     session.turns.append(Turn(message=answer))
     session.number += 1
 
@@ -127,13 +127,13 @@ def _call(session: _Session, item: dict[str, Json], kind: str) -> None:
 def _count(session: _Session, usage: dict[str, Json]) -> None:
     for place in reversed(range(len(session.turns))):
         if session.turns[place].message.role == "assistant":
-            told = Usage(
+            counts = Usage(
                 prompt=as_count(usage.get("input_tokens")),
                 completion=as_count(usage.get("output_tokens")),
                 cache_read=as_count(usage.get("cached_input_tokens")),
                 reasoning=as_count(usage.get("reasoning_output_tokens")),
             )
-            session.turns[place] = replace(session.turns[place], usage=told)
+            session.turns[place] = replace(session.turns[place], usage=counts)
             return
 
 

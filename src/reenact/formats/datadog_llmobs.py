@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, unwrapped
 from reenact.foreign.records import span_id as any_span_id
 from reenact.foreign.records import trace_id as any_trace_id
 from reenact.foreign.tables import rows
@@ -50,44 +50,44 @@ def _recognises(head: bytes) -> float:
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     for line, document in rows(stream, str(path)):
-        found = False
+        has_events = False
         for each in cast("list[Json]", document) if isinstance(document, list) else [document]:
             for event in _events(as_object(each), {}):
-                found = True
+                has_events = True
                 yield _span(event)
-        if not found:
+        if not has_events:
             raise InputError(f"{path}:{line}", "this is no LLM observability event of Datadog: it has no span id")
 
 
-def _events(held: _Event, around: _Event) -> Iterator[_Event]:
+def _events(event: _Event, around: _Event) -> Iterator[_Event]:
     """Find the events: themselves, those in an envelope of the tracer, and those of both APIs."""
-    if "span_id" in held:
-        yield {**around, **held}
+    if "span_id" in event:
+        yield {**around, **event}
         return
-    if isinstance(listed := held.get("spans"), list):
-        shared: _Event = {name: held[name] for name in ("session_id", "ml_app", "tags") if is_said(held.get(name))}
+    if isinstance(listed := event.get("spans"), list):
+        shared: _Event = {name: event[name] for name in ("session_id", "ml_app", "tags") if is_said(event.get(name))}
         for item in listed:
             yield from _events(as_object(item), {**around, **shared})
         return
-    data = held.get("data")
+    data = event.get("data")
     for item in map(as_object, data if isinstance(data, list) else [data]):
         if isinstance(attributes := item.get("attributes"), dict):
             identified = {"datadog_id": item["id"]} if is_said(item.get("id")) else {}
             yield from _events(attributes, {**around, **identified})
 
 
-def _span_id(told: Json) -> str:
-    text = text_or_json(told).strip()
+def _span_id(value: Json) -> str:
+    text = text_or_json(value).strip()
     if _DECIMAL.fullmatch(text) and int(text) < 2**64:
         return f"{int(text):016x}"
-    return any_span_id(told)
+    return any_span_id(value)
 
 
-def _trace_id(told: Json) -> str:
-    text = text_or_json(told).strip()
+def _trace_id(value: Json) -> str:
+    text = text_or_json(value).strip()
     if len(text) != 32 and text.isdigit() and len(text) <= 39 and int(text) < 2**128:
         return f"{int(text):032x}"
-    return any_trace_id(told)
+    return any_trace_id(value)
 
 
 def _span(event: _Event) -> SpanRecord:
@@ -130,19 +130,19 @@ def _kind(event: _Event, meta: _Event) -> str:
 
 
 def _error(meta: _Event) -> dict[str, str]:
-    held = as_object(unwrapped(meta.get("error")))
-    found: dict[str, str] = {}
+    error = as_object(unwrapped(meta.get("error")))
+    exception: dict[str, str] = {}
     for name in ("message", "type", "stack"):
-        said = as_text(held.get(name)) or as_text(meta.get(f"error.{name}"))
-        if said:
-            found[f"exception.{'stacktrace' if name == 'stack' else name}"] = said
-    return found
+        text = as_text(error.get(name)) or as_text(meta.get(f"error.{name}"))
+        if text:
+            exception[f"exception.{'stacktrace' if name == 'stack' else name}"] = text
+    return exception
 
 
 def _tags(event: _Event) -> dict[str, str]:
     tags = event.get("tags")
     if isinstance(tags, dict):
-        return {name: kept(value) for name, value in tags.items()}
+        return {name: attribute_text(value) for name, value in tags.items()}
     listed = as_list(tags) if isinstance(tags, list) else as_text(tags).split(",")
     parted = [as_text(tag).partition(":") for tag in listed]
     return {name: value for name, colon, value in parted if colon and value}
@@ -150,8 +150,8 @@ def _tags(event: _Event) -> dict[str, str]:
 
 def _service(event: _Event) -> dict[str, Attribute]:
     tags = _tags(event)
-    named = {"service": "service.name", "env": "deployment.environment", "version": "service.version"}
-    return {name: tags[tag] for tag, name in named.items() if tags.get(tag)}
+    names = {"service": "service.name", "env": "deployment.environment", "version": "service.version"}
+    return {name: tags[tag] for tag, name in names.items() if tags.get(tag)}
 
 
 def _attributes(event: _Event, meta: _Event, parent: str) -> dict[str, Attribute]:
@@ -162,10 +162,10 @@ def _attributes(event: _Event, meta: _Event, parent: str) -> dict[str, Attribute
         attributes |= originals("datadog", None, None, parent)
     for name, value in meta.items():
         if is_said(value) and name not in ("span", "kind", "span.kind"):
-            attributes[f"datadog.meta.{name}"] = kept(value)
+            attributes[f"datadog.meta.{name}"] = attribute_text(value)
     for name in ("metrics", "tags"):
         if is_said(value := event.get(name)):
-            attributes[f"datadog.{name}"] = kept(value)
+            attributes[f"datadog.{name}"] = attribute_text(value)
     session = text_or_json(event.get("session_id")) or tags.get("session_id", "")
     user = tags.get("user_id") or tags.get("user") or tags.get("usr.id") or ""
     attributes |= {name: value for name, value in (("session.id", session), ("user.id", user)) if value}

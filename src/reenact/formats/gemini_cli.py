@@ -53,26 +53,26 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     yield from _session(header, messages, str(path))
 
 
-def _take(messages: dict[str, dict[str, Json]], told: list[Json]) -> None:
-    for number, each in enumerate(map(as_object, told), len(messages)):
+def _take(messages: dict[str, dict[str, Json]], entries: list[Json]) -> None:
+    for number, each in enumerate(map(as_object, entries), len(messages)):
         if as_text(each.get("type")):
             messages[as_text(each.get("id")) or str(number)] = each
 
 
 def _session(header: dict[str, Json], messages: dict[str, dict[str, Json]], place: str) -> Iterator[SpanRecord]:
-    said = [turn for message in messages.values() for turn in _turns(message)]
-    if not any(turn.replies for turn in said):
+    session_turns = [turn for message in messages.values() for turn in _turns(message)]
+    if not any(turn.replies for turn in session_turns):
         raise InputError(place, "this session of the Gemini CLI holds no reply of a model")
     session = as_text(header.get("sessionId"))
-    told = Conversation(
+    chat = Conversation(
         seed=f"gemini-cli:{session}",
         name=as_text(header.get("summary")) or "gemini session",
-        turns=tuple(said),
+        turns=tuple(session_turns),
         system="gcp.gemini",
         attributes={"session.id": session},
         lost=_LOST,
     )
-    yield from conversations.run_of(told, FORMAT.name)
+    yield from conversations.run_of(chat, FORMAT.name)
 
 
 def _turns(message: dict[str, Json]) -> Iterator[Turn]:
@@ -120,13 +120,13 @@ def _answers(call: dict[str, Json], ns: int) -> Iterator[Turn]:
         if not answer:
             continue
         only = next(iter(response.values())) if len(response) == 1 and {*response} <= {"output", "error"} else response
-        told = Message(
+        message = Message(
             role="tool",
             parts=(Text(text_or_json(only)),),
             tool_call_id=as_text(answer.get("id")) or as_text(call.get("id")),
             name=name,
         )
-        yield Turn(message=told, at_ns=at_ns)
+        yield Turn(message=message, at_ns=at_ns)
         return
 
 

@@ -51,18 +51,18 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         if not isinstance(log, dict) or not isinstance(log.get("entries"), list):
             raise InputError(f"{path}:{line}", "this is no HTTP archive: it has no `log.entries`")
         entries = [as_object(entry) for entry in as_list(log.get("entries"))]
-        kept, left_out = _chosen(entries)
+        calls, left_out = _chosen(entries)
         seed = hashlib.blake2b(canonical(log), digest_size=16).hexdigest()
         facts = _facts(log, left_out)
-        yield from run_of(map(_exchange, kept), carrier=FORMAT.name, seed=seed, name="http archive", attributes=facts)
+        yield from run_of(map(_exchange, calls), carrier=FORMAT.name, seed=seed, name="http archive", attributes=facts)
 
 
 def _chosen(entries: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], Counter[str]]:
     """Choose the entries of hosts that models were asked of, in the order in which they began."""
-    asked = {_host(entry) for entry in entries if is_a_model(_method(entry), _url(entry), _sent(entry))}
-    kept = [entry for entry in entries if (not asked or _host(entry) in asked) and _method(entry) != "OPTIONS"]
+    asked = {_host(entry) for entry in entries if is_a_model(_method(entry), _url(entry), _request_body(entry))}
+    calls = [entry for entry in entries if (not asked or _host(entry) in asked) and _method(entry) != "OPTIONS"]
     left_out = Counter(_host(entry) or "?" for entry in entries if asked and _host(entry) not in asked)
-    return sorted(kept, key=lambda entry: instant_ns(entry.get("startedDateTime"))), left_out
+    return sorted(calls, key=lambda entry: instant_ns(entry.get("startedDateTime"))), left_out
 
 
 def _facts(log: dict[str, Json], left_out: Counter[str]) -> dict[str, Attribute]:
@@ -90,7 +90,7 @@ def _exchange(entry: dict[str, Json]) -> Exchange:
     return Exchange(
         method=_method(entry),
         url=_url(entry),
-        request=_sent(entry),
+        request=_request_body(entry),
         status=status or None,
         headers=header_pairs(response.get("headers")),
         reply=_content(content),
@@ -119,7 +119,7 @@ def _host(entry: dict[str, Json]) -> str:
         return ""
 
 
-def _sent(entry: dict[str, Json]) -> bytes:
+def _request_body(entry: dict[str, Json]) -> bytes:
     data = as_object(as_object(entry.get("request")).get("postData"))
     if "text" in data:
         text = as_text(data.get("text"))

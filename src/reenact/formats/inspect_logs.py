@@ -129,16 +129,16 @@ def _run(sample: dict[str, Json], log: Mapping[str, Json]) -> Iterator[SpanRecor
     )
 
 
-def _attached(value: Json, held: Mapping[str, Json], depth: int) -> Json:
+def _attached(value: Json, attachments: Mapping[str, Json], depth: int) -> Json:
     """Put the texts back that stand once under `attachments`."""
     if isinstance(value, str):
-        return held.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
+        return attachments.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
     if depth > _DEEPEST:
         return value
     if isinstance(value, list):
-        return [_attached(each, held, depth + 1) for each in value]
+        return [_attached(each, attachments, depth + 1) for each in value]
     if isinstance(value, dict):
-        return {name: _attached(each, held, depth + 1) for name, each in value.items()}
+        return {name: _attached(each, attachments, depth + 1) for name, each in value.items()}
     return value
 
 
@@ -154,32 +154,32 @@ def _events(listed: list[Json], depth: int) -> Iterator[dict[str, Json]]:
 def _of_messages(
     sample: dict[str, Json], seed: str, name: str, model: str, facts: Mapping[str, Attribute]
 ) -> Iterator[SpanRecord]:
-    said = tuple(Turn(message=message) for message in turns(_spelled(as_list(sample.get("messages")))))
-    told = Conversation(
+    message_turns = tuple(Turn(message=message) for message in turns(_spelled(as_list(sample.get("messages")))))
+    chat = Conversation(
         seed=seed,
         name=name,
-        turns=said,
+        turns=message_turns,
         model=model.rpartition("/")[2],
         system=model.partition("/")[0] or "openai",
         attributes=facts,
         lost=(lacking("events", "the events of the sample: its calls are told by its messages alone"),),
     )
-    yield from conversations.run_of(told, FORMAT.name)
+    yield from conversations.run_of(chat, FORMAT.name)
 
 
 def _spelled(messages: list[Json]) -> list[Json]:
     """Spell messages as others do: a call of Inspect names its function bare, an error stands beside a text."""
-    found: list[Json] = []
+    spellings: list[Json] = []
     for each in messages:
         message = as_object(each)
         calls = [_call(as_object(call)) for call in as_list(message.get("tool_calls"))]
-        kept: dict[str, Json] = {name: message[name] for name in ("role", "content", "tool_call_id") if name in message}
+        item: dict[str, Json] = {name: message[name] for name in ("role", "content", "tool_call_id") if name in message}
         if message.get("role") == "tool" and (error := as_text(at(message, "error", "message"))):
-            kept["content"] = message.get("content") or error
+            item["content"] = message.get("content") or error
         if message.get("role") == "tool" and (function := as_text(message.get("function"))):
-            kept["name"] = function
-        found.append({**kept, "tool_calls": calls} if calls else kept)
-    return found
+            item["name"] = function
+        spellings.append({**item, "tool_calls": calls} if calls else item)
+    return spellings
 
 
 def _call(call: dict[str, Json]) -> Json:
@@ -197,19 +197,19 @@ def _call(call: dict[str, Json]) -> Json:
 def _model(event: dict[str, Json], pool: list[Json], place: _Place) -> SpanRecord:
     system, _, model = as_text(event.get("model")).rpartition("/")
     system = system.partition("/")[0] or "openai"
-    sent, reply = as_object(at(event, "call", "request")), as_object(at(event, "call", "response"))
+    request_body, reply = as_object(at(event, "call", "request")), as_object(at(event, "call", "response"))
     error = as_text(event.get("error")) or as_text(at(event, "output", "error"))
     shape = next((name for (key, value), name in _SHAPES.items() if reply.get(key) == value), "")
     lost = [lacking("stream", "whether a stream was asked for, and its pieces")]
     request: Request
-    if sent and shape and not error:
-        body = {name: value for name, value in sent.items() if name not in _NO_BODY}
-        body |= as_object(sent.get("extra_body"))
+    if request_body and shape and not error:
+        body = {name: value for name, value in request_body.items() if name not in _NO_BODY}
+        body |= as_object(request_body.get("extra_body"))
         request = HttpRequest(shape=shape, method="POST", url="", body=_body(body))
         headers = (("content-type", "application/json"),)
         outcome: Outcome = Returned(payload=HttpReply(status=200, headers=headers, body=_body(reply)))
         marks: tuple[str, ...] = ("request", "reply")
-        if _MASKED in compact(sent):
+        if _MASKED in compact(request_body):
             lost.append(lacking("request", "images and other media, which Inspect leaves out of what it writes down"))
     else:
         answered, failed = (None, _failure(error)) if error else (_answered(event), None)
@@ -244,31 +244,31 @@ def _asked(event: dict[str, Json], pool: list[Json], model: str) -> Asked:
 def _answered(event: dict[str, Json]) -> Answered | None:
     output = as_object(event.get("output"))
     choice = as_object(next(iter(as_list(output.get("choices"))), None))
-    said = turns(_spelled([choice["message"]])) if isinstance(choice.get("message"), dict) else ()
-    if not said:
+    messages = turns(_spelled([choice["message"]])) if isinstance(choice.get("message"), dict) else ()
+    if not messages:
         return None
     finish = as_text(choice.get("stop_reason"))
     return Answered(
         model=as_text(output.get("model")) or None,
-        messages=(Message(role="assistant", parts=tuple(part for message in said for part in message.parts)),),
+        messages=(Message(role="assistant", parts=tuple(part for message in messages for part in message.parts)),),
         finish_reasons=(finish,) if finish else (),
         usage=_usage(as_object(output.get("usage"))),
     )
 
 
-def _usage(told: dict[str, Json]) -> Usage:
+def _usage(counts: dict[str, Json]) -> Usage:
     """Read counts; of some providers the cached tokens are none of the input's, which the total shows."""
     names = ("input_tokens", "output_tokens", "total_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
-    given, answered, total, read, written = (as_count(told.get(name)) for name in names)
-    cached = (read or 0) + (written or 0)
-    apart = given is not None and cached and total == given + (answered or 0) + cached
+    prompt, answered, total, read, cache_write = (as_count(counts.get(name)) for name in names)
+    cached = (read or 0) + (cache_write or 0)
+    apart = prompt is not None and cached and total == prompt + (answered or 0) + cached
     return Usage(
-        prompt=given + cached if given is not None and apart else given,
+        prompt=prompt + cached if prompt is not None and apart else prompt,
         completion=answered,
         total=total,
         cache_read=read,
-        cache_write=written,
-        reasoning=as_count(told.get("reasoning_tokens")),
+        cache_write=cache_write,
+        reasoning=as_count(counts.get("reasoning_tokens")),
     )
 
 

@@ -69,86 +69,86 @@ def _recognises(head: bytes) -> float:
 
 
 def _records(document: object) -> Iterator[SpanRecord]:
-    for told in as_objects(document, "a trace"):
-        if isinstance(told.get("spans"), list):
-            yield from _trace(told)
-        elif "data" in told:
-            if told["data"] is None:
-                raise ValueError(f"Jaeger answered with an error: {compact(cast('Json', told.get('errors')))[:200]}")
-            for trace in as_objects(told["data"], "a trace"):
+    for item in as_objects(document, "a trace"):
+        if isinstance(item.get("spans"), list):
+            yield from _trace(item)
+        elif "data" in item:
+            if item["data"] is None:
+                raise ValueError(f"Jaeger answered with an error: {compact(cast('Json', item.get('errors')))[:200]}")
+            for trace in as_objects(item["data"], "a trace"):
                 yield from _trace(trace)
         else:
-            yield _span(told, told.get("process") or {})
+            yield _span(item, item.get("process") or {})
 
 
-def _trace(told: _Object) -> Iterator[SpanRecord]:
-    processes = cast("_Object", told.get("processes") or {})
+def _trace(trace: _Object) -> Iterator[SpanRecord]:
+    processes = cast("_Object", trace.get("processes") or {})
     resources = {name: _resource(process or {}) for name, process in processes.items()}
     spans: list[SpanRecord] = []
-    for span in as_objects(told["spans"], "a span"):
+    for span in as_objects(trace["spans"], "a span"):
         within = span.get("process")
         resource = resources.get(str(span.get("processID")))
         spans.append(_span(span, resource or (cast("_Object", within) if isinstance(within, dict) else {})))
     return iter(marked(spans, _LOSSES))
 
 
-def _span(told: _Object, of: Resource | _Object) -> SpanRecord:
-    tags = _tags(told.get("tags"))
-    trace_id = _id(told["traceID"], ids.TRACE_DIGITS)
-    parent, links = _references(told, trace_id)
-    start = _microseconds(told.get("startTime", 0))
+def _span(span: _Object, of: Resource | _Object) -> SpanRecord:
+    tags = _tags(span.get("tags"))
+    trace_id = _id(span["traceID"], ids.TRACE_DIGITS)
+    parent, links = _references(span, trace_id)
+    start = _microseconds(span.get("startTime", 0))
     status, message = _status(tags)
-    if warnings := told.get("warnings"):
+    if warnings := span.get("warnings"):
         tags["jaeger.warnings"] = compact(warnings)
     return SpanRecord(
         trace_id=trace_id,
-        span_id=_id(told["spanID"], ids.SPAN_DIGITS),
+        span_id=_id(span["spanID"], ids.SPAN_DIGITS),
         parent_id=parent,
-        name=str(told.get("operationName") or ""),
+        name=str(span.get("operationName") or ""),
         start_ns=start,
-        end_ns=start + _microseconds(told.get("duration", 0)),
+        end_ns=start + _microseconds(span.get("duration", 0)),
         kind=_KINDS.get(str(tags.pop(_KIND, "")).lower(), KIND_UNSPECIFIED),
         status=status,
         status_message=message,
-        events=tuple(_event(log) for log in as_objects(told.get("logs") or [], "a log")),
+        events=tuple(_event(log) for log in as_objects(span.get("logs") or [], "a log")),
         links=links,
         resource=of if isinstance(of, Resource) else _resource(of),
         scope=_scope(tags),
         trace_state=str(tags.pop(_STATE, "")),
         attributes=tags,
-        flags=int(told.get("flags") or 0),
+        flags=int(span.get("flags") or 0),
     )
 
 
-def _id(told: object, digits: int) -> str:
-    read = ids.identity(told, digits, 1)
+def _id(value: object, digits: int) -> str:
+    read = ids.identity(value, digits, 1)
     if not read:
-        raise ValueError(f"{compact(cast('Json', told))[:60]} is not {digits} hexadecimal digits")
+        raise ValueError(f"{compact(cast('Json', value))[:60]} is not {digits} hexadecimal digits")
     return read
 
 
-def _microseconds(told: object) -> int:
-    value = int(cast("Any", told or 0))
+def _microseconds(number: object) -> int:
+    value = int(cast("Any", number or 0))
     return max(value, 0) * 1000
 
 
-def _references(told: _Object, trace_id: str) -> tuple[str | None, tuple[SpanLink, ...]]:
+def _references(fields: _Object, trace_id: str) -> tuple[str | None, tuple[SpanLink, ...]]:
     """Give the parent and the links: the first CHILD_OF of the trace is the parent, else the first it follows from."""
-    if above := told.get("parentSpanID"):
+    if above := fields.get("parentSpanID"):
         parent = _id(above, ids.SPAN_DIGITS)
         return (parent if parent.strip("0") else None), ()
-    found = [
+    edges = [
         (str(each.get("refType")), _id(each.get("traceID") or trace_id, ids.TRACE_DIGITS), _id(each["spanID"], 16))
-        for each in as_objects(told.get("references") or [], "a reference")
+        for each in as_objects(fields.get("references") or [], "a reference")
     ]
-    inside = [each for each in found if each[1] == trace_id and each[2].strip("0")]
+    inside = [each for each in edges if each[1] == trace_id and each[2].strip("0")]
     above = next((each for each in inside if each[0] == "CHILD_OF"), inside[0] if inside else None)
-    links = [SpanLink(trace_id=trace, span_id=span) for each in found if each is not above for _, trace, span in [each]]
+    links = [SpanLink(trace_id=trace, span_id=span) for each in edges if each is not above for _, trace, span in [each]]
     return (above[2] if above else None), tuple(links)
 
 
-def _tags(told: object) -> dict[str, Attribute]:
-    return {str(tag["key"]): _value(tag) for tag in as_objects(told or [], "a tag")}
+def _tags(tags: object) -> dict[str, Attribute]:
+    return {str(tag["key"]): _value(tag) for tag in as_objects(tags or [], "a tag")}
 
 
 def _value(tag: _Object) -> Attribute:
@@ -179,16 +179,16 @@ def _status(tags: dict[str, Attribute]) -> tuple[int, str]:
 
 
 def _scope(tags: dict[str, Attribute]) -> Scope:
-    found = [(str(tags.pop(name, "") or ""), str(tags.pop(version, "") or "")) for name, version in _SCOPES]
-    name, version = next((each for each in found if any(each)), ("", ""))
+    candidates = [(str(tags.pop(name, "") or ""), str(tags.pop(version, "") or "")) for name, version in _SCOPES]
+    name, version = next((each for each in candidates if any(each)), ("", ""))
     return Scope(name=name, version=version)
 
 
 def _resource(process: Mapping[str, Any]) -> Resource:
     attributes = _tags(process.get("tags"))
     name = process.get("serviceName")
-    named: dict[str, Attribute] = {_SERVICE: name} if isinstance(name, str) and name not in ("", _NAMELESS) else {}
-    return Resource(attributes=named | attributes)
+    service: dict[str, Attribute] = {_SERVICE: name} if isinstance(name, str) and name not in ("", _NAMELESS) else {}
+    return Resource(attributes=service | attributes)
 
 
 def _event(log: _Object) -> SpanEvent:
@@ -209,7 +209,7 @@ def _encode(spans: Iterable[SpanRecord]) -> bytes:
     traces: dict[str, list[SpanRecord]] = {}
     for span in spans:
         traces.setdefault(span.trace_id, []).append(span)
-    data: list[Json] = [_told_trace(trace_id, found) for trace_id, found in traces.items()]
+    data: list[Json] = [_told_trace(trace_id, trace_spans) for trace_id, trace_spans in traces.items()]
     page: dict[str, Json] = {"data": data, "total": len(data), "limit": 0, "offset": 0, "errors": None}
     return compact(page).encode() + b"\n"
 
@@ -217,13 +217,13 @@ def _encode(spans: Iterable[SpanRecord]) -> bytes:
 def _told_trace(trace_id: str, spans: list[SpanRecord]) -> Json:
     processes: dict[str, Json] = {}
     names: dict[str, str] = {}
-    told: list[Json] = []
+    entries: list[Json] = []
     for span in spans:
         process = _told_process(span.resource)
         name = names.setdefault(compact(process), f"p{len(names) + 1}")
         processes[name] = process
-        told.append(_told_span(span, name))
-    return {"traceID": trace_id, "spans": told, "processes": processes, "warnings": None}
+        entries.append(_told_span(span, name))
+    return {"traceID": trace_id, "spans": entries, "processes": processes, "warnings": None}
 
 
 def _told_process(resource: Resource) -> Json:
@@ -243,7 +243,7 @@ def _told_span(span: SpanRecord, process: str) -> Json:
         {"timestamp": event.time_ns // 1000, "fields": _told_tags({_EVENT: event.name, **event.attributes})}
         for event in span.events
     ]
-    kept = {key: value for key, value in span.attributes.items() if key != LOST or not _ours(value)}
+    attributes = {key: value for key, value in span.attributes.items() if key != LOST or not _ours(value)}
     return {
         "traceID": span.trace_id,
         "spanID": span.span_id,
@@ -252,7 +252,7 @@ def _told_span(span: SpanRecord, process: str) -> Json:
         "references": [*references],
         "startTime": span.start_ns // 1000,
         "duration": max(span.end_ns // 1000 - span.start_ns // 1000, 0),
-        "tags": _told_tags({**kept, **_facts(span)}),
+        "tags": _told_tags({**attributes, **_facts(span)}),
         "logs": logs,
         "processID": process,
         "warnings": None,
@@ -274,8 +274,8 @@ def _facts(span: SpanRecord) -> dict[str, Attribute]:
         facts[_CODE] = "OK" if span.status == STATUS_OK else "ERROR"
     if span.status == STATUS_ERROR:
         facts[_ERROR] = True
-    told = {_TEXT: span.status_message, scope_name: span.scope.name, scope_version: span.scope.version}
-    return facts | {name: text for name, text in {**told, _STATE: span.trace_state}.items() if text}
+    texts = {_TEXT: span.status_message, scope_name: span.scope.name, scope_version: span.scope.version}
+    return facts | {name: text for name, text in {**texts, _STATE: span.trace_state}.items() if text}
 
 
 def _told_tags(attributes: Mapping[str, Attribute]) -> list[Json]:

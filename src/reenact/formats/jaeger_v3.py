@@ -21,10 +21,10 @@ def _recognises(head: bytes) -> float:
 
 
 def _records(document: object) -> Iterator[Record]:
-    for told in as_objects(document, "an answer"):
-        if "error" in told:
+    for answer in as_objects(document, "an answer"):
+        if "error" in answer:
             raise ValueError("Jaeger answered with an error, not a trace")
-        yield from records(told["result"])
+        yield from records(answer["result"])
 
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:

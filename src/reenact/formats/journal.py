@@ -196,8 +196,8 @@ class Reader:
             self._begin_file()
         offset = 0
         try:
-            while (found := self._next(offset)) is not None:
-                offset, payload = found
+            while (next_frame := self._next(offset)) is not None:
+                offset, payload = next_frame
                 span = self._read(payload)
                 if span is not None:
                     yield span
@@ -217,8 +217,8 @@ class Reader:
             self.damaged += 1
         self._rest, self._begun, self._sum = self._rest[len(MAGIC) :], True, _SUMS[nearest]
         if self._frame(0) is None:  # a bit makes one version of another
-            for known in {*_SUMS.values()} - {self._sum}:
-                before, self._sum = self._sum, known
+            for checksum in {*_SUMS.values()} - {self._sum}:
+                before, self._sum = self._sum, checksum
                 if self._frame(0) is not None:
                     self.damaged += head in _SUMS
                     return
@@ -260,7 +260,7 @@ class Reader:
 
     def _note_loss(self, place: bytes) -> None:
         """Find out from a damaged place, of which most is as it was, what stood there."""
-        kind, trace, span = (found[1].decode() if (found := sought.search(place)) else "" for sought in _TOLD_BY)
+        kind, trace, span = (match[1].decode() if (match := sought.search(place)) else "" for sought in _TOLD_BY)
         opened = self._open.get(span)
         if opened is not None and kind in {"chunk", "head", "end"}:
             opened.damaged["outcome" if kind == "end" else "reenact.stream.chunks"] = None
@@ -361,13 +361,13 @@ class Reader:
         """Give the attributes of the process; where they stood in a damaged place, what the name of the file says."""
         if self.header:
             return _untagged(self.header.get("resource", {}))
-        named = _NAMED.match(Path(self.place).name)
-        if named is None:
+        match = _NAMED.match(Path(self.place).name)
+        if match is None:
             return {}
         return {
-            "reenact.recording.id": named[1],
-            "reenact.process.id": named[2],
-            "service.instance.id": named[2],
+            "reenact.recording.id": match[1],
+            "reenact.process.id": match[2],
+            "service.instance.id": match[2],
             "service.name": "python",
         }
 
@@ -386,25 +386,25 @@ class Reader:
     def unfinished(self) -> Iterator[SpanRecord]:
         """Yield the spans that never ended, as incomplete, with what is known of them."""
         why = "the process ended before this call did"
-        told: dict[str, Any] = {}
+        cut_note: dict[str, Any] = {}
         if cut := self.notes.get("cut"):
-            why, told = f"no more could be written: {cut}", {CUT: str(cut)}
+            why, cut_note = f"no more could be written: {cut}", {CUT: str(cut)}
         for opened in self._open.values():
             last = opened.chunks[-1][0] * 1000 if opened.chunks else 0
-            known: dict[str, Any] = {"reenact.incomplete": True, **told}
-            if told and _ROOTS & opened.attributes.keys():
-                known["reenact.dropped"] = self.notes.get("dropped", 1)
+            attributes: dict[str, Any] = {"reenact.incomplete": True, **cut_note}
+            if cut_note and _ROOTS & opened.attributes.keys():
+                attributes["reenact.dropped"] = self.notes.get("dropped", 1)
             if opened.damaged:
-                known["reenact.damaged"] = ", ".join(opened.damaged)
+                attributes["reenact.damaged"] = ", ".join(opened.damaged)
             if opened.chunks:
-                known["reenact.stream.chunks"] = compact(cast("Json", opened.chunks))
-                known["reenact.stream.end"] = "unfinished"
-                known["reenact.outcome"] = "streamed"
+                attributes["reenact.stream.chunks"] = compact(cast("Json", opened.chunks))
+                attributes["reenact.stream.end"] = "unfinished"
+                attributes["reenact.outcome"] = "streamed"
             else:
-                known["reenact.outcome"] = "unfinished"
+                attributes["reenact.outcome"] = "unfinished"
             end = {
                 "ns": opened.start["ns"] + last,
-                "attributes": known,
+                "attributes": attributes,
                 "status": STATUS_ERROR,
                 "message": "its record is damaged" if "outcome" in opened.damaged else why,
             }
@@ -445,9 +445,9 @@ def _told_once(attributes: dict[str, Any]) -> dict[str, Any]:
     return attributes
 
 
-def _listed(told: Any) -> list[Any] | None:
-    said = parsed_or_none(told) if isinstance(told, str) else None
-    return said if isinstance(said, list) else None
+def _listed(value: Any) -> list[Any] | None:
+    json_value = parsed_or_none(value) if isinstance(value, str) else None
+    return json_value if isinstance(json_value, list) else None
 
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:

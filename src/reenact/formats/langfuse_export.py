@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -89,8 +89,8 @@ _SURE: Final = 0.96
 
 
 def _recognises(head: bytes) -> float:
-    named = {_snake(name) for name in columns(head)}
-    if named >= {"id", "trace_id", "type", "start_time"} or named >= {"id", "timestamp", "session_id", "user_id"}:
+    names = {_snake(name) for name in columns(head)}
+    if names >= {"id", "trace_id", "type", "start_time"} or names >= {"id", "timestamp", "session_id", "user_id"}:
         return _SURE
     return _SURE if any(holds(head, *marks) for marks in _MARKS) else 0.0
 
@@ -116,12 +116,12 @@ class _Trace:
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     batches: dict[str, _Trace] = {}
     for line, document in rows(stream, str(path)):
-        found = False
+        has_traces = False
         for each in cast("list[Json]", document) if isinstance(document, list) else [document]:
             for trace in _traces(as_object(each), batches):
-                found = True
+                has_traces = True
                 yield from _spans(trace)
-        if not found and not batches:
+        if not has_traces and not batches:
             raise InputError(f"{path}:{line}", "this is neither a trace nor an observation of Langfuse")
     for trace in batches.values():
         yield from _spans(trace)
@@ -156,8 +156,8 @@ def _pages(items: list[Json], batches: dict[str, _Trace]) -> Iterator[_Trace]:
 
 def _whole(document: _Record) -> Iterator[_Trace]:
     trace = _Trace()
-    told = document.get("trace")
-    facts = as_object(told) if isinstance(told, dict) else {} if "trace" in document else document
+    trace_value = document.get("trace")
+    facts = as_object(trace_value) if isinstance(trace_value, dict) else {} if "trace" in document else document
     observations = as_list(document.get("observations")) or as_list(facts.get("observations"))
     if not observations and _is_observation(_snaked(document)):
         trace.observations.append(_snaked(document))
@@ -183,22 +183,22 @@ def _is_trace(record: _Record) -> bool:
 
 def _gather(event: _Record, batches: dict[str, _Trace]) -> None:
     """Take one event of an ingestion batch: it creates an observation or says more about one."""
-    found = _CREATED.fullmatch(as_text(event.get("type")))
-    if found is None:
+    match = _CREATED.fullmatch(as_text(event.get("type")))
+    if match is None:
         return
     body = _snaked(as_object(event.get("body")))
-    if found[1] == "trace":
+    if match[1] == "trace":
         trace = batches.setdefault(as_text(body.get("id")), _Trace())
         trace.facts |= {name: value for name, value in body.items() if value is not None}
         return
-    if found[1] != "observation":
-        body.setdefault("type", found[1].upper())
+    if match[1] != "observation":
+        body.setdefault("type", match[1].upper())
     trace = batches.setdefault(as_text(body.get("trace_id")), _Trace())
-    known = trace.by_id.setdefault(as_text(body.get("id")), body)
-    if known is body:
+    observation = trace.by_id.setdefault(as_text(body.get("id")), body)
+    if observation is body:
         trace.observations.append(body)
     else:
-        known |= {name: value for name, value in body.items() if value is not None}
+        observation |= {name: value for name, value in body.items() if value is not None}
 
 
 # --------------------------------------------------------------------------------------------------- records to spans
@@ -207,29 +207,29 @@ def _gather(event: _Record, batches: dict[str, _Trace]) -> None:
 def _spans(trace: _Trace) -> Iterator[SpanRecord]:
     tops = sum(not each.get("parent_observation_id") for each in trace.observations)
     facts = _facts_of(trace.facts)
-    made = _made_root(trace, facts) if trace.facts and tops != 1 else None
-    if made is not None:
-        yield made
+    root = _made_root(trace, facts) if trace.facts and tops != 1 else None
+    if root is not None:
+        yield root
     by_id = {as_text(each.get("id")): each for each in trace.observations}
     frames = _frames(by_id)
     for each in trace.observations:
         is_top = not each.get("parent_observation_id")
-        own = {**facts} if is_top and made is None else {}
+        own = {**facts} if is_top and root is None else {}
         if as_text(each.get("id")) in frames:
             own["langfuse.frame"] = True
-        yield _span(each, trace.facts, own, made.span_id if made is not None and is_top else None, _scope(each, by_id))
+        yield _span(each, trace.facts, own, root.span_id if root is not None and is_top else None, _scope(each, by_id))
 
 
 def _frames(by_id: Mapping[str, _Record]) -> frozenset[str]:
     """Find generations that name no model and hold generations: they show a piece of the program."""
-    found: set[str] = set()
+    frame_ids: set[str] = set()
     for each in by_id.values():
         if _is_generation(each):
             for above in _above(each, by_id):
-                told = any(is_said(above.get(name)) for name in ("model", "provided_model_name", "usage_details"))
-                if _is_generation(above) and not told:
-                    found.add(as_text(above.get("id")))
-    return frozenset(found)
+                has_model = any(is_said(above.get(name)) for name in ("model", "provided_model_name", "usage_details"))
+                if _is_generation(above) and not has_model:
+                    frame_ids.add(as_text(above.get("id")))
+    return frozenset(frame_ids)
 
 
 def _is_generation(record: _Record) -> bool:
@@ -237,10 +237,10 @@ def _is_generation(record: _Record) -> bool:
 
 
 def _above(record: _Record, by_id: Mapping[str, _Record]) -> Iterator[_Record]:
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     parent = as_text(record.get("parent_observation_id"))
-    while parent in by_id and parent not in seen:
-        seen.add(parent)
+    while parent in by_id and parent not in seen_ids:
+        seen_ids.add(parent)
         yield by_id[parent]
         parent = as_text(by_id[parent].get("parent_observation_id"))
 
@@ -248,10 +248,10 @@ def _above(record: _Record, by_id: Mapping[str, _Record]) -> Iterator[_Record]:
 def _scope(record: _Record, by_id: Mapping[str, _Record]) -> Scope:
     """Give who wrote an observation; where Langfuse kept no metadata, who wrote the one that it stands in."""
     for each in (record, *_above(record, by_id)):
-        told = as_object(unwrapped(as_object(unwrapped(each.get("metadata"))).get("scope")))
-        if name := as_text(told.get("name")):
-            attributes = _plain(told.get("attributes")) if each is record else {}
-            return Scope(name=name, version=as_text(told.get("version")), attributes=attributes)
+        scope = as_object(unwrapped(as_object(unwrapped(each.get("metadata"))).get("scope")))
+        if name := as_text(scope.get("name")):
+            attributes = _plain(scope.get("attributes")) if each is record else {}
+            return Scope(name=name, version=as_text(scope.get("version")), attributes=attributes)
     return Scope(name="langfuse")
 
 
@@ -265,14 +265,14 @@ def _facts_of(trace: _Record) -> dict[str, Attribute]:
 
 def _made_root(trace: _Trace, facts: dict[str, Attribute]) -> SpanRecord:
     """Make a span for a trace whose observations have no single root."""
-    told = trace.facts
-    starts = [nanoseconds(each.get("start_time")) for each in trace.observations] + [nanoseconds(told.get("timestamp"))]
+    head = trace.facts
+    starts = [nanoseconds(each.get("start_time")) for each in trace.observations] + [nanoseconds(head.get("timestamp"))]
     ends = [nanoseconds(each.get("end_time")) for each in trace.observations]
     return SpanRecord(
-        trace_id=trace_id(told.get("id")),
-        span_id=span_id(f"langfuse trace {as_text(told.get('id'))}"),
+        trace_id=trace_id(head.get("id")),
+        span_id=span_id(f"langfuse trace {as_text(head.get('id'))}"),
         parent_id=None,
-        name=as_text(told.get("name")) or "trace",
+        name=as_text(head.get("name")) or "trace",
         start_ns=min((start for start in starts if start), default=0),
         end_ns=max([*ends, *starts], default=0),
         attributes={**facts, "langfuse.observation.type": "trace", "reenact.synthetic": "trace"},
@@ -280,7 +280,7 @@ def _made_root(trace: _Trace, facts: dict[str, Attribute]) -> SpanRecord:
     )
 
 
-def _span(record: _Record, trace: _Record, facts: dict[str, Attribute], made: str | None, scope: Scope) -> SpanRecord:
+def _span(record: _Record, trace: _Record, facts: dict[str, Attribute], root: str | None, scope: Scope) -> SpanRecord:
     metadata = as_object(unwrapped(record.get("metadata")))
     parent = record.get("parent_observation_id")
     started = nanoseconds(record.get("start_time"))
@@ -288,7 +288,7 @@ def _span(record: _Record, trace: _Record, facts: dict[str, Attribute], made: st
     return SpanRecord(
         trace_id=trace_id(record.get("trace_id") or trace.get("id")),
         span_id=span_id(record.get("id")),
-        parent_id=span_id(parent) if parent else made,
+        parent_id=span_id(parent) if parent else root,
         name=as_text(record.get("name")) or as_text(record.get("type")).lower(),
         start_ns=started,
         end_ns=nanoseconds(record.get("end_time")) or started * (as_text(record.get("type")).upper() == "EVENT"),
@@ -325,8 +325,8 @@ def _attributes(
 _TO_THE_SPAN: Final = frozenset({"attributes", "resourceAttributes", "scope"})
 
 
-def _is_object(told: Json) -> bool:
-    return isinstance(unwrapped(told), dict)
+def _is_object(value: Json) -> bool:
+    return isinstance(unwrapped(value), dict)
 
 
 def _attribute(value: Json) -> Attribute:
@@ -334,14 +334,14 @@ def _attribute(value: Json) -> Attribute:
         return value
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return cast("list[Attribute]", value)
-    return kept(value)
+    return attribute_text(value)
 
 
-def _plain(told: Json) -> dict[str, Attribute]:
+def _plain(source: Json) -> dict[str, Attribute]:
     """Give attributes as they were; what they held as objects is their JSON, as OpenTelemetry's SDKs would have it."""
     return {
         name: compact(value) if isinstance(value, dict) else cast("Attribute", value)
-        for name, value in as_object(unwrapped(told)).items()
+        for name, value in as_object(unwrapped(source)).items()
         if value is not None
     }
 

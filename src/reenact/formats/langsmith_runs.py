@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -58,44 +58,44 @@ def _recognises(head: bytes) -> float:
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     batches: dict[str, _Run] = {}
     for line, document in rows(stream, str(path)):
-        found = False
+        has_runs = False
         for each in cast("list[Json]", document) if isinstance(document, list) else [document]:
-            held = as_object(each)
-            if "post" in held or "patch" in held:
-                found = True
-                _gather(held, batches)
+            record = as_object(each)
+            if "post" in record or "patch" in record:
+                has_runs = True
+                _gather(record, batches)
                 continue
-            for run in _runs(held):
-                found = True
+            for run in _runs(record):
+                has_runs = True
                 yield _span(run)
-        if not found:
+        if not has_runs:
             raise InputError(f"{path}:{line}", "this is neither a run nor a batch of runs of LangSmith")
     for run in batches.values():
         yield _span(run)
 
 
-def _runs(held: _Run, depth: int = 0) -> Iterator[_Run]:
+def _runs(run: _Run, depth: int = 0) -> Iterator[_Run]:
     """Find the runs in a document: itself, those it lists, and those below it."""
     for listed in ("runs", "data"):
-        if isinstance(held.get(listed), list) and "run_type" not in held:
-            for item in as_list(held[listed]):
+        if isinstance(run.get(listed), list) and "run_type" not in run:
+            for item in as_list(run[listed]):
                 yield from _runs(as_object(item), depth + 1) if depth < _DEEPEST else ()
             return
-    if "run_type" not in held:
+    if "run_type" not in run:
         return
-    yield held
-    for child in as_list(unwrapped(held.get("child_runs"))):
+    yield run
+    for child in as_list(unwrapped(run.get("child_runs"))):
         if isinstance(child, dict) and depth < _DEEPEST:
-            below = {"parent_run_id": held.get("id"), "trace_id": held.get("trace_id") or held.get("id"), **child}
+            below = {"parent_run_id": run.get("id"), "trace_id": run.get("trace_id") or run.get("id"), **child}
             yield from _runs(below, depth + 1)
 
 
 def _gather(batch: _Run, batches: dict[str, _Run]) -> None:
     """Take a batch: what is posted begins a run, what is patched says more of it."""
     for kind in ("post", "patch"):
-        for told in map(as_object, as_list(batch.get(kind))):
-            known = batches.setdefault(_id(told), {})
-            known |= {name: value for name, value in told.items() if is_said(value) or name not in known}
+        for record in map(as_object, as_list(batch.get(kind))):
+            run = batches.setdefault(_id(record), {})
+            run |= {name: value for name, value in record.items() if is_said(value) or name not in run}
 
 
 def _id(run: _Run) -> str:
@@ -136,15 +136,17 @@ def _attributes(run: _Run) -> dict[str, Attribute]:
     }
     for name, field in (("gen_ai.prompt", "inputs"), ("gen_ai.completion", "outputs")):
         if is_said(value := run.get(field)):
-            attributes[name] = kept(value)
+            attributes[name] = attribute_text(value)
     for name, field in (("langsmith.trace.session_name", "session_name"), ("langsmith.dotted_order", "dotted_order")):
         if isinstance(value := run.get(field), str):
             attributes[name] = value
     if tags := as_list(unwrapped(run.get("tags"))):
-        attributes["langsmith.span.tags"] = ", ".join(kept(tag) for tag in tags)
+        attributes["langsmith.span.tags"] = ", ".join(attribute_text(tag) for tag in tags)
     for name, value in metadata.items():
         if value is not None:
-            attributes[f"langsmith.metadata.{name}"] = value if isinstance(value, bool | int | float) else kept(value)
+            attributes[f"langsmith.metadata.{name}"] = (
+                value if isinstance(value, bool | int | float) else attribute_text(value)
+            )
     attributes |= _identity(metadata)
     left = rest(run, _TAKEN - {"events"} if not _is_listed(run.get("events")) else _TAKEN)
     shorter = {**run, "extra": {name: value for name, value in extra.items() if name != "metadata"}}
@@ -158,12 +160,12 @@ def _is_listed(events: Json) -> bool:
 
 
 def _identity(metadata: _Run) -> dict[str, Attribute]:
-    found: dict[str, Attribute] = {}
+    identity: dict[str, Attribute] = {}
     for name, fields in (("session.id", _SESSION), ("user.id", _USER)):
-        said = next((value for field in fields if is_said(value := metadata.get(field))), None)
-        if said is not None:
-            found[name] = kept(said)
-    return found
+        identifier = next((value for field in fields if is_said(value := metadata.get(field))), None)
+        if identifier is not None:
+            identity[name] = attribute_text(identifier)
+    return identity
 
 
 def _events(run: _Run) -> Iterator[SpanEvent]:

@@ -56,9 +56,9 @@ _OWN: Final = frozenset(
 
 
 def _recognises(head: bytes) -> float:
-    named = tables.columns(head)
-    if named:
-        return 0.95 if {"start_timestamp", "span_name", "trace_id"} <= named else 0.0
+    column_names = tables.columns(head)
+    if column_names:
+        return 0.95 if {"start_timestamp", "span_name", "trace_id"} <= column_names else 0.0
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return 0.0
     if b'"start_timestamp"' in head and b'"span_name"' in head and b'"trace_id"' in head:
@@ -100,9 +100,9 @@ def _rows(document: Json, place: str) -> Iterator[Mapping[str, Json]]:
 
 def _across(columns: list[dict[str, Json]]) -> Iterator[dict[str, Json]]:
     """Turn columns with their values into rows."""
-    named = [(as_text(each.get("name")), as_list(each.get("values"))) for each in columns]
-    for place in range(max(len(values) for _, values in named)):
-        yield {name: values[place] for name, values in named if place < len(values)}
+    series = [(as_text(each.get("name")), as_list(each.get("values"))) for each in columns]
+    for place in range(max(len(values) for _, values in series)):
+        yield {name: values[place] for name, values in series if place < len(values)}
 
 
 def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
@@ -137,8 +137,8 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
     )
 
 
-def _kind(told: Json) -> int:
-    word = as_text(told).upper().removeprefix("SPAN_KIND_")
+def _kind(kind: Json) -> int:
+    word = as_text(kind).upper().removeprefix("SPAN_KIND_")
     return _KINDS.index(word) if word in _KINDS else KIND_INTERNAL
 
 
@@ -155,8 +155,8 @@ def _span_attributes(row: Mapping[str, Json]) -> dict[str, Attribute]:
     return attributes
 
 
-def _attributes(told: Json) -> dict[str, Attribute]:
-    return {name: _carried(value) for name, value in as_object(records.unwrapped(told)).items() if value is not None}
+def _attributes(cell: Json) -> dict[str, Attribute]:
+    return {name: _carried(value) for name, value in as_object(records.unwrapped(cell)).items() if value is not None}
 
 
 def _carried(value: Json) -> Attribute:
@@ -182,9 +182,9 @@ def _exception(row: Mapping[str, Json], time_ns: int) -> Iterator[SpanEvent]:
     if _says(row.get("otel_events")) or not _says(row.get("exception_type")):
         return
     names = ("type", "message", "stacktrace")
-    told = {f"exception.{name}": as_text(row.get(f"exception_{name}")) for name in names}
+    facts = {f"exception.{name}": as_text(row.get(f"exception_{name}")) for name in names}
     yield SpanEvent(
-        name="exception", time_ns=time_ns, attributes={name: value for name, value in told.items() if value}
+        name="exception", time_ns=time_ns, attributes={name: value for name, value in facts.items() if value}
     )
 
 

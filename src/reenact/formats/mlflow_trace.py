@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import rows
 from reenact.values.json import Json, compact
 from reenact.values.lenient import as_list, as_object, as_text
@@ -40,27 +40,27 @@ def _recognises(head: bytes) -> float:
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     for line, document in rows(stream, str(path)):
-        found = False
+        has_traces = False
         for each in cast("list[Json]", document) if isinstance(document, list) else [document]:
             for trace in _traces(as_object(each)):
-                found = True
+                has_traces = True
                 yield from _spans(trace)
-        if not found:
+        if not has_traces:
             raise InputError(f"{path}:{line}", "this is no trace of MLflow: it has no `info` with an id, or no spans")
 
 
-def _traces(held: _Object) -> Iterator[_Object]:
+def _traces(trace: _Object) -> Iterator[_Object]:
     for listed in ("traces", "data"):
-        if isinstance(held.get(listed), list):
-            for item in as_list(held[listed]):
+        if isinstance(trace.get(listed), list):
+            for item in as_list(trace[listed]):
                 yield from _traces(as_object(item))
             return
-    inside = as_object(unwrapped(held.get("trace")))  # a row of `search_traces`
+    inside = as_object(unwrapped(trace.get("trace")))  # a row of `search_traces`
     if "info" in inside:
-        held = inside
-    info = as_object(unwrapped(held.get("info")))
-    if info or _spans_of(held):
-        yield {**held, "info": info} if info else {**held, "info": {k: v for k, v in held.items() if k != "spans"}}
+        trace = inside
+    info = as_object(unwrapped(trace.get("info")))
+    if info or _spans_of(trace):
+        yield {**trace, "info": info} if info else {**trace, "info": {k: v for k, v in trace.items() if k != "spans"}}
 
 
 def _spans_of(trace: _Object) -> list[Json]:
@@ -72,32 +72,32 @@ def _spans(trace: _Object) -> Iterator[SpanRecord]:
     info = as_object(trace.get("info"))
     spans = [as_object(unwrapped(each)) for each in _spans_of(trace)]
     facts = _facts(info, as_object(unwrapped(trace.get("data"))), trace)
-    told = False
+    has_root = False
     for span in spans:
-        is_root = _parent(span) is None and not told
-        told = told or is_root
+        is_root = _parent(span) is None and not has_root
+        has_root = has_root or is_root
         yield _span(span, info, facts if is_root else _identity(facts))
-    if not told:
+    if not has_root:
         yield _root(info, facts)
 
 
 def _parent(span: _Object) -> str | None:
     parent = span.get("parent_span_id") or span.get("parent_id")
-    found = span_id(parent)
-    return found if parent and found.strip("0") else None
+    parent_id = span_id(parent)
+    return parent_id if parent and parent_id.strip("0") else None
 
 
 def _facts(info: _Object, data: _Object, trace: _Object) -> dict[str, Attribute]:
     metadata = as_object(unwrapped(info.get("trace_metadata"))) or as_object(unwrapped(info.get("request_metadata")))
-    facts: dict[str, Attribute] = {name: kept(value) for name, value in metadata.items() if is_said(value)}
+    facts: dict[str, Attribute] = {name: attribute_text(value) for name, value in metadata.items() if is_said(value)}
     for name, field in (("session.id", "mlflow.trace.session"), ("user.id", "mlflow.trace.user")):
         if is_said(value := metadata.get(field)):
-            facts[name] = kept(value)
+            facts[name] = attribute_text(value)
     if left := rest(info, _IN_INFO):
         facts["mlflow.trace.info"] = left
-    held: _Object = {name: value for name, value in data.items() if name != "spans"}
-    held |= {name: value for name, value in trace.items() if name not in ("info", "data", "spans") and info != trace}
-    if left := rest(held, ()):
+    fields: _Object = {name: value for name, value in data.items() if name != "spans"}
+    fields |= {name: value for name, value in trace.items() if name not in ("info", "data", "spans") and info != trace}
+    if left := rest(fields, ()):
         facts["mlflow.trace.record"] = left
     return facts
 
@@ -116,8 +116,8 @@ def _span(span: _Object, info: _Object, facts: dict[str, Attribute]) -> SpanReco
         for name, value in as_object(unwrapped(span.get("attributes"))).items()
         if value is not None
     }
-    told = span.get("trace_id") or context.get("trace_id"), span.get("span_id") or context.get("span_id")
-    attributes |= originals("mlflow", *told, span.get("parent_span_id") or span.get("parent_id"))
+    raw_ids = span.get("trace_id") or context.get("trace_id"), span.get("span_id") or context.get("span_id")
+    attributes |= originals("mlflow", *raw_ids, span.get("parent_span_id") or span.get("parent_id"))
     if left := rest(span, _SPAN_TAKEN):
         attributes["mlflow.record"] = left
     return SpanRecord(
@@ -159,12 +159,12 @@ def _event(event: _Object) -> SpanEvent:
 
 def _root(info: _Object, facts: dict[str, Attribute]) -> SpanRecord:
     """Make a span for a trace none of whose spans is its root, or that came without spans."""
-    told = info.get("trace_id") or info.get("request_id")
+    raw_id = info.get("trace_id") or info.get("request_id")
     started = nanoseconds(info.get("request_time") or info.get("timestamp_ms"))
     took = info.get("execution_duration_ms") or info.get("execution_time_ms")
     return SpanRecord(
-        trace_id=trace_id(told),
-        span_id=span_id(f"mlflow trace {kept(told)}"),
+        trace_id=trace_id(raw_id),
+        span_id=span_id(f"mlflow trace {attribute_text(raw_id)}"),
         parent_id=None,
         name="trace",
         start_ns=started,

@@ -49,50 +49,50 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     listed: list[tuple[int, Json]] = []
     for line, document in documents(stream, str(path)):
         listed += [(line, each) for each in (document if isinstance(document, list) else [document])]
-    for line, told in listed:
-        if not isinstance(told, dict) or not ("scope" in told or {"status", "body"} <= told.keys()):
+    for line, exchange in listed:
+        if not isinstance(exchange, dict) or not ("scope" in exchange or {"status", "body"} <= exchange.keys()):
             raise InputError(f"{path}:{line}", "this is no exchange as nock records it: it has no `scope`")
-    seed = hashlib.blake2b(canonical([told for _, told in listed]), digest_size=16).hexdigest()
-    exchanges = (_exchange(as_object(told)) for _, told in listed)
+    seed = hashlib.blake2b(canonical([exchange for _, exchange in listed]), digest_size=16).hexdigest()
+    exchanges = (_exchange(as_object(exchange)) for _, exchange in listed)
     yield from run_of(exchanges, carrier=FORMAT.name, seed=seed, name="nock recording")
 
 
-def _exchange(told: dict[str, Json]) -> Exchange:
-    headers = header_pairs(told.get("rawHeaders") or told.get("headers"))
-    if "scope" not in told:
-        return _lone_reply(told, headers)
+def _exchange(fields: dict[str, Json]) -> Exchange:
+    headers = header_pairs(fields.get("rawHeaders") or fields.get("headers"))
+    if "scope" not in fields:
+        return _lone_reply(fields, headers)
     lost: list[Loss] = []
-    sent, body = told.get("body"), b""
-    if isinstance(sent, dict | list):
-        body = spelled_json(sent)
+    payload, body = fields.get("body"), b""
+    if isinstance(payload, dict | list):
+        body = spelled_json(payload)
         lost.append(lacking("request", _EQUAL))
     else:
-        body = _bytes_of(as_text(sent), header_pairs(told.get("reqheaders")), binary=False)
-    reply = _reply(told, headers, lost)
+        body = _bytes_of(as_text(payload), header_pairs(fields.get("reqheaders")), binary=False)
+    reply = _reply(fields, headers, lost)
     return Exchange(
-        method=as_text(told.get("method")) or "GET",
-        url=_DEFAULT_PORTS.sub(lambda found: found[1] or found[2] or "", as_text(told.get("scope")).rstrip("/"))
-        + as_text(told.get("path")),
+        method=as_text(fields.get("method")) or "GET",
+        url=_DEFAULT_PORTS.sub(lambda match: match[1] or match[2] or "", as_text(fields.get("scope")).rstrip("/"))
+        + as_text(fields.get("path")),
         request=body,
-        status=_status(told),
+        status=_status(fields),
         headers=headers,
         reply=reply,
-        attempt=attempt_in(header_pairs(told.get("reqheaders"))),
+        attempt=attempt_in(header_pairs(fields.get("reqheaders"))),
         lost=tuple(lost),
     )
 
 
-def _status(told: dict[str, Json]) -> int | None:
+def _status(fields: dict[str, Json]) -> int | None:
     """Read the status; the first versions of nock had it as the text `reply`."""
-    status = as_count(told.get("status"))
-    if status is None and as_text(told.get("reply")).isdigit():
-        status = int(as_text(told.get("reply"))[:3])
+    status = as_count(fields.get("status"))
+    if status is None and as_text(fields.get("reply")).isdigit():
+        status = int(as_text(fields.get("reply"))[:3])
     return status
 
 
-def _reply(told: dict[str, Json], headers: Sequence[tuple[str, str]], lost: list[Loss]) -> bytes:
-    response = told.get("response")
-    binary = told.get("responseIsBinary") is True
+def _reply(fields: dict[str, Json], headers: Sequence[tuple[str, str]], lost: list[Loss]) -> bytes:
+    response = fields.get("response")
+    binary = fields.get("responseIsBinary") is True
     if isinstance(response, list) and response and all(isinstance(piece, str) for piece in response):
         pieces = [as_text(piece) for piece in response]
         if all(map(_HEX.fullmatch, pieces)):
@@ -107,27 +107,27 @@ def _reply(told: dict[str, Json], headers: Sequence[tuple[str, str]], lost: list
 
 def _bytes_of(text: str, headers: Iterable[tuple[str, str]], *, binary: bool) -> bytes:
     """Read a body: hex where nock says so, or where what was sent was no text by its headers."""
-    held = {name.lower(): value.lower() for name, value in headers}
-    kind = held.get("content-type", "")
+    header_values = {name.lower(): value.lower() for name, value in headers}
+    kind = header_values.get("content-type", "")
     no_text = bool(kind) and not kind.startswith(_TEXTUAL)
-    if (binary or no_text or "content-encoding" in held) and _HEX.fullmatch(text):
+    if (binary or no_text or "content-encoding" in header_values) and _HEX.fullmatch(text):
         return bytes.fromhex(text)
     return text.encode("utf-8", "surrogatepass")
 
 
-def _lone_reply(told: dict[str, Json], headers: tuple[tuple[str, str], ...]) -> Exchange:
+def _lone_reply(fields: dict[str, Json], headers: tuple[tuple[str, str], ...]) -> Exchange:
     """Read a reply that stands alone: what it answers is not in the file."""
-    reply = body_bytes(cast("Any", told.get("body")))
-    said = as_object(parsed_or_none(reply))
-    shape = next((name for field, value, name in _SHAPES if said.get(field) == value), "")
-    first = as_text(as_object(next(iter(as_list(said.get("content"))), None)).get("type"))
+    reply = body_bytes(cast("Any", fields.get("body")))
+    body = as_object(parsed_or_none(reply))
+    shape = next((name for field, value, name in _SHAPES if body.get(field) == value), "")
+    first = as_text(as_object(next(iter(as_list(body.get("content"))), None)).get("type"))
     return Exchange(
         method="POST",
         url="",
-        status=as_count(told.get("status")),
+        status=as_count(fields.get("status")),
         headers=headers,
         reply=reply,
-        shape=shape if shape != "anthropic.messages" or first or "stop_reason" in said else "",
+        shape=shape if shape != "anthropic.messages" or first or "stop_reason" in body else "",
         lost=(lacking("request", "the file holds a reply and no request", "record both"),),
     )
 

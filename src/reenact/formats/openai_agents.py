@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import rows
 from reenact.values.json import Json
 from reenact.values.lenient import as_object, as_text
@@ -39,24 +39,24 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     traces: dict[str, _Record] = {}
     spans: list[_Record] = []
     for line, document in rows(stream, str(path)):
-        found = False
+        has_records = False
         for record in _records(document):
-            found = True
+            has_records = True
             if "span_data" in record:
                 spans.append(record)
             else:
-                known = traces.setdefault(as_text(record.get("id")), {})
-                known |= {name: value for name, value in record.items() if is_said(value)}
-        if not found:
+                facts = traces.setdefault(as_text(record.get("id")), {})
+                facts |= {name: value for name, value in record.items() if is_said(value)}
+        if not has_records:
             raise InputError(f"{path}:{line}", "this is neither a trace nor a span of the OpenAI Agents SDK")
-    told: set[str] = set()
+    rooted_ids: set[str] = set()
     for span in spans:
         trace = traces.get(as_text(span.get("trace_id")), {})
-        is_root = not span.get("parent_id") and as_text(span.get("trace_id")) not in told
-        told |= {as_text(span.get("trace_id"))} if is_root else set()
+        is_root = not span.get("parent_id") and as_text(span.get("trace_id")) not in rooted_ids
+        rooted_ids |= {as_text(span.get("trace_id"))} if is_root else set()
         yield _span(span, _facts(trace, whole=is_root))
     for id_, trace in traces.items():
-        if id_ not in told:
+        if id_ not in rooted_ids:
             yield _root(id_, trace, [span for span in spans if span.get("trace_id") == id_])
 
 
@@ -65,25 +65,25 @@ def _records(document: Json) -> Iterator[_Record]:
         for item in document:
             yield from _records(item)
         return
-    held = as_object(document)
-    if isinstance(held.get("data"), list) and "span_data" not in held:
-        yield from _records(held["data"])
-    elif "span_data" in held or held.get("object") == "trace" or "workflow_name" in held:
-        yield held
+    record = as_object(document)
+    if isinstance(record.get("data"), list) and "span_data" not in record:
+        yield from _records(record["data"])
+    elif "span_data" in record or record.get("object") == "trace" or "workflow_name" in record:
+        yield record
 
 
 def _facts(trace: _Record, *, whole: bool) -> dict[str, Attribute]:
     metadata = as_object(unwrapped(trace.get("metadata")))
     user = next((metadata[name] for name in _USER if is_said(metadata.get(name))), None)
     facts: dict[str, Attribute] = {
-        name: kept(value)
+        name: attribute_text(value)
         for name, value in (("session.id", trace.get("group_id")), ("user.id", user))
         if is_said(value)
     }
     if whole:
         for field, value in trace.items():
             if is_said(value) and field not in ("object", "id"):
-                facts[f"openai_agents.trace.{field}"] = kept(value)
+                facts[f"openai_agents.trace.{field}"] = attribute_text(value)
     return facts
 
 
@@ -92,17 +92,17 @@ def _span(record: _Record, facts: dict[str, Attribute]) -> SpanRecord:
     kind = as_text(data.get("type"))
     parent = record.get("parent_id")
     error = as_object(unwrapped(record.get("error")))
-    message = as_text(error.get("message")) or (kept(record["error"]) if is_said(record.get("error")) else "")
+    message = as_text(error.get("message")) or (attribute_text(record["error"]) if is_said(record.get("error")) else "")
     ended = nanoseconds(record.get("ended_at"))
     attributes: dict[str, Attribute] = {**facts, "openai_agents.type": kind}
     for field, value in data.items():
         if is_said(value) and field != "type":
-            attributes[f"openai_agents.{field}"] = kept(value)
+            attributes[f"openai_agents.{field}"] = attribute_text(value)
     attributes |= originals("openai_agents", record.get("trace_id"), record.get("id"), parent)
     if left := rest(record, _TAKEN):
         attributes["openai_agents.record"] = left
     if is_said(error.get("data")):
-        attributes["openai_agents.error.data"] = kept(error["data"])
+        attributes["openai_agents.error.data"] = attribute_text(error["data"])
     return SpanRecord(
         trace_id=trace_id(record.get("trace_id")),
         span_id=span_id(record.get("id")),
@@ -120,8 +120,8 @@ def _span(record: _Record, facts: dict[str, Attribute]) -> SpanRecord:
 
 def _name(kind: str, data: _Record) -> str:
     """Name a span as people know it: by its own name, else by what it is."""
-    held = as_object(data.get("data"))
-    if held.get("sdk_span_type") == "task" and (name := as_text(held.get("name"))):
+    details = as_object(data.get("data"))
+    if details.get("sdk_span_type") == "task" and (name := as_text(details.get("name"))):
         return name
     if name := as_text(data.get("name")):
         return name
@@ -131,29 +131,29 @@ def _name(kind: str, data: _Record) -> str:
 
 
 def _exception(message: str, data: _Record, time: int) -> SpanEvent:
-    said = as_text(data.get("error")) or message
-    kind, colon, rest_of = said.partition(": ")
-    named = kind if colon and kind.replace(".", "").isidentifier() else "Exception"
+    text = as_text(data.get("error")) or message
+    kind, colon, rest_of = text.partition(": ")
+    type_name = kind if colon and kind.replace(".", "").isidentifier() else "Exception"
     attributes: dict[str, Attribute] = {
-        "exception.type": named,
-        "exception.message": rest_of if named == kind else said,
+        "exception.type": type_name,
+        "exception.message": rest_of if type_name == kind else text,
     }
     return SpanEvent(name="exception", time_ns=time, attributes=attributes)
 
 
-def _root(told: str, trace: _Record, spans: list[_Record]) -> SpanRecord:
+def _root(raw_id: str, trace: _Record, spans: list[_Record]) -> SpanRecord:
     """Make a span for a trace whose root was not exported."""
     starts = [time for span in spans if (time := nanoseconds(span.get("started_at")))]
     return SpanRecord(
-        trace_id=trace_id(told),
-        span_id=span_id(f"openai_agents trace {told}"),
+        trace_id=trace_id(raw_id),
+        span_id=span_id(f"openai_agents trace {raw_id}"),
         parent_id=None,
         name=as_text(trace.get("workflow_name")) or "trace",
         start_ns=min(starts, default=0),
         end_ns=max((nanoseconds(span.get("ended_at")) for span in spans), default=0),
         attributes={
             **_facts(trace, whole=True),
-            **originals("openai_agents", told, None),
+            **originals("openai_agents", raw_id, None),
             "openai_agents.type": "trace",
             "reenact.synthetic": "trace",
         },

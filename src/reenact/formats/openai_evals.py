@@ -47,12 +47,12 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
         if "sample_id" in document and document["sample_id"] is not None:
             key = as_text(document.get("run_id")), text_or_json(document["sample_id"])
             samples.setdefault(key, []).append(document)
-    found = False
+    has_spans = False
     for (run_id, sample_id), events in samples.items():
         for span in _sample(spec, run_id, sample_id, events):
-            found = True
+            has_spans = True
             yield span
-    if not found:
+    if not has_spans:
         raise InputError(str(path), "this log of evals holds no sample of a model")
 
 
@@ -68,7 +68,7 @@ def _sample(
         "openai_evals.sample_id": sample_id,
         "openai_evals.events": compact([{"type": each.get("type"), "data": each.get("data")} for each in beside]),
     }
-    told = Conversation(
+    chat = Conversation(
         seed=f"openai-evals:{run_id}:{sample_id}",
         name=sample_id,
         turns=tuple(question.turn for question in questions),
@@ -77,20 +77,20 @@ def _sample(
         attributes={name: value for name, value in facts.items() if value and value != "[]"},
         lost=_LOST,
     )
-    yield from conversations.run_of(told, FORMAT.name, questions)
+    yield from conversations.run_of(chat, FORMAT.name, questions)
 
 
 def _question(event: dict[str, Json], model: str) -> Question:
     data = as_object(event.get("data"))
     prompt, sampled = data.get("prompt"), data.get("sampled")
     messages = turns(prompt) if isinstance(prompt, list) else (Message(role="user", parts=(Text(as_text(prompt)),)),)
-    named = as_text(data.get("model")) or model
+    model_id = as_text(data.get("model")) or model
     first = next(iter(as_list(sampled)), None) if isinstance(sampled, list) else sampled
-    said = Message(role="assistant", parts=(Text(text_or_json(first)),) if first is not None else ())
+    message = Message(role="assistant", parts=(Text(text_or_json(first)),) if first is not None else ())
     usage = as_object(data.get("usage"))
     answered = Answered(
-        model=named or None,
-        messages=(said,),
+        model=model_id or None,
+        messages=(message,),
         usage=Usage(
             prompt=as_count(usage.get("prompt_tokens")),
             completion=as_count(usage.get("completion_tokens")),
@@ -98,9 +98,9 @@ def _question(event: dict[str, Json], model: str) -> Question:
         ),
     )
     return Question(
-        asked=Asked(model=named or None, messages=messages, parameters={"model": named} if named else {}),
+        asked=Asked(model=model_id or None, messages=messages, parameters={"model": model_id} if model_id else {}),
         answered=answered if first is not None else None,
-        turn=Turn(message=said, at_ns=records.nanoseconds(event.get("created_at"))),
+        turn=Turn(message=message, at_ns=records.nanoseconds(event.get("created_at"))),
     )
 
 

@@ -78,82 +78,82 @@ def _recognises(head: bytes) -> float:
         return 0.0
     if not _FIRST.match(head.removeprefix(b"\xef\xbb\xbf")):
         return 0.3 if _LOOSE.search(head) else 0.0
-    found = max((certainty for sign, certainty in _SIGNS if sign.search(head)), default=0.0)
-    return found or (0.3 if _LOOSE.search(head) else 0.0)
+    likelihood = max((certainty for sign, certainty in _SIGNS if sign.search(head)), default=0.0)
+    return likelihood or (0.3 if _LOOSE.search(head) else 0.0)
 
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     batch: dict[str, dict[str, Json]] = {}
     loose: list[Json] = []
     for line, document in documents(stream, str(path)):
-        for told in _items(document):
-            if isinstance(told, dict) and "custom_id" in told:
-                _join(batch, told)
-            elif isinstance(told, dict) and _is_message(told) and _listed(told) is None:
-                loose.append(told)
+        for item in _items(document):
+            if isinstance(item, dict) and "custom_id" in item:
+                _join(batch, item)
+            elif isinstance(item, dict) and _is_message(item) and _listed(item) is None:
+                loose.append(item)
             else:
-                yield from _one(told, seen, f"{path}:{line}")
+                yield from _one(item, counts, f"{path}:{line}")
     if loose:
-        yield from _talk({"messages": loose}, _seed(loose, seen))
+        yield from _talk({"messages": loose}, _seed(loose, counts))
     if batch:
-        seed = _seed([*batch.values()], seen)
-        found = (_of_batch(each) for each in batch.values())
-        yield from exchanges.run_of(found, carrier=FORMAT.name, seed=seed, name="batch")
+        seed = _seed([*batch.values()], counts)
+        calls = (_of_batch(each) for each in batch.values())
+        yield from exchanges.run_of(calls, carrier=FORMAT.name, seed=seed, name="batch")
 
 
 def _items(document: Json) -> list[Json]:
     """Give the records in a document: a list of messages is one, any other list as many as it has."""
     if not isinstance(document, list):
-        held = as_object(document)
-        if isinstance(inner := held.get("data"), list) and _listed(held) is None:
+        record = as_object(document)
+        if isinstance(inner := record.get("data"), list) and _listed(record) is None:
             return inner
-        named = [{"name": name, **value} for name, value in held.items() if isinstance(value, dict)]
-        is_wrapped = bool(named) and len(named) == len(held) and all(_listed(each) is not None for each in named)
-        return [*named] if is_wrapped else [document]
+        items = [{"name": name, **value} for name, value in record.items() if isinstance(value, dict)]
+        is_wrapped = bool(items) and len(items) == len(record) and all(_listed(each) is not None for each in items)
+        return [*items] if is_wrapped else [document]
     if document and all(isinstance(each, dict) and _is_message(each) for each in document):
         return [{"messages": document}]
     return document
 
 
-def _is_message(told: Mapping[str, Json]) -> bool:
-    return "role" in told or "from" in told or told.get("type") in ("message", "reasoning", "function_call")
+def _is_message(message: Mapping[str, Json]) -> bool:
+    return "role" in message or "from" in message or message.get("type") in ("message", "reasoning", "function_call")
 
 
-def _listed(told: Mapping[str, Json]) -> list[Json] | None:
+def _listed(record: Mapping[str, Json]) -> list[Json] | None:
     """Find the list of messages of a record."""
     for name in _LISTS:
-        held = records.unwrapped(told.get(name))
-        if isinstance(held, list):
-            return held
+        messages = records.unwrapped(record.get(name))
+        if isinstance(messages, list):
+            return messages
     return None
 
 
-def _seed(value: Json, seen: Counter[str]) -> str:
+def _seed(value: Json, counts: Counter[str]) -> str:
     """Name a record by its content; the second of two equal ones is another run."""
-    named = hashlib.blake2b(canonical(value), digest_size=16).hexdigest()
-    seen[named] += 1
-    return named if seen[named] == 1 else f"{named}:{seen[named]}"
+    digest = hashlib.blake2b(canonical(value), digest_size=16).hexdigest()
+    counts[digest] += 1
+    return digest if counts[digest] == 1 else f"{digest}:{counts[digest]}"
 
 
-def _one(told: Json, seen: Counter[str], place: str) -> Iterator[SpanRecord]:
-    if not isinstance(told, dict):
+def _one(record: Json, counts: Counter[str], place: str) -> Iterator[SpanRecord]:
+    if not isinstance(record, dict):
         raise InputError(place, "this is no conversation: expected an object with `messages`")
-    seed = _seed(told, seen)
-    request = next((each for each in _objects(told, _REQUESTS) if "messages" in each), _NOTHING)
-    reply = _reply(told)
-    if request and reply and "preferred_output" not in told:
-        call = _logged(told, request, reply)
+    seed = _seed(record, counts)
+    request = next((each for each in _objects(record, _REQUESTS) if "messages" in each), _NOTHING)
+    reply = _reply(record)
+    if request and reply and "preferred_output" not in record:
+        call = _logged(record, request, reply)
         yield from exchanges.run_of([call], carrier=FORMAT.name, seed=seed, name="logged call")
-    elif _listed(told) is not None or request:
-        yield from _talk({**request, **told} if request else told, seed)
-    elif "choices" in told or told.get("object") == "response":
+    elif _listed(record) is not None or request:
+        yield from _talk({**request, **record} if request else record, seed)
+    elif "choices" in record or record.get("object") == "response":
         lone = Exchange(
             method="POST",
             url="",
             status=200,
-            reply=spelled_json(told),
-            shape="openai.chat" if "choices" in told else "openai.responses",
+            reply=spelled_json(record),
+            shape="openai.chat" if "choices" in record else "openai.responses",
             lost=(lacking("request", "the file holds a reply and no request", "export the input messages too"),),
             rebuilt=("reply",),
         )
@@ -165,41 +165,41 @@ def _one(told: Json, seen: Counter[str], place: str) -> Iterator[SpanRecord]:
 # ----------------------------------------------------------------------------------------------------- conversations
 
 
-def _talk(told: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
-    messages = [_message(each) for each in _listed(told) or []]
-    answer = _reply(told)
+def _talk(record: Mapping[str, Json], seed: str) -> Iterator[SpanRecord]:
+    messages = [_message(each) for each in _listed(record) or []]
+    answer = _reply(record)
     if (choices := as_list(answer.get("choices"))) and messages:
         messages.append(as_object(as_object(choices[0]).get("message")))
     elif "role" in answer:
         messages.append(answer)
-    elif preferred := as_list(told.get("preferred_output")):
+    elif preferred := as_list(record.get("preferred_output")):
         messages += preferred
-    metadata = as_object(told.get("metadata"))
+    metadata = as_object(record.get("metadata"))
     yield from conversations.run_of(
         Conversation(
             seed=seed,
-            name=as_text(told.get("name")) or as_text(metadata.get("name")) or "conversation",
-            turns=tuple(Turn(message=said) for each in messages for said in turns(each)),
-            model=as_text(told.get("model")),
+            name=as_text(record.get("name")) or as_text(metadata.get("name")) or "conversation",
+            turns=tuple(Turn(message=message) for each in messages for message in turns(each)),
+            model=as_text(record.get("model")),
             system="anthropic" if _is_anthropics(messages) else "openai",
             api="" if _is_anthropics(messages) else "chat",
-            tools=tool_schema.tools(told.get("tools", told.get("functions"))),
-            parameters={name: value for name, value in told.items() if name in _PARAMETERS},
-            attributes=_facts(told, metadata),
+            tools=tool_schema.tools(record.get("tools", record.get("functions"))),
+            parameters={name: value for name, value in record.items() if name in _PARAMETERS},
+            attributes=_facts(record, metadata),
             asks_more=True,
         ),
         FORMAT.name,
     )
 
 
-def _message(told: Json) -> Json:
+def _message(message: Json) -> Json:
     """Spell ShareGPT's messages, `{"from": "gpt", "value": …}`, as all others are."""
-    held = as_object(told)
-    if "from" not in held:
-        return told
+    fields = as_object(message)
+    if "from" not in fields:
+        return message
     words = {"gpt": "assistant", "human": "user", "chatgpt": "assistant", "function_call": "assistant"}
-    who = as_text(held.get("from"))
-    return {"role": words.get(who, "tool" if who in ("observation", "tool") else who), "content": held.get("value")}
+    who = as_text(fields.get("from"))
+    return {"role": words.get(who, "tool" if who in ("observation", "tool") else who), "content": fields.get("value")}
 
 
 def _is_anthropics(messages: list[Json]) -> bool:
@@ -209,85 +209,85 @@ def _is_anthropics(messages: list[Json]) -> bool:
     return any(kind in ("tool_use", "tool_result", "thinking", "redacted_thinking") for kind in blocks)
 
 
-def _facts(told: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Attribute]:
+def _facts(record: Mapping[str, Json], metadata: Mapping[str, Json]) -> dict[str, Attribute]:
     facts: dict[str, Attribute] = {}
     for name, aliases in (
         ("session.id", ("session_id", "conversation_id", "thread_id")),
         ("user.id", ("user_id", "user")),
     ):
         for alias in aliases:
-            value = as_text(told.get(alias)) or as_text(metadata.get(alias))
+            value = as_text(record.get(alias)) or as_text(metadata.get(alias))
             if value:
                 facts.setdefault(name, value)
     if metadata:
-        facts["metadata"] = records.kept(dict(metadata))
+        facts["metadata"] = records.attribute_text(dict(metadata))
     return facts
 
 
 # -------------------------------------------------------------------------------------------- logged calls, batches
 
 
-def _reply(told: Mapping[str, Json]) -> dict[str, Json]:
-    choices = told.get("choices")
+def _reply(record: Mapping[str, Json]) -> dict[str, Json]:
+    choices = record.get("choices")
     lone: dict[str, Json] = {"choices": choices, "object": "chat.completion"} if isinstance(choices, list) else {}
-    return next((each for each in _objects(told, _REPLIES) if each), lone)
+    return next((each for each in _objects(record, _REPLIES) if each), lone)
 
 
-def _objects(told: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[dict[str, Json]]:
+def _objects(record: Mapping[str, Json], names: tuple[str, ...]) -> Iterator[dict[str, Json]]:
     """Give the fields of these names as objects; some write JSON into a string."""
     for name in names:
-        yield as_object(records.unwrapped(told.get(name)))
+        yield as_object(records.unwrapped(record.get(name)))
 
 
-def _logged(told: Mapping[str, Json], request: dict[str, Json], reply: dict[str, Json]) -> Exchange:
+def _logged(record: Mapping[str, Json], request: dict[str, Json], reply: dict[str, Json]) -> Exchange:
     start = records.nanoseconds(
-        told.get("start_time", told.get("startTime", told.get("created_at", told.get("timestamp"))))
+        record.get("start_time", record.get("startTime", record.get("created_at", record.get("timestamp"))))
     )
-    end = records.nanoseconds(told.get("end_time", told.get("endTime")))
+    end = records.nanoseconds(record.get("end_time", record.get("endTime")))
     return Exchange(
         method="POST",
-        url=as_text(told.get("url")),
+        url=as_text(record.get("url")),
         request=spelled_json(request),
-        status=as_count(told.get("status_code", told.get("status"))) or 200,
+        status=as_count(record.get("status_code", record.get("status"))) or 200,
         reply=spelled_json(as_object(reply.get("body")) or reply),
         start_ns=start,
         end_ns=end,
-        shape=_shape(as_text(told.get("url")), request),
+        shape=_shape(as_text(record.get("url")), request),
         rebuilt=("request", "reply"),
     )
 
 
 def _shape(url: str, body: Mapping[str, Json]) -> str:
-    if (found := shape_at("POST", url, spelled_json(dict(body)))) is not None:
-        return found.name
+    if (shape := shape_at("POST", url, spelled_json(dict(body)))) is not None:
+        return shape.name
     if "max_tokens" in body and ("system" in body or "claude" in as_text(body.get("model"))):
         return "anthropic.messages"
     return "openai.responses" if "messages" not in body and "input" in body else "openai.chat"
 
 
-def _join(batch: dict[str, dict[str, Json]], told: dict[str, Json]) -> None:
+def _join(batch: dict[str, dict[str, Json]], record: dict[str, Json]) -> None:
     """Put the line of a batch's output beside its input's."""
-    batch.setdefault(as_text(told.get("custom_id")), {}).update(told)
+    batch.setdefault(as_text(record.get("custom_id")), {}).update(record)
 
 
-def _of_batch(told: dict[str, Json]) -> Exchange:
+def _of_batch(record: dict[str, Json]) -> Exchange:
     """Read one request of a batch of OpenAI's or Anthropic's, its reply, or both."""
-    body = as_object(told.get("body")) or as_object(told.get("params"))
-    response, result = as_object(told.get("response")), as_object(told.get("result"))
-    url = as_text(told.get("url"))
+    body = as_object(record.get("body")) or as_object(record.get("params"))
+    response, result = as_object(record.get("response")), as_object(record.get("result"))
+    url = as_text(record.get("url"))
     reply = response.get("body") if response else result.get("message", result.get("error"))
-    failed = told.get("error") or result.get("error")
-    anthropics = "params" in told or "result" in told
+    failed = record.get("error") or result.get("error")
+    anthropics = "params" in record or "result" in record
     shape = "anthropic.messages" if anthropics else _shape(url, body) if body else _answering(as_object(reply))
     status = as_count(response.get("status_code")) or (200 if "message" in result else None)
     lost = [] if body else [lacking("request", "this is the batch's output alone", "put its input file beside it")]
     if failed and reply is None:
-        lost.append(lacking("reply", f"the batch failed: {records.kept(failed)[:200]}"))
-    attributes: dict[str, Attribute] = {"batch.custom_id": as_text(told.get("custom_id"))}
+        lost.append(lacking("reply", f"the batch failed: {records.attribute_text(failed)[:200]}"))
+    attributes: dict[str, Attribute] = {"batch.custom_id": as_text(record.get("custom_id"))}
     if request_id := as_text(response.get("request_id")):
         attributes["batch.request_id"] = request_id
     return Exchange(
-        method=as_text(told.get("method")) or "POST",
+        method=as_text(record.get("method")) or "POST",
         url=url,
         request=spelled_json(body) if body else b"",
         status=status if reply is not None else None,

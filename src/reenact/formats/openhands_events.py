@@ -59,25 +59,25 @@ def _flat(history: list[Json]) -> list[Json]:
 
 def _run(events: Sequence[Json], line: dict[str, Json], place: str) -> Iterator[SpanRecord]:
     seed = hashlib.blake2b(canonical([*events]), digest_size=16).hexdigest()
-    said: list[Turn] = []
+    session_turns: list[Turn] = []
     tools: tuple[Json, ...] = ()
     replies: set[str] = set()
     for event in map(as_object, events):
         tools = tools or tool_schema.tools(at(event, "args", "tools"))
-        said += _turns(event, replies)
-    if not said:
+        session_turns += _turns(event, replies)
+    if not session_turns:
         raise InputError(place, "these events of OpenHands hold no message")
     facts: dict[str, Attribute] = {"openhands.instance": as_text(line.get("instance_id"))}
-    told = Conversation(
+    chat = Conversation(
         seed=seed,
         name=as_text(line.get("instance_id")) or "openhands session",
-        turns=tuple(said),
+        turns=tuple(session_turns),
         api="chat",
         tools=tools,
         attributes={name: value for name, value in facts.items() if value},
         lost=_LOST,
     )
-    yield from conversations.run_of(told, FORMAT.name)
+    yield from conversations.run_of(chat, FORMAT.name)
 
 
 def _turns(event: dict[str, Json], replies: set[str]) -> Iterator[Turn]:

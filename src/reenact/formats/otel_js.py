@@ -31,11 +31,11 @@ def _recognises(head: bytes) -> float:
 
 
 def _records(document: object) -> Iterator[Record]:
-    for told in as_objects(document, "a span"):
-        for span in as_objects(told["spans"], "a span") if isinstance(told.get("spans"), list) else [told]:
+    for item in as_objects(document, "a span"):
+        for span in as_objects(item["spans"], "a span") if isinstance(item.get("spans"), list) else [item]:
             if not span.keys() & {"spanContext", "_spanContext", "traceId"}:
                 raise ValueError("neither `spanContext` nor `traceId` is there")
-            yield span_of(span, above=told)
+            yield span_of(span, above=item)
 
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[Record]:

@@ -31,11 +31,11 @@ def _recognises(head: bytes) -> float:
 
 
 def _records(document: object) -> Iterator[Record]:
-    for told in as_objects(document, "a span"):
-        if "context" in told:
-            yield span_of(told)
-        elif "severity_number" in told or "severity_text" in told or "body" in told:
-            yield log_of(told)
+    for item in as_objects(document, "a span"):
+        if "context" in item:
+            yield span_of(item)
+        elif "severity_number" in item or "severity_text" in item or "body" in item:
+            yield log_of(item)
         else:
             raise ValueError("neither `context` nor `severity_number` is there")
 

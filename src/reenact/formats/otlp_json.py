@@ -50,21 +50,21 @@ def _recognises(head: bytes) -> float:
 
 
 def _decode(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Iterator[Record]:
-    known = False
+    has_records = False
     for line, document in documents(stream, str(path)):
-        told = unread.at(f"line {line}") if unread is not None else None
+        reporter = unread.at(f"line {line}") if unread is not None else None
         try:
-            found = [record for item in _items(document) for record in records(item, told)]
+            line_records = [record for item in _items(document) for record in records(item, reporter)]
         except NotOtlpError as refusal:
-            kind = UnknownShapeError if isinstance(refusal, OtherShapeError) and not known else InputError
+            kind = UnknownShapeError if isinstance(refusal, OtherShapeError) and not has_records else InputError
             raise kind(f"{path}:{line}", str(refusal)) from None
         except SHAPELESS as refusal:
             problem = f"this is not shaped like OTLP/JSON ({type(refusal).__name__}: {refusal})"
             raise InputError(f"{path}:{line}", problem) from None
         except RecursionError:
             raise InputError(f"{path}:{line}", "an attribute is nested too deep to be read") from None
-        known = known or bool(found)
-        yield from found
+        has_records = has_records or bool(line_records)
+        yield from line_records
 
 
 def _items(document: object) -> list[object]:
@@ -104,10 +104,10 @@ class _Line:
     def head_of(self, span: SpanRecord) -> bytes:
         # Compared by their bytes, as equality in Python takes True for 1; asked for again only for another object.
         if self._resource[0] is not span.resource:
-            told: dict[str, Any] = {"resource": _described(span.resource)}
+            fields: dict[str, Any] = {"resource": _described(span.resource)}
             if span.resource.schema_url:
-                told["schemaUrl"] = span.resource.schema_url
-            self._resource = (span.resource, _dumps(told)[1:-1])
+                fields["schemaUrl"] = span.resource.schema_url
+            self._resource = (span.resource, _dumps(fields)[1:-1])
         return self._resource[1]
 
     def add(self, span: SpanRecord) -> None:
@@ -134,21 +134,21 @@ def _dumps(value: object) -> bytes:
 
 
 def _described(entity: Resource | Scope) -> dict[str, Any]:
-    told: dict[str, Any] = {"attributes": _pairs(entity.attributes)} if entity.attributes else {}
+    fields: dict[str, Any] = {"attributes": _pairs(entity.attributes)} if entity.attributes else {}
     if entity.dropped_attributes:
-        told["droppedAttributesCount"] = entity.dropped_attributes
-    return told
+        fields["droppedAttributesCount"] = entity.dropped_attributes
+    return fields
 
 
 def _scope_told(scope: Scope) -> dict[str, Any]:
-    told: dict[str, Any] = {"scope": {"name": scope.name, "version": scope.version} | _described(scope)}
+    fields: dict[str, Any] = {"scope": {"name": scope.name, "version": scope.version} | _described(scope)}
     if scope.schema_url:
-        told["schemaUrl"] = scope.schema_url
-    return told
+        fields["schemaUrl"] = scope.schema_url
+    return fields
 
 
 def _span_told(span: SpanRecord) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "traceId": span.trace_id,
         "spanId": span.span_id,
         "parentSpanId": span.parent_id,
@@ -166,23 +166,23 @@ def _span_told(span: SpanRecord) -> dict[str, Any]:
         "droppedEventsCount": span.dropped_events,
         "droppedLinksCount": span.dropped_links,
     }
-    return _filled(told)
+    return _filled(fields)
 
 
 def _event_told(event: SpanEvent) -> dict[str, Any]:
-    told = {"timeUnixNano": str(event.time_ns), "name": event.name, "attributes": _pairs(event.attributes)}
-    return _filled(told | {"droppedAttributesCount": event.dropped_attributes})
+    fields = {"timeUnixNano": str(event.time_ns), "name": event.name, "attributes": _pairs(event.attributes)}
+    return _filled(fields | {"droppedAttributesCount": event.dropped_attributes})
 
 
 def _link_told(link: SpanLink) -> dict[str, Any]:
-    told = {"traceId": link.trace_id, "spanId": link.span_id, "traceState": link.trace_state, "flags": link.flags}
+    fields = {"traceId": link.trace_id, "spanId": link.span_id, "traceState": link.trace_state, "flags": link.flags}
     pairs = _pairs(link.attributes)
-    return _filled(told | {"attributes": pairs, "droppedAttributesCount": link.dropped_attributes})
+    return _filled(fields | {"attributes": pairs, "droppedAttributesCount": link.dropped_attributes})
 
 
-def _filled(told: dict[str, Any]) -> dict[str, Any]:
+def _filled(fields: dict[str, Any]) -> dict[str, Any]:
     """Leave out what holds its proto3 default."""
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _pairs(attributes: Mapping[str, Attribute], depth: int = 0) -> list[dict[str, Any]]:

@@ -142,12 +142,12 @@ def _decode(stream: BinaryIO, path: Path, unread: Unread | None = None) -> Itera
     source = _Source(stream, path)
     if not source.framing:
         raise source.error("this is not OTLP protobuf", _WHAT_IT_IS)
-    found = False
+    has_records = False
     for data in _groups(source):
         for record in _read_logs(data, source) if _holds_logs(data) else _read_group(data, source, unread):
-            found = True
+            has_records = True
             yield record
-    if not found and not unread:
+    if not has_records and not unread:
         raise source.error("this protobuf holds no spans", _WHAT_IT_IS)
 
 
@@ -257,13 +257,13 @@ def _read_logs(data: bytes, source: _Source) -> Iterator[LogRecord]:
 
 def _read_log(log: LogMessage, resource: Resource, scope: Scope) -> LogRecord:
     attributes = attributes_of(log.attributes)
-    named = attributes.get("event.name")
+    event_name = attributes.get("event.name")
     return LogRecord(
         trace_id=log.trace_id.hex() if len(log.trace_id) == 16 and log.trace_id.strip(b"\0") else "",
         span_id=log.span_id.hex() if len(log.span_id) == 8 and log.span_id.strip(b"\0") else "",
         time_ns=log.time_unix_nano,
         observed_ns=log.observed_time_unix_nano,
-        event_name=log.event_name or (named if isinstance(named, str) else ""),
+        event_name=log.event_name or (event_name if isinstance(event_name, str) else ""),
         body=plain(_any(log.body)),
         attributes=attributes,
         severity=int(log.severity_number),

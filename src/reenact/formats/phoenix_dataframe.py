@@ -45,9 +45,9 @@ _NAMED: Final = frozenset(
 
 
 def _recognises(head: bytes) -> float:
-    named = tables.columns(head)
-    if named:
-        return 0.95 if named & set(_TRACE_IDS) and any(name.startswith(_PREFIX) for name in named) else 0.0
+    names = tables.columns(head)
+    if names:
+        return 0.95 if names & set(_TRACE_IDS) and any(name.startswith(_PREFIX) for name in names) else 0.0
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start not in (b"{", b"["):
         return 0.0
@@ -90,18 +90,18 @@ def _span(row: Mapping[str, Json], place: str) -> SpanRecord:
 
 
 def _attributes(row: Mapping[str, Json]) -> dict[str, Attribute]:
-    found: dict[str, Attribute] = {}
+    facts: dict[str, Attribute] = {}
     for name, value in row.items():
         if value is None or value == "":
             continue
         if name.startswith(_PREFIX):
-            _flatten(found, name.removeprefix(_PREFIX), records.unwrapped(value) if _is_table(name, value) else value)
+            _flatten(facts, name.removeprefix(_PREFIX), records.unwrapped(value) if _is_table(name, value) else value)
         elif name == "attributes":
-            for inner, held in as_object(records.unwrapped(value)).items():
-                _flatten(found, inner, held)
+            for inner, item in as_object(records.unwrapped(value)).items():
+                _flatten(facts, inner, item)
         elif name not in _NAMED:
-            found[f"phoenix.{name}"] = _carried(value)
-    return found
+            facts[f"phoenix.{name}"] = _carried(value)
+    return facts
 
 
 def _is_table(name: str, value: Json) -> bool:
@@ -109,23 +109,23 @@ def _is_table(name: str, value: Json) -> bool:
     return isinstance(value, str) and name.endswith(("_messages", ".tools", ".documents", ".embeddings", "_documents"))
 
 
-def _flatten(found: dict[str, Attribute], name: str, value: Json) -> None:
+def _flatten(facts: dict[str, Attribute], name: str, value: Json) -> None:
     """Spell a value under flat names, as OpenTelemetry has them."""
     if isinstance(value, dict):
         if _AS_TEXT.search(name):
-            found[name] = compact(value)
+            facts[name] = compact(value)
             return
-        for inner, held in value.items():
-            if held is not None:
-                _flatten(found, f"{name}.{inner}", held)
+        for inner, item in value.items():
+            if item is not None:
+                _flatten(facts, f"{name}.{inner}", item)
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
         if _AS_TEXT.search(name):
-            found[name] = compact(value)
+            facts[name] = compact(value)
             return
         for place, each in enumerate(value):
-            _flatten(found, f"{name}.{place}", each)
+            _flatten(facts, f"{name}.{place}", each)
     elif value is not None:
-        found[name] = _carried(value)
+        facts[name] = _carried(value)
 
 
 def _carried(value: Json) -> Attribute:
@@ -134,8 +134,8 @@ def _carried(value: Json) -> Attribute:
     return compact(value) if isinstance(value, dict) else value
 
 
-def _events(told: Json) -> Iterator[SpanEvent]:
-    for each in as_list(records.unwrapped(told)):
+def _events(events: Json) -> Iterator[SpanEvent]:
+    for each in as_list(records.unwrapped(events)):
         event = as_object(each)
         attributes: dict[str, Attribute] = {}
         for name, value in as_object(records.unwrapped(event.get("attributes"))).items():

@@ -65,10 +65,10 @@ def _recognises(head: bytes) -> float:
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     more: object = None
-    known: set[str] = set()
+    trace_ids: set[str] = set()
     for line, document in documents(stream, str(path)):
         try:
-            spans = _marked([_span(each) for each in _page(document)], known)
+            spans = _marked([_span(each) for each in _page(document)], trace_ids)
             more = cast("_Object", document).get("next_cursor") if isinstance(document, dict) else None
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as refusal:
             problem = f"this is not shaped like spans of Phoenix ({type(refusal).__name__}: {refusal})"
@@ -93,54 +93,54 @@ _LOSSES = (
 )
 
 
-def _marked(spans: list[SpanRecord], known: set[str]) -> list[SpanRecord]:
+def _marked(spans: list[SpanRecord], trace_ids: set[str]) -> list[SpanRecord]:
     """Say once for each trace what Phoenix does not keep: one trace may come in many lines."""
-    fresh = [span.trace_id not in known for span in spans]
-    known.update(span.trace_id for span in spans)
-    told = marked((span for span, new in zip(spans, fresh, strict=True) if new), _LOSSES)
-    return [told.pop(0) if new else span for span, new in zip(spans, fresh, strict=True)]
+    fresh = [span.trace_id not in trace_ids for span in spans]
+    trace_ids.update(span.trace_id for span in spans)
+    marked_spans = marked((span for span, new in zip(spans, fresh, strict=True) if new), _LOSSES)
+    return [marked_spans.pop(0) if new else span for span, new in zip(spans, fresh, strict=True)]
 
 
 def _page(document: object) -> list[_Object]:
     """Give the spans of a page, of an envelope, of an array of either or of spans, or a span alone."""
     if isinstance(document, list):
         return [span for item in cast("list[object]", document) for span in _page(item)]
-    told = cast("_Object", document) if isinstance(document, dict) else {}
-    within = next((told[name] for name in ("data", "spans") if isinstance(told.get(name), list)), None)
+    page = cast("_Object", document) if isinstance(document, dict) else {}
+    within = next((page[name] for name in ("data", "spans") if isinstance(page.get(name), list)), None)
     if within is not None:
         return cast("list[_Object]", within)
-    if "context" not in told:
+    if "context" not in page:
         raise ValueError("a page is an object with an array `data`, a span one with `context`")
-    return [told]
+    return [page]
 
 
-def _span(told: _Object) -> SpanRecord:
-    span = _own(told) if "context" in told else _otlp(told)
+def _span(fields: _Object) -> SpanRecord:
+    span = _own(fields) if "context" in fields else _otlp(fields)
     text = span.attributes.get(_SCOPE)
-    held = parsed_or_none(text) if isinstance(text, str) else None
-    if not isinstance(held, dict):
+    scope_fields = parsed_or_none(text) if isinstance(text, str) else None
+    if not isinstance(scope_fields, dict):
         return span
-    scope = Scope(name=_text(held.get("name")), version=_text(held.get("version")))
+    scope = Scope(name=_text(scope_fields.get("name")), version=_text(scope_fields.get("version")))
     rest = {name: value for name, value in span.attributes.items() if name != _SCOPE}
     return replace(span, scope=scope, attributes=rest)
 
 
-def _own(told: _Object) -> SpanRecord:
-    attributes = _object(told.get("attributes"))
-    kind = told.get("span_kind")
+def _own(fields: _Object) -> SpanRecord:
+    attributes = _object(fields.get("attributes"))
+    kind = fields.get("span_kind")
     if isinstance(kind, str) and _KIND not in attributes and (kind != "UNKNOWN" or "reenact.boundary" in attributes):
         attributes[_KIND] = kind
-    parent = told.get("parent_id")
+    parent = fields.get("parent_id")
     return SpanRecord(
-        trace_id=_id(told["context"]["trace_id"], _TRACE_ID),
-        span_id=_id(told["context"]["span_id"], _SPAN_ID),
+        trace_id=_id(fields["context"]["trace_id"], _TRACE_ID),
+        span_id=_id(fields["context"]["span_id"], _SPAN_ID),
         parent_id=_id(parent, _SPAN_ID) if parent else None,
-        name=_text(told.get("name")),
-        start_ns=_nanoseconds(told["start_time"]),
-        end_ns=_nanoseconds(told["end_time"]),
+        name=_text(fields.get("name")),
+        start_ns=_nanoseconds(fields["start_time"]),
+        end_ns=_nanoseconds(fields["end_time"]),
         kind=KIND_INTERNAL,
-        status=_STATUSES.index(told.get("status_code") or "UNSET"),
-        status_message=_text(told.get("status_message")),
+        status=_STATUSES.index(fields.get("status_code") or "UNSET"),
+        status_message=_text(fields.get("status_message")),
         attributes=_mended(attributes),
         events=tuple(
             SpanEvent(
@@ -148,25 +148,25 @@ def _own(told: _Object) -> SpanRecord:
                 time_ns=_nanoseconds(event["timestamp"]),
                 attributes=_object(event.get("attributes")),
             )
-            for event in told.get("events") or ()
+            for event in fields.get("events") or ()
         ),
     )
 
 
-def _otlp(told: _Object) -> SpanRecord:
+def _otlp(fields: _Object) -> SpanRecord:
     """Read a span of `…/spans/otlpv1`: an OTLP span in snake case, every field present, those without a value null."""
-    parent, status = told.get("parent_span_id"), cast("_Object", told.get("status") or {})
+    parent, status = fields.get("parent_span_id"), cast("_Object", fields.get("status") or {})
     return SpanRecord(
-        trace_id=_id(told["trace_id"], _TRACE_ID),
-        span_id=_id(told["span_id"], _SPAN_ID),
+        trace_id=_id(fields["trace_id"], _TRACE_ID),
+        span_id=_id(fields["span_id"], _SPAN_ID),
         parent_id=_id(parent, _SPAN_ID) if parent else None,
-        name=_text(told.get("name")),
-        start_ns=int(told["start_time_unix_nano"]),
-        end_ns=int(told["end_time_unix_nano"]),
+        name=_text(fields.get("name")),
+        start_ns=int(fields["start_time_unix_nano"]),
+        end_ns=int(fields["end_time_unix_nano"]),
         kind=KIND_INTERNAL,
         status=int(status.get("code") or 0),
         status_message=_text(status.get("message")),
-        attributes=_mended(_pairs(told.get("attributes"))),
+        attributes=_mended(_pairs(fields.get("attributes"))),
         events=tuple(
             SpanEvent(
                 name=_text(event.get("name")),
@@ -174,7 +174,7 @@ def _otlp(told: _Object) -> SpanRecord:
                 attributes=_pairs(event.get("attributes")),
                 dropped_attributes=int(event.get("dropped_attributes_count") or 0),
             )
-            for event in told.get("events") or ()
+            for event in fields.get("events") or ()
         ),
         links=tuple(
             SpanLink(
@@ -182,17 +182,17 @@ def _otlp(told: _Object) -> SpanRecord:
                 span_id=_id(link["span_id"], _SPAN_ID),
                 attributes=_pairs(link.get("attributes")),
             )
-            for link in told.get("links") or ()
+            for link in fields.get("links") or ()
         ),
     )
 
 
-def _pairs(told: object) -> dict[str, Attribute]:
-    return {_text(pair["key"]): _value(pair.get("value")) for pair in cast("list[_Object]", told or ())}
+def _pairs(pairs: object) -> dict[str, Attribute]:
+    return {_text(pair["key"]): _value(pair.get("value")) for pair in cast("list[_Object]", pairs or ())}
 
 
-def _value(told: _Object | None) -> Attribute:
-    for name, value in (told or {}).items():
+def _value(any_value: _Object | None) -> Attribute:
+    for name, value in (any_value or {}).items():
         if value is None:
             continue
         match name:
@@ -231,57 +231,57 @@ def _mended(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
     return {**rest, _METADATA: compact(whole)}
 
 
-def _object(told: object) -> dict[str, Attribute]:
-    if told is None:
+def _object(value: object) -> dict[str, Attribute]:
+    if value is None:
         return {}
-    if isinstance(told, str):  # its GraphQL gives them as text
-        told = parsed_or_none(told)
-    if not isinstance(told, dict):
+    if isinstance(value, str):  # its GraphQL gives them as text
+        value = parsed_or_none(value)
+    if not isinstance(value, dict):
         raise TypeError("attributes are no object")
-    attributes = cast("dict[str, Attribute]", told)
+    attributes = cast("dict[str, Attribute]", value)
     nested = isinstance(attributes.get("openinference"), dict) or isinstance(attributes.get("llm"), dict)
     return dict(_flat("", attributes)) if nested else attributes
 
 
-def _flat(prefix: str, told: Attribute) -> Iterator[tuple[str, Attribute]]:
+def _flat(prefix: str, tree: Attribute) -> Iterator[tuple[str, Attribute]]:
     """Give nested attributes, as Phoenix's screen shows them, under their dotted names."""
-    if isinstance(told, dict) and told and prefix != f"{_METADATA}.":
-        for name, value in told.items():
+    if isinstance(tree, dict) and tree and prefix != f"{_METADATA}.":
+        for name, value in tree.items():
             yield from _flat(f"{prefix}{name}.", value)
-    elif isinstance(told, list) and told and all(isinstance(item, dict) for item in told):
-        for number, item in enumerate(told):
+    elif isinstance(tree, list) and tree and all(isinstance(item, dict) for item in tree):
+        for number, item in enumerate(tree):
             yield from _flat(f"{prefix}{number}.", item)
     else:
-        yield prefix.removesuffix("."), compact(plain(told)) if isinstance(told, dict) else told
+        yield prefix.removesuffix("."), compact(plain(tree)) if isinstance(tree, dict) else tree
 
 
-def _text(told: object) -> str:
-    if told is None:
+def _text(value: object) -> str:
+    if value is None:
         return ""
-    if not isinstance(told, str):
-        raise TypeError(f"expected text, found {type(told).__name__}")
-    return told
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value
 
 
-def _id(told: object, pattern: re.Pattern[str]) -> str:
-    text = _text(told).lower()
+def _id(value: object, pattern: re.Pattern[str]) -> str:
+    text = _text(value).lower()
     if not pattern.fullmatch(text):
         try:
             text = base64.b64decode(text, validate=True).hex()
         except binascii.Error:
             text = ""
     if not pattern.fullmatch(text):
-        raise ValueError(f"{told!r} is no trace or span id")
+        raise ValueError(f"{value!r} is no trace or span id")
     return text
 
 
-def _nanoseconds(told: object) -> int:
-    found = _INSTANT.fullmatch(_text(told))
-    if found is None:
-        raise ValueError(f"{told!r} is no instant")
-    zone = (found[3] or "Z").replace("Z", "+00:00")
-    since = datetime.fromisoformat(f"{found[1]}{zone}") - _EPOCH
-    return max(0, since.days * 86400 + since.seconds) * 10**9 + int((found[2] or "0").ljust(9, "0"))
+def _nanoseconds(value: object) -> int:
+    match = _INSTANT.fullmatch(_text(value))
+    if match is None:
+        raise ValueError(f"{value!r} is no instant")
+    zone = (match[3] or "Z").replace("Z", "+00:00")
+    since = datetime.fromisoformat(f"{match[1]}{zone}") - _EPOCH
+    return max(0, since.days * 86400 + since.seconds) * 10**9 + int((match[2] or "0").ljust(9, "0"))
 
 
 # ---------------------------------------------------------------------------------------------------- spans to bytes
@@ -297,7 +297,7 @@ def _document(span: SpanRecord) -> dict[str, Json]:
     scope: dict[str, Json] = {}
     if span.scope.name or span.scope.version:
         scope[_SCOPE] = compact({"name": span.scope.name, "version": span.scope.version})
-    kept = {name: value for name, value in span.attributes.items() if not _ours(name, value)}
+    attributes = {name: value for name, value in span.attributes.items() if not _ours(name, value)}
     return {
         "context": {"trace_id": span.trace_id, "span_id": span.span_id},
         "span_kind": kind if isinstance(kind, str) else "UNKNOWN",
@@ -307,7 +307,7 @@ def _document(span: SpanRecord) -> dict[str, Json]:
         "end_time": _instant(span.end_ns),
         "status_code": _STATUSES[span.status] if span.status < len(_STATUSES) else "UNSET",
         "status_message": span.status_message,
-        "attributes": {**_plain(kept), **scope},
+        "attributes": {**_plain(attributes), **scope},
         "events": [
             {"name": event.name, "timestamp": _instant(event.time_ns), "attributes": _plain(event.attributes)}
             for event in span.events

@@ -48,26 +48,26 @@ def _spans(head: bytes, within: str) -> bool:
 
 
 def _records(document: object) -> Iterator[Record]:
-    for told in as_objects(document, "a span"):
-        yield from _enveloped(told)
+    for item in as_objects(document, "a span"):
+        yield from _enveloped(item)
 
 
-def _enveloped(told: Mapping[str, Any]) -> Iterator[Record]:
+def _enveloped(envelope: Mapping[str, Any]) -> Iterator[Record]:
     for name in ("traces", "data", "trace"):
-        if name in told and "spans" not in told:
-            for trace in as_objects(told[name], "a trace"):
+        if name in envelope and "spans" not in envelope:
+            for trace in as_objects(envelope[name], "a trace"):
                 yield from _enveloped(trace)
             return
-    if not isinstance(told.get("spans"), list):
-        if is_log(told):
-            yield log_of(told)
+    if not isinstance(envelope.get("spans"), list):
+        if is_log(envelope):
+            yield log_of(envelope)
             return
-        if not told.keys() & {"attributes", "span_attributes", "context", "name", "span_name", "spanName"}:
+        if not envelope.keys() & {"attributes", "span_attributes", "context", "name", "span_name", "spanName"}:
             raise ValueError("neither `spans` nor `attributes` nor `name` is there")
-        yield span_of(told)
+        yield span_of(envelope)
         return
-    spans = [span_of(span, above=told) for span in as_objects(told["spans"], "a span") if span]
-    beside = {name: cast("Json", value) for name, value in told.items() if name != "spans"}
+    spans = [span_of(span, above=envelope) for span in as_objects(envelope["spans"], "a span") if span]
+    beside = {name: cast("Json", value) for name, value in envelope.items() if name != "spans"}
     top = next((number for number, span in enumerate(spans) if span.parent_id is None), 0)
     if beside and spans:
         spans[top] = replace(spans[top], attributes={**spans[top].attributes, ENVELOPE: compact(beside)})

@@ -39,12 +39,12 @@ def _recognises(head: bytes) -> float:
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     for line, document in documents(stream, str(path)):
-        held = as_object(document)
-        simulations = [as_object(each) for each in as_list(held.get("simulations"))] or [held]
+        record = as_object(document)
+        simulations = [as_object(each) for each in as_list(record.get("simulations"))] or [record]
         if all("ticks" in each and not each.get("messages") for each in simulations):
             raise InputError(f"{path}:{line}", "this simulation is full-duplex: its ticks hold no messages to read")
         for simulation in simulations:
-            yield from conversations.run_of(_run(simulation, as_object(held.get("info"))), FORMAT.name)
+            yield from conversations.run_of(_run(simulation, as_object(record.get("info"))), FORMAT.name)
 
 
 def _run(simulation: dict[str, Json], info: Mapping[str, Json]) -> Conversation:
@@ -57,11 +57,11 @@ def _run(simulation: dict[str, Json], info: Mapping[str, Json]) -> Conversation:
         "tau2.termination": as_text(simulation.get("termination_reason")),
         "tau2.reward": compact(simulation["reward_info"]) if simulation.get("reward_info") else "",
     }
-    named = [each for each in as_list(simulation.get("messages")) if isinstance(each, dict)]
+    messages = [each for each in as_list(simulation.get("messages")) if isinstance(each, dict)]
     return Conversation(
         seed=as_text(simulation.get("id")) or hashlib.blake2b(canonical(simulation), digest_size=16).hexdigest(),
         name=f"task {text_or_json(simulation.get('task_id'))}",
-        turns=tuple(turn for message in named for turn in _turns(message)),
+        turns=tuple(turn for message in messages for turn in _turns(message)),
         model=model.rpartition("/")[2],
         system="anthropic" if "claude" in model else "openai",
         parameters=as_object(agent.get("llm_args")),
@@ -83,13 +83,13 @@ def _turns(message: dict[str, Json]) -> Iterator[Turn]:
         )
     elif role == "assistant":
         calls = tuple(_call(as_object(each)) for each in as_list(message.get("tool_calls")))
-        said = (Text(text),) if text or not calls else ()
-        told = Usage(prompt=as_count(usage.get("prompt_tokens")), completion=as_count(usage.get("completion_tokens")))
+        texts = (Text(text),) if text or not calls else ()
+        counts = Usage(prompt=as_count(usage.get("prompt_tokens")), completion=as_count(usage.get("completion_tokens")))
         yield Turn(
-            message=Message(role="assistant", parts=(*said, *calls)),
+            message=Message(role="assistant", parts=(*texts, *calls)),
             at_ns=at_ns,
             reply=text_or_json(message.get("turn_idx")),
-            usage=told if usage else None,
+            usage=counts if usage else None,
             given=not (usage or message.get("cost") or calls) and not message.get("turn_idx"),
         )
     elif role in ("user", "system") and text:

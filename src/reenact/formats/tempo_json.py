@@ -29,8 +29,8 @@ def _recognises(head: bytes) -> float:
 
 
 def _records(document: object) -> Iterator[Record]:
-    for told in as_objects(document, "a trace"):
-        trace = cast("Mapping[str, Any]", told.get("trace", told))
+    for item in as_objects(document, "a trace"):
+        trace = cast("Mapping[str, Any]", item.get("trace", item))
         if "batches" not in trace:
             yield from records(trace)
         else:

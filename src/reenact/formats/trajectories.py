@@ -58,18 +58,18 @@ def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     lines: list[Json] = []
     whole = hashlib.blake2b(digest_size=16)
     for line, document in _documents(stream, path):
-        found = _whole_runs(document)
-        if found is None:
+        chats = _whole_runs(document)
+        if chats is None:
             whole.update(canonical(document))
             lines += document if isinstance(document, list) else [document]
             continue
-        for told in found:
-            if not told.turns:
+        for chat in chats:
+            if not chat.turns:
                 raise InputError(f"{path}:{line}", "this trajectory holds no messages")
-            yield from conversations.run_of(told, FORMAT.name)
+            yield from conversations.run_of(chat, FORMAT.name)
     if lines:
-        for told in _of_lines([as_object(each) for each in lines], whole.hexdigest(), str(path)):
-            yield from conversations.run_of(told, FORMAT.name)
+        for chat in _of_lines([as_object(each) for each in lines], whole.hexdigest(), str(path)):
+            yield from conversations.run_of(chat, FORMAT.name)
 
 
 def _documents(stream: BinaryIO, path: Path) -> Iterator[tuple[int, Json]]:
@@ -86,12 +86,12 @@ def _documents(stream: BinaryIO, path: Path) -> Iterator[tuple[int, Json]]:
 
         yield from documents(io.BytesIO(data), str(path))
         return
-    held = plain_yaml.loaded(data, str(path))
-    if not isinstance(held, dict) or not isinstance(cast("dict[str, object]", held).get("messages"), list):
+    transcript = plain_yaml.loaded(data, str(path))
+    if not isinstance(transcript, dict) or not isinstance(cast("dict[str, object]", transcript).get("messages"), list):
         raise InputError(str(path), "this is no transcript: it has no list of `messages`")
-    if not plain_yaml.spelled_out(cast("object", held)):
+    if not plain_yaml.spelled_out(cast("object", transcript)):
         raise InputError(str(path), "its aliases make it a million values and more")
-    for each in cast("dict[str, list[object]]", held)["messages"]:
+    for each in cast("dict[str, list[object]]", transcript)["messages"]:
         yield 1, _plain(each)
 
 
@@ -127,36 +127,36 @@ class _Again:
 def _whole_runs(document: Json) -> list[Conversation] | None:
     """Read a document that is a run, or a list of them; None for a line of a transcript."""
     if isinstance(document, list):
-        found = [each for item in document if (each := _whole(as_object(item))) is not None]
-        return found if found and len(found) == len(document) else None
-    told = _whole(as_object(document))
-    return None if told is None else [told]
+        chats = [each for item in document if (each := _whole(as_object(item))) is not None]
+        return chats if chats and len(chats) == len(document) else None
+    chat = _whole(as_object(document))
+    return None if chat is None else [chat]
 
 
-def _whole(held: dict[str, Json]) -> Conversation | None:
+def _whole(record: dict[str, Json]) -> Conversation | None:
     for sign, read in _READERS:
-        if sign(held):
-            return replace(read(held), seed=hashlib.blake2b(canonical(held), digest_size=16).hexdigest())
+        if sign(record):
+            return replace(read(record), seed=hashlib.blake2b(canonical(record), digest_size=16).hexdigest())
     return None
 
 
-def _swe_agent(held: dict[str, Json]) -> Conversation:
+def _swe_agent(record: dict[str, Json]) -> Conversation:
     """Read a trajectory of SWE-agent: its `history` is what the model saw; without one, its steps are."""
-    history = [as_object(each) for each in as_list(held.get("history"))]
-    steps = [as_object(each) for each in as_list(held.get("trajectory"))]
-    said: list[Json] = [_swe_message(each) for each in history]
-    if not said:
+    history = [as_object(each) for each in as_list(record.get("history"))]
+    steps = [as_object(each) for each in as_list(record.get("trajectory"))]
+    messages: list[Json] = [_swe_message(each) for each in history]
+    if not messages:
         for step in steps:
-            said += as_list(step.get("query"))[-1:] if not said else []
-            said.append({"role": "assistant", "content": step.get("response")})
-            said.append({"role": "user", "content": step.get("observation")})
-    info, config = as_object(held.get("info")), as_object(records.unwrapped(held.get("replay_config")))
+            messages += as_list(step.get("query"))[-1:] if not messages else []
+            messages.append({"role": "assistant", "content": step.get("response")})
+            messages.append({"role": "user", "content": step.get("observation")})
+    info, config = as_object(record.get("info")), as_object(records.unwrapped(record.get("replay_config")))
     model = as_text(at(config, "agent", "model", "name"))
     facts = {"swe_agent.exit_status": as_text(info.get("exit_status")), "swe_agent.info": compact(info) if info else ""}
     return Conversation(
         seed="",
-        name=as_text(held.get("environment")) or "swe-agent",
-        turns=_turned(said),
+        name=as_text(record.get("environment")) or "swe-agent",
+        turns=_turned(messages),
         model=model.rpartition("/")[2],
         system=model.partition("/")[0] if "/" in model else "anthropic" if "claude" in model else "openai",
         attributes={name: value for name, value in facts.items() if value},
@@ -166,45 +166,45 @@ def _swe_agent(held: dict[str, Json]) -> Conversation:
     )
 
 
-def _swe_message(told: dict[str, Json]) -> Json:
+def _swe_message(entry: dict[str, Json]) -> Json:
     """Spell an entry of the history as a message: the older ones answer a list of tool calls by `tool_call_ids`."""
-    answered = [as_text(each) for each in as_list(told.get("tool_call_ids"))]
-    kept = {name: value for name, value in told.items() if name in ("role", "content", "tool_calls", "name") and value}
-    if answered and told.get("role") == "tool":
-        kept["tool_call_id"] = answered[0]
-    return {"role": "user", **kept}
+    answered = [as_text(each) for each in as_list(entry.get("tool_call_ids"))]
+    item = {name: value for name, value in entry.items() if name in ("role", "content", "tool_calls", "name") and value}
+    if answered and entry.get("role") == "tool":
+        item["tool_call_id"] = answered[0]
+    return {"role": "user", **item}
 
 
-def _tau_bench(held: dict[str, Json]) -> Conversation:
+def _tau_bench(record: dict[str, Json]) -> Conversation:
     facts: dict[str, Attribute] = {
-        f"tau_bench.{name}": text_or_json(held.get(name))
+        f"tau_bench.{name}": text_or_json(record.get(name))
         for name in ("task_id", "trial", "reward", "info")
-        if name in held
+        if name in record
     }
     return Conversation(
         seed="",
-        name=f"task {text_or_json(held.get('task_id'))}" if "task_id" in held else "trajectory",
-        turns=_turned(as_list(held.get("traj"))),
+        name=f"task {text_or_json(record.get('task_id'))}" if "task_id" in record else "trajectory",
+        turns=_turned(as_list(record.get("traj"))),
         api="chat",
         attributes=facts,
     )
 
 
-def _atif(held: dict[str, Json]) -> Conversation:
+def _atif(record: dict[str, Json]) -> Conversation:
     """Read the Agent Trajectory Interchange Format: steps of the system, the user and the agent."""
-    agent = as_object(held.get("agent"))
-    found: list[Turn] = []
-    for each in as_list(held.get("steps")):
-        found += _atif_step(as_object(each))
+    agent = as_object(record.get("agent"))
+    turn_list: list[Turn] = []
+    for each in as_list(record.get("steps")):
+        turn_list += _atif_step(as_object(each))
     model = as_text(agent.get("model_name"))
     return Conversation(
         seed="",
         name=as_text(agent.get("name")) or "trajectory",
-        turns=tuple(found),
+        turns=tuple(turn_list),
         model=model,
         system="anthropic" if "claude" in model else "openai",
         tools=tool_schema.tools(agent.get("tool_definitions")),
-        attributes={"session.id": session} if (session := as_text(held.get("session_id"))) else {},
+        attributes={"session.id": session} if (session := as_text(record.get("session_id"))) else {},
     )
 
 
@@ -229,26 +229,26 @@ def _atif_step(step: dict[str, Json]) -> list[Turn]:
         completion=as_count(metrics.get("completion_tokens")),
         cache_read=as_count(metrics.get("cached_tokens")),
     )
-    named = f"step {text_or_json(step.get('step_id'))}" if role == "assistant" else ""
-    found = [
+    label = f"step {text_or_json(step.get('step_id'))}" if role == "assistant" else ""
+    step_turns = [
         Turn(
-            message=each, at_ns=at_ns, id=named, model=as_text(step.get("model_name")), usage=usage if metrics else None
+            message=each, at_ns=at_ns, id=label, model=as_text(step.get("model_name")), usage=usage if metrics else None
         )
         for each in turns(message)
     ]
     for result in as_list(at(step, "observation", "results")):
         answer = as_object(result)
-        told: Json = {
+        tool_message: Json = {
             "role": "tool",
             "tool_call_id": answer.get("source_call_id"),
             "content": answer.get("content"),
         }
-        found += [Turn(message=each, at_ns=at_ns) for each in turns(told)]
-    return found
+        step_turns += [Turn(message=each, at_ns=at_ns) for each in turns(tool_message)]
+    return step_turns
 
 
-def _turned(said: Sequence[Json]) -> tuple[Turn, ...]:
-    return tuple(Turn(message=message) for message in turns([*said]))
+def _turned(messages: Sequence[Json]) -> tuple[Turn, ...]:
+    return tuple(Turn(message=message) for message in turns([*messages]))
 
 
 _READERS: Final[Sequence[tuple[Callable[[dict[str, Json]], bool], Callable[[dict[str, Json]], Conversation]]]] = (
@@ -314,12 +314,12 @@ def _codex_line(gathered: _Gathered, line: dict[str, Json]) -> None:
     at_ns = records.nanoseconds(line.get("timestamp"))
     if kind == "session_meta" or (not payload and "instructions" in line and "type" not in line):
         meta = payload or line
-        told: Mapping[str, Attribute] = {
+        facts: Mapping[str, Attribute] = {
             "session.id": as_text(meta.get("id")),
             "codex.cwd": as_text(meta.get("cwd")),
             "codex.version": as_text(meta.get("cli_version")),
         }
-        gathered.facts |= {name: value for name, value in told.items() if value}
+        gathered.facts |= {name: value for name, value in facts.items() if value}
         instructions = as_text(meta.get("instructions")) or as_text(at(meta, "base_instructions", "text"))
         if instructions and not gathered.turns:
             gathered.turns += _turns_at({"role": "system", "content": instructions}, at_ns)
@@ -353,7 +353,7 @@ def _count(gathered: _Gathered, info: dict[str, Json]) -> None:
     if not usage or (total is not None and total == gathered.total):
         return
     gathered.total = total
-    told = Usage(
+    counts = Usage(
         prompt=as_count(usage.get("input_tokens")),
         completion=as_count(usage.get("output_tokens")),
         total=as_count(usage.get("total_tokens")),
@@ -364,9 +364,9 @@ def _count(gathered: _Gathered, info: dict[str, Json]) -> None:
     if gathered.counts_ahead is None:
         gathered.counts_ahead = not replies
     if gathered.counts_ahead:
-        gathered.ahead = told
+        gathered.ahead = counts
     else:
-        gathered.turns[replies[-1]] = replace(gathered.turns[replies[-1]], usage=told)
+        gathered.turns[replies[-1]] = replace(gathered.turns[replies[-1]], usage=counts)
 
 
 def _claude_line(gathered: _Gathered, line: dict[str, Json]) -> None:
@@ -378,20 +378,20 @@ def _claude_line(gathered: _Gathered, line: dict[str, Json]) -> None:
     elif kind == "summary":
         gathered.name = as_text(line.get("summary")) or gathered.name
     elif kind == "result":
-        kept = {name: value for name, value in line.items() if name not in ("type", "result", "usage", "modelUsage")}
-        gathered.facts["claude.result"] = compact(kept)
+        fields = {name: value for name, value in line.items() if name not in ("type", "result", "usage", "modelUsage")}
+        gathered.facts["claude.result"] = compact(fields)
     if kind not in ("user", "assistant") or not message or line.get("isSidechain") is True:
         return
     at_ns = records.nanoseconds(line.get("timestamp"))
     usage = as_object(message.get("usage"))
-    fresh, read, written = (
+    fresh, read, cache_write = (
         as_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_")
     )
-    told = Usage(
-        prompt=fresh + (read or 0) + (written or 0) if fresh is not None else None,  # Anthropic counts them apart
+    counts = Usage(
+        prompt=fresh + (read or 0) + (cache_write or 0) if fresh is not None else None,  # Anthropic counts them apart
         completion=as_count(usage.get("output_tokens")),
         cache_read=read,
-        cache_write=written,
+        cache_write=cache_write,
     )
     for turn in _turns_at({"role": kind, **message}, at_ns):
         if turn.message.role != "assistant":
@@ -402,7 +402,7 @@ def _claude_line(gathered: _Gathered, line: dict[str, Json]) -> None:
                 turn,
                 id=as_text(message.get("id")),
                 model=as_text(message.get("model")),
-                usage=told if usage else None,
+                usage=counts if usage else None,
                 finish=as_text(message.get("stop_reason")),
             )
         )

@@ -92,33 +92,33 @@ def _loaded(data: bytes, path: Path) -> object:
 
 def _interactions(document: object) -> list[object] | None:
     if isinstance(document, dict):
-        held = cast("_Object", document)
-        return next((cast("list[object]", held[name]) for name in _LISTS if isinstance(held.get(name), list)), None)
+        fields = cast("_Object", document)
+        return next((cast("list[object]", fields[name]) for name in _LISTS if isinstance(fields.get(name), list)), None)
     return cast("list[object]", document) if isinstance(document, list) else None
 
 
 def _facts(document: object) -> dict[str, Any]:
-    held = cast("_Object", document) if isinstance(document, dict) else {}
-    return {f"cassette.{name}": str(held[name]) for name in ("version", "recorded_with") if name in held}
+    fields = cast("_Object", document) if isinstance(document, dict) else {}
+    return {f"cassette.{name}": str(fields[name]) for name in ("version", "recorded_with") if name in fields}
 
 
-def _exchange(told: object, number: int, path: Path) -> Exchange:
-    held = cast("_Object", told) if isinstance(told, dict) else {}
-    request = held.get("request")
+def _exchange(interaction: object, number: int, path: Path) -> Exchange:
+    fields = cast("_Object", interaction) if isinstance(interaction, dict) else {}
+    request = fields.get("request")
     if not isinstance(request, dict):
         raise InputError(str(path), f"interaction {number} is no object with a `request`")
     asked = cast("_Object", request)
-    reply = cast("_Object", held["response"]) if isinstance(held.get("response"), dict) else None
+    reply = cast("_Object", fields["response"]) if isinstance(fields.get("response"), dict) else None
     lost: list[Loss] = []
-    sent = _body(asked, "request", lost)
+    request_body = _body(asked, "request", lost)
     if "parsed_body" in asked:
         lost.append(lacking("request", _EQUAL))
     sent_headers = header_pairs(asked.get("headers"))
-    start, end = _times(held, reply or {})
+    start, end = _times(fields, reply or {})
     return Exchange(
         method=_text(asked.get("method")) or "GET",
         url=_text(asked.get("uri") or asked.get("url")),
-        request=sent,
+        request=request_body,
         status=_status(reply) if reply is not None else None,
         headers=header_pairs((reply or {}).get("headers")),
         reply=_body(reply, "reply", lost) if reply is not None else b"",
@@ -137,12 +137,12 @@ def _body(side: _Object, name: str, lost: list[Loss]) -> bytes:
         if name == "reply":
             lost.append(lacking("reply", _EQUAL))
         return _plain_json(side["parsed_body"])
-    told: object = side.get("body", side.get("content"))
-    if isinstance(told, dict) and ("string" in told or "base64_string" in told):
-        return body_bytes(cast("_Object", told))
-    if isinstance(told, dict | list):
-        return _plain_json(cast("object", told))
-    return body_bytes(told) if isinstance(told, str | bytes) or told is None else str(told).encode()
+    body: object = side.get("body", side.get("content"))
+    if isinstance(body, dict) and ("string" in body or "base64_string" in body):
+        return body_bytes(cast("_Object", body))
+    if isinstance(body, dict | list):
+        return _plain_json(cast("object", body))
+    return body_bytes(body) if isinstance(body, str | bytes) or body is None else str(body).encode()
 
 
 def _plain_json(value: object) -> bytes:
@@ -154,11 +154,11 @@ def _status(reply: _Object) -> int | None:
     """Read a status: `{code: 200}`, `200`, `"200 OK"`, or `status_code`; go-vcr has `status` and `code` both."""
     status: Any = reply.get("status")
     inner: Any = cast("_Object", status).get("code") if isinstance(status, dict) else status
-    for told in (reply.get("code"), reply.get("status_code"), inner):
-        if isinstance(told, int) and not isinstance(told, bool) and 0 < told < 1000:
-            return told
-        if isinstance(told, str) and told[:3].isascii() and told[:3].isdigit():
-            return int(told[:3])
+    for code in (reply.get("code"), reply.get("status_code"), inner):
+        if isinstance(code, int) and not isinstance(code, bool) and 0 < code < 1000:
+            return code
+        if isinstance(code, str) and code[:3].isascii() and code[:3].isdigit():
+            return int(code[:3])
     return None
 
 

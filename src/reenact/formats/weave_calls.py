@@ -13,7 +13,7 @@ from typing import BinaryIO, Final, cast
 
 from reenact.contracts.format import Format, HeadMarks
 from reenact.errors import InputError
-from reenact.foreign.records import is_said, kept, nanoseconds, originals, rest, span_id, trace_id, unwrapped
+from reenact.foreign.records import attribute_text, is_said, nanoseconds, originals, rest, span_id, trace_id, unwrapped
 from reenact.foreign.tables import columns, rows
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
@@ -36,21 +36,21 @@ def _recognises(head: bytes) -> float:
 
 def _decode(stream: BinaryIO, path: Path) -> Iterator[SpanRecord]:
     for line, document in rows(stream, str(path)):
-        found = False
+        has_calls = False
         for each in cast("list[Json]", document) if isinstance(document, list) else [document]:
             for call in _calls(as_object(each)):
-                found = True
+                has_calls = True
                 yield _span(call)
-        if not found:
+        if not has_calls:
             raise InputError(f"{path}:{line}", "this is no call of Weave: it has no `op_name`")
 
 
-def _calls(held: _Call) -> Iterator[_Call]:
-    if "op_name" in held:
-        yield _gathered(held)
+def _calls(record: _Call) -> Iterator[_Call]:
+    if "op_name" in record:
+        yield _gathered(record)
         return
     for listed in ("calls", "data"):
-        for item in map(as_object, as_list(held.get(listed))):
+        for item in map(as_object, as_list(record.get(listed))):
             if "op_name" in item:
                 yield _gathered(item)
 
@@ -64,8 +64,8 @@ def _gathered(call: _Call) -> _Call:
             continue
         if not dot:
             whole[top] = {**as_object(whole.get(top)), **read} if isinstance(read := unwrapped(value), dict) else value
-        elif is_said(value) and isinstance(held := whole.setdefault(top, {}), dict):
-            held[below] = unwrapped(value)
+        elif is_said(value) and isinstance(fields := whole.setdefault(top, {}), dict):
+            fields[below] = unwrapped(value)
     return whole
 
 
@@ -76,10 +76,10 @@ def _span(call: _Call) -> SpanRecord:
     attributes: dict[str, Attribute] = {"weave.op_name": as_text(call.get("op_name"))}
     for field in _FIELDS:
         if is_said(value := call.get(field)):
-            attributes[f"weave.{field}"] = kept(value)
+            attributes[f"weave.{field}"] = attribute_text(value)
     for name, field in (("session.id", "thread_id"), ("user.id", "wb_user_id")):
         if is_said(value := call.get(field)):
-            attributes[name] = kept(value)
+            attributes[name] = attribute_text(value)
     attributes |= originals("weave", call.get("trace_id"), call.get("id"), parent)
     if left := rest(call, _TAKEN):
         attributes["weave.record"] = left

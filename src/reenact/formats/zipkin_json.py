@@ -53,42 +53,42 @@ def _recognises(head: bytes) -> float:
 
 def _records(document: object) -> Iterator[SpanRecord]:
     items = cast("list[object]", document) if isinstance(document, list) else [document]
-    yield from marked((_span(told) for item in items for told in as_objects(item, "a span")), _LOSSES)
+    yield from marked((_span(span) for item in items for span in as_objects(item, "a span")), _LOSSES)
 
 
-def _span(told: _Object) -> SpanRecord:
-    tags: dict[str, Attribute] = dict(cast("_Object", told.get("tags") or {}))
-    parent = told.get("parentId")
-    start = int(told.get("timestamp") or 0) * 1000
+def _span(span: _Object) -> SpanRecord:
+    tags: dict[str, Attribute] = dict(cast("_Object", span.get("tags") or {}))
+    parent = span.get("parentId")
+    start = int(span.get("timestamp") or 0) * 1000
     status, message = _status(tags)
     name = str(tags.pop("otel.scope.name", "") or tags.pop("otel.library.name", "") or "")
     version = str(tags.pop("otel.scope.version", "") or tags.pop("otel.library.version", "") or "")
-    local = cast("_Object", told.get("localEndpoint") or {})
+    local = cast("_Object", span.get("localEndpoint") or {})
     for side in ("localEndpoint", "remoteEndpoint"):
-        if rest := {key: value for key, value in cast("_Object", told.get(side) or {}).items() if key != "serviceName"}:
+        if rest := {key: value for key, value in cast("_Object", span.get(side) or {}).items() if key != "serviceName"}:
             tags[f"zipkin.{side}"] = compact(rest)
     service: dict[str, Attribute] = {"service.name": local["serviceName"]} if local.get("serviceName") else {}
     return SpanRecord(
-        trace_id=_id(told["traceId"], ids.TRACE_DIGITS),
-        span_id=_id(told["id"], ids.SPAN_DIGITS),
+        trace_id=_id(span["traceId"], ids.TRACE_DIGITS),
+        span_id=_id(span["id"], ids.SPAN_DIGITS),
         parent_id=_id(parent, ids.SPAN_DIGITS) if parent else None,
-        name=str(told.get("name") or ""),
+        name=str(span.get("name") or ""),
         start_ns=max(start, 0),
-        end_ns=max(start, 0) + max(int(told.get("duration") or 0), 0) * 1000,
-        kind=_KINDS.get(str(told.get("kind") or "").upper(), KIND_INTERNAL),
+        end_ns=max(start, 0) + max(int(span.get("duration") or 0), 0) * 1000,
+        kind=_KINDS.get(str(span.get("kind") or "").upper(), KIND_INTERNAL),
         status=status,
         status_message=message,
         attributes=tags,
-        events=tuple(map(_event, as_objects(told.get("annotations") or [], "an annotation"))),
+        events=tuple(map(_event, as_objects(span.get("annotations") or [], "an annotation"))),
         resource=Resource(attributes=service),
         scope=Scope(name=name, version=version),
     )
 
 
-def _id(told: object, digits: int) -> str:
-    read = ids.identity(told, digits, 1)
+def _id(value: object, digits: int) -> str:
+    read = ids.identity(value, digits, 1)
     if not read:
-        raise ValueError(f"{compact(cast('Json', told))[:60]} is not {digits} hexadecimal digits")
+        raise ValueError(f"{compact(cast('Json', value))[:60]} is not {digits} hexadecimal digits")
     return read
 
 
@@ -105,10 +105,10 @@ def _status(tags: dict[str, Attribute]) -> tuple[int, str]:
     return STATUS_ERROR, str(message or ("" if error in ("true", True) else error))
 
 
-def _event(told: _Object) -> SpanEvent:
+def _event(annotation: _Object) -> SpanEvent:
     """Read an annotation; the exporters of OpenTelemetry write `"name": {attributes}` into its text."""
-    text = str(told.get("value") or "")
-    time = max(int(told.get("timestamp") or 0), 0) * 1000
+    text = str(annotation.get("value") or "")
+    time = max(int(annotation.get("timestamp") or 0), 0) * 1000
     name, colon, rest = text.partition('": ')
     if colon and name.startswith('"'):
         return SpanEvent(name=name[1:], time_ns=time, attributes=_attributes(rest))

@@ -32,15 +32,15 @@ def build(records: Iterable[Record], *, source: str = "") -> list[Run]:
     traces: dict[str, dict[str, SpanRecord]] = defaultdict(dict)
     doubled: dict[str, int] = defaultdict(int)
     for span in with_logs(records):
-        known = traces[span.trace_id].get(span.span_id)
+        other = traces[span.trace_id].get(span.span_id)
         span = _bare(span)  # noqa: PLW2901 - a proof goes no further than to who reads the store
-        if known is not None and known.own is not span.own:  # what others say of an own span changes nothing in it
-            span = known if known.own else span  # noqa: PLW2901 - as above
-        elif known is not None:
-            doubled[span.trace_id] += not _told_again(known, span)
-            span = _fuller(known, span)  # noqa: PLW2901 - the one that says more stands for both
+        if other is not None and other.own is not span.own:  # what others say of an own span changes nothing in it
+            span = other if other.own else span  # noqa: PLW2901 - as above
+        elif other is not None:
+            doubled[span.trace_id] += not _told_again(other, span)
+            span = _fuller(other, span)  # noqa: PLW2901 - the one that says more stands for both
         traces[span.trace_id][span.span_id] = span
-    runs = [_run(trace_id, found, doubled[trace_id], source) for trace_id, found in traces.items()]
+    runs = [_run(trace_id, spans, doubled[trace_id], source) for trace_id, spans in traces.items()]
     return sorted(runs, key=lambda run: run.started_ns)
 
 
@@ -61,10 +61,10 @@ def _told_again(a: SpanRecord, b: SpanRecord) -> bool:
 def _fuller(a: SpanRecord, b: SpanRecord) -> SpanRecord:
     """Choose between two copies of one span: a finished one over an incomplete one, then the one that says more."""
 
-    def said(span: SpanRecord) -> tuple[bool, int, int]:
+    def rank(span: SpanRecord) -> tuple[bool, int, int]:
         return not span.attributes.get("reenact.incomplete"), len(span.attributes), span.end_ns
 
-    return b if said(b) > said(a) else a
+    return b if rank(b) > rank(a) else a
 
 
 def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str) -> Run:
@@ -75,16 +75,16 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     projections = {
         span_id: str(of) for span_id, span in spans.items() if (of := span.attributes.get("reenact.projection.of"))
     }
-    kept = {
+    main_spans = {
         span_id: span
         for span_id, span in spans.items()
         if span_id not in projections or projections[span_id] not in spans or projections[span_id] in projections
     }
-    if len(kept) < len(spans):
-        notes.append(f"{len(spans) - len(kept)} projections folded into the calls they show")
-    parents = {span_id: _parent(span, kept, projections) for span_id, span in kept.items()}
-    _on_top(kept, parents)
-    ordered = _causal(kept, parents)
+    if len(main_spans) < len(spans):
+        notes.append(f"{len(spans) - len(main_spans)} projections folded into the calls they show")
+    parents = {span_id: _parent(span, main_spans, projections) for span_id, span in main_spans.items()}
+    _on_top(main_spans, parents)
+    ordered = _causal(main_spans, parents)
     nodes: list[Node] = []
     for number, span in enumerate(ordered, 1):
         nodes.append(_node(span, number, parents[span.span_id]))
@@ -94,25 +94,25 @@ def _run(trace_id: str, spans: dict[str, SpanRecord], doubled: int, source: str)
     orphans = sum(node.orphan for node in nodes)
     if orphans:
         notes.append(f"{orphans} spans name a parent that is not in the recording")
-    if skewed := _skewed(kept, parents):
+    if skewed := _skewed(main_spans, parents):
         notes.append(f"{skewed} spans begin before the span they hang below (clock skew)")
-    spoken = Counter(str(name) for node in nodes if (name := node.call.attributes.get("reenact.dialect")))
-    if spoken:
-        said = ", ".join(f"{name} ({count})" for name, count in spoken.most_common())
-        notes.append(f"spans of other emitters, read as {said}")
+    dialects = Counter(str(name) for node in nodes if (name := node.call.attributes.get("reenact.dialect")))
+    if dialects:
+        listing = ", ".join(f"{name} ({count})" for name, count in dialects.most_common())
+        notes.append(f"spans of other emitters, read as {listing}")
     if apart := sum(APART in node.span.attributes for node in nodes):
         notes.append(f"{apart} calls are told by log events alone, which name no span and agree with none")
-    nodes, told = recovered(joined(inherited(nodes)))
-    if told:
-        notes.append(f"{told} tool calls have no span; the model calls around them tell what was asked and answered")
+    nodes, total = recovered(joined(inherited(nodes)))
+    if total:
+        notes.append(f"{total} tool calls have no span; the model calls around them tell what was asked and answered")
     return _described(trace_id, nodes, notes, source)
 
 
-def _parent(span: SpanRecord, kept: Mapping[str, SpanRecord], projections: Mapping[str, str]) -> str | None:
+def _parent(span: SpanRecord, spans: Mapping[str, SpanRecord], projections: Mapping[str, str]) -> str | None:
     parent = span.parent_id
-    if parent is not None and parent in projections and parent not in kept:
+    if parent is not None and parent in projections and parent not in spans:
         parent = projections[parent]
-    return parent if parent in kept and parent != span.span_id else None
+    return parent if parent in spans and parent != span.span_id else None
 
 
 def _on_top(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> None:
@@ -123,11 +123,11 @@ def _on_top(spans: Mapping[str, SpanRecord], parents: dict[str, str | None]) -> 
     for span_id, span in spans.items():
         if span.attributes.get("reenact.run.root") is not True or parents[span_id] is None:
             continue
-        seen, at = {span_id}, parents[span_id]
-        while at is not None and at not in seen and "reenact.order.start" not in spans[at].attributes:
-            seen.add(at)
+        seen_ids, at = {span_id}, parents[span_id]
+        while at is not None and at not in seen_ids and "reenact.order.start" not in spans[at].attributes:
+            seen_ids.add(at)
             at = parents[at]
-        if at is None or at in seen or span.own:  # above an own root there is nobody who starts anything
+        if at is None or at in seen_ids or span.own:  # above an own root there is nobody who starts anything
             parents[span_id] = None
 
 
@@ -211,13 +211,13 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
     root = (own or marked or [node for node in tops if not node.orphan] or [None])[0]
     facts: Mapping[str, Any] = root.span.attributes if root else {}
     resource: Mapping[str, Any] = root.span.resource.attributes if root else {}
-    told = {**resource, **facts}  # a redaction processor tells on the resource what a recording tells on its root
+    marks = {**resource, **facts}  # a redaction processor tells on the resource what a recording tells on its root
 
     def first(*names: str) -> str | None:
         for node in ([root] if root else []) + nodes:  # a dialect spells its own names for these as ours
-            for held in (node.span.attributes, node.call.attributes):
+            for mapping in (node.span.attributes, node.call.attributes):
                 for name in names:
-                    if (value := held.get(name)) not in (None, ""):
+                    if (value := mapping.get(name)) not in (None, ""):
                         return str(value)
         return None
 
@@ -235,9 +235,9 @@ def _described(trace_id: str, nodes: list[Node], notes: list[str], source: str) 
         surroundings=_object(facts.get("reenact.surroundings")),
         entry=_object(facts.get("reenact.entry")),
         own=bool(own),
-        salt=str(told.get("reenact.redaction.salt") or ""),
-        policy_digest=str(told.get("reenact.redaction.policy") or ""),
-        key_id=str(told.get("reenact.redaction.key") or ""),
+        salt=str(marks.get("reenact.redaction.salt") or ""),
+        policy_digest=str(marks.get("reenact.redaction.policy") or ""),
+        key_id=str(marks.get("reenact.redaction.key") or ""),
     )
 
 

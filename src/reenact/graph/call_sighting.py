@@ -93,14 +93,14 @@ class Sighting:
         What was sent to a store is worth less than what was recorded there.
         """
         node = self.node
-        told = not isinstance(node.outcome, Unfinished)
+        is_answered = not isinstance(node.outcome, Unfinished)
         over_http = isinstance(node.call.request, HttpRequest) or self.family in FUNCTIONS
         marks = as_list(node.call.attributes.get("reenact.rebuilt"))
         exactness = 3 if OURS in node.span.attributes else 2 if "request" not in marks else 1
         takes_over = exactness == 2 and isinstance(node.call.request, HttpRequest)  # the reply, from its twin
-        answers = over_http and (told or takes_over)
+        answers = over_http and (is_answered or takes_over)
         exact = exactness if over_http else 0
-        return not node.span.sent, not self.note, answers, exact, told, self.fullness, node.number
+        return not node.span.sent, not self.note, answers, exact, is_answered, self.fullness, node.number
 
     @property
     def start_ns(self) -> int:
@@ -153,10 +153,10 @@ def is_note(span: SpanRecord) -> bool:
     return span.attributes.get("logfire.span_type") == "log"
 
 
-def sighting(node: Node, by_id: Mapping[str, Node], known: Known) -> Sighting:
-    """Look at one call. `known` remembers what was read of its bodies."""
+def sighting(node: Node, by_id: Mapping[str, Node], cache: Known) -> Sighting:
+    """Look at one call. `cache` remembers what was read of its bodies."""
     family = family_of(node) or CallKind.UNKNOWN
-    request, reply = (None, None) if family in FUNCTIONS else _read(node, known)
+    request, reply = (None, None) if family in FUNCTIONS else _read(node, cache)
     gist = _last(request.messages)[:_GIST] if request else ""
     nested, higher = _above(node, family, by_id)
     return Sighting(
@@ -178,66 +178,66 @@ def sighting(node: Node, by_id: Mapping[str, Node], known: Known) -> Sighting:
     )
 
 
-def _read(node: Node, known: Known) -> tuple[Asked | None, Answered | None]:
+def _read(node: Node, cache: Known) -> tuple[Asked | None, Answered | None]:
     key = (node.id, id(node.call), id(node.outcome))
-    if key not in known:
-        known[key] = asked(node), answered(node)
-    return known[key]
+    if key not in cache:
+        cache[key] = asked(node), answered(node)
+    return cache[key]
 
 
 def _usage(node: Node, reply: Answered | None) -> tuple[int | None, int | None]:
     """Give the tokens that were counted, out of the span where there is no reply."""
     if reply is not None and reply.usage.prompt is not None:
         return reply.usage.prompt, reply.usage.completion
-    asked_for, told = (node.span.attributes.get(f"gen_ai.usage.{side}_tokens") for side in ("input", "output"))
-    return asked_for if isinstance(asked_for, int) else None, told if isinstance(told, int) else None
+    asked_for, completion = (node.span.attributes.get(f"gen_ai.usage.{side}_tokens") for side in ("input", "output"))
+    return asked_for if isinstance(asked_for, int) else None, completion if isinstance(completion, int) else None
 
 
 def _names(node: Node, family: CallKind, request: Asked | None, reply: Answered | None) -> frozenset[str]:
     if family in FUNCTIONS:
         return frozenset({node.call.name.casefold()})
-    named: list[object] = [node.span.attributes.get(name) for name in _MODEL_NAMES]
-    named += [said.model for said in (request, reply) if said is not None]
+    values: list[object] = [node.span.attributes.get(name) for name in _MODEL_NAMES]
+    values += [side.model for side in (request, reply) if side is not None]
     return frozenset(
-        _REGION.sub("", name.rpartition("/")[2].casefold()) for name in named if isinstance(name, str) and name
+        _REGION.sub("", name.rpartition("/")[2].casefold()) for name in values if isinstance(name, str) and name
     )
 
 
 def _id(node: Node, family: CallKind, reply: Answered | None) -> str:
     attributes = node.span.attributes
     if family in FUNCTIONS:
-        told = node.call.attributes.get("gen_ai.tool.call.id")
-        return str(told or next((found for name in _CALL_IDS if (found := attributes.get(name))), ""))
+        call_id = node.call.attributes.get("gen_ai.tool.call.id")
+        return str(call_id or next((value for name in _CALL_IDS if (value := attributes.get(name))), ""))
     return str((reply.id if reply else None) or attributes.get("gen_ai.response.id") or "")
 
 
 def _calls(reply: Answered | None) -> list[ToolCall]:
-    said = reply.messages if reply else ()
-    return [part for message in said for part in message.parts if isinstance(part, ToolCall)]
+    messages = reply.messages if reply else ()
+    return [part for message in messages for part in message.parts if isinstance(part, ToolCall)]
 
 
 def _texts(messages: Iterable[Message]) -> list[str]:
-    return [part.text for said in messages for part in said.parts if isinstance(part, Text)]
+    return [part.text for message in messages for part in message.parts if isinstance(part, Text)]
 
 
 def _last(messages: tuple[Message, ...]) -> str:
     """Give the last text that a person said: what tools said is spelled anew by every framework."""
-    texts = _texts(said for said in messages if said.role == "user") or _texts(messages)
+    texts = _texts(message for message in messages if message.role == "user") or _texts(messages)
     return _letters(texts[-1]) if texts else ""
 
 
 def _fullness(request: Asked | None, reply: Answered | None) -> int:
     """Count what is known: messages and their parts, tools, parameters, ids, usage."""
-    known = 0
+    total = 0
     if request is not None:
         parts = [part for message in request.messages for part in message.parts]
         ids = sum(bool(part.id) for part in parts if isinstance(part, ToolCall))
-        known += len(request.messages) + len(parts) + 2 * len(request.tools) + len(request.parameters) + ids
+        total += len(request.messages) + len(parts) + 2 * len(request.tools) + len(request.parameters) + ids
     if reply is not None:
         parts = [part for message in reply.messages for part in message.parts]
-        known += 2 * len(parts) + sum(bool(part.id) for part in parts if isinstance(part, ToolCall))
-        known += bool(reply.id) + bool(reply.model) + len(reply.finish_reasons) + (reply.usage.prompt is not None)
-    return known
+        total += 2 * len(parts) + sum(bool(part.id) for part in parts if isinstance(part, ToolCall))
+        total += bool(reply.id) + bool(reply.model) + len(reply.finish_reasons) + (reply.usage.prompt is not None)
+    return total
 
 
 def _letters(text: str) -> str:
@@ -271,11 +271,11 @@ def _above(node: Node, family: CallKind, by_id: Mapping[str, Node]) -> tuple[tup
         higher[at] = None
         if open_way and (kind := family_of(above)) is not None:
             voice = voice_of(above.span)
-            known = voice in met
+            is_repeated = voice in met
             met.add(voice)
-            if kind is family and (not known or not nested):
+            if kind is family and (not is_repeated or not nested):
                 nested.append(at)
-            open_way = kind is family and not known
+            open_way = kind is family and not is_repeated
         elif above.kind not in _THROUGH:
             open_way = False
         at = above.parent
@@ -297,7 +297,7 @@ def same_id(one: str, other: str) -> bool | None:
         return None
     if one == other:
         return True
-    kinds = {found[0] if (found := _KIND_OF_ID.match(each)) else "" for each in (one, other)}
+    kinds = {match[0] if (match := _KIND_OF_ID.match(each)) else "" for each in (one, other)}
     return None if len(kinds) > 1 and "" not in kinds else False
 
 

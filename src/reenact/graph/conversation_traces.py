@@ -26,13 +26,13 @@ def go_on(runs: Sequence[Run]) -> bool:
     """
     if any(_OURS in node.span.attributes for run in runs for node in run.nodes):
         return False
-    told = [(run, said) for run in runs if (said := _turns(run))]
-    if len(told) < 2 or len({_service(run) for run in runs}) > 1:
+    pairs = [(run, history) for run in runs if (history := _turns(run))]
+    if len(pairs) < 2 or len({_service(run) for run in runs}) > 1:
         return False
-    begun, ended = told[0][0].started_ns, told[-1][0].ended_ns
+    begun, ended = pairs[0][0].started_ns, pairs[-1][0].ended_ns
     between = all(begun <= run.started_ns and run.ended_ns <= ended for run in runs)
     return between and all(
-        len(after[0]) > len(before[-1]) and _begins(after[0], before[-1]) for (_, before), (_, after) in pairwise(told)
+        len(after[0]) > len(before[-1]) and _begins(after[0], before[-1]) for (_, before), (_, after) in pairwise(pairs)
     )
 
 
@@ -40,8 +40,8 @@ def _service(run: Run) -> tuple[str, str]:
     """Name what emitted a run."""
     if not run.nodes:
         return "", ""
-    held = run.nodes[0].span.resource.attributes
-    return str(held.get("service.name")), str(held.get("service.instance.id"))
+    attributes = run.nodes[0].span.resource.attributes
+    return str(attributes.get("service.name")), str(attributes.get("service.instance.id"))
 
 
 def together(runs: Sequence[Run]) -> list[SpanRecord]:
@@ -51,10 +51,10 @@ def together(runs: Sequence[Run]) -> list[SpanRecord]:
 
 
 def _turns(run: Run) -> list[tuple[Turn, ...]]:
-    return [said for node in run.nodes if (said := _said(node))]
+    return [turn_list for node in run.nodes if (turn_list := _node_turns(node))]
 
 
-def _said(node: Node) -> tuple[Turn, ...]:
+def _node_turns(node: Node) -> tuple[Turn, ...]:
     question = asked(node) if node.kind is CallKind.LLM else None
     return turns(question.messages) if question is not None else ()
 

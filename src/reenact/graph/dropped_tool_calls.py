@@ -23,27 +23,27 @@ def put_back(models: Sequence[Node]) -> dict[str, Node]:
     Nodes come in causal order. Only requests that were built again of messages are changed.
     """
     replies: dict[str, Message] = {}
-    found: dict[str, Node] = {}
+    nodes: dict[str, Node] = {}
     for node in models:
         if "request" in rebuilt_parts(node) and (whole := _whole(node, replies)) is not None:
-            found[node.id] = whole
+            nodes[node.id] = whole
         reply = answered(node)
         for message in reply.messages if reply is not None else ():
             replies |= {part.id: message for part in message.parts if isinstance(part, ToolCall) and part.id}
-    return found
+    return nodes
 
 
 def _whole(node: Node, replies: dict[str, Message]) -> Node | None:
     question, shape, request = asked(node), shape_of(node), node.call.request
     if question is None or shape is None or shape.write_request is None or not isinstance(request, HttpRequest):
         return None
-    said = {part.id for message in question.messages for part in message.parts if isinstance(part, ToolCall)}
+    call_ids = {part.id for message in question.messages for part in message.parts if isinstance(part, ToolCall)}
     messages: list[Message] = []
     for message in question.messages:
         reply = replies.get(message.tool_call_id or "")
-        if message.tool_call_id and message.tool_call_id not in said and reply is not None:
+        if message.tool_call_id and message.tool_call_id not in call_ids and reply is not None:
             calls = [part for part in reply.parts if isinstance(part, ToolCall)]
-            said |= {part.id for part in calls}
+            call_ids |= {part.id for part in calls}
             if messages and _is_bare(messages[-1]):
                 last = messages.pop()
                 messages.append(replace(last, parts=(*last.parts, *calls)))

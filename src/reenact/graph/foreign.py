@@ -49,29 +49,29 @@ _PARTS: Final = {
 
 def foreign_reasons(node: Node) -> Iterator[Reason]:
     """Name what an emitter other than ours, or a carrier of its own kind, does not keep of a call."""
-    told = [*_told(node)]
-    fields = {reason.field for reason in told}
+    reasons = [*_loss_reasons(node)]
+    fields = {reason.field for reason in reasons}
     if isinstance(node.call.request, HttpRequest):
-        told += (reason for reason in _of_model(node) if reason.field not in fields)
+        reasons += (reason for reason in _of_model(node) if reason.field not in fields)
     if _OURS not in node.span.attributes:
-        told += (reason for reason in _of_span(node) if reason.field not in fields)
-        told += _masked(node)
-    yield from dict.fromkeys(told)
+        reasons += (reason for reason in _of_span(node) if reason.field not in fields)
+        reasons += _masked(node)
+    yield from dict.fromkeys(reasons)
 
 
 def carrier_reasons(run: Run) -> Iterator[Reason]:
     """Name what the file's format cannot hold of a run at all: its marks stand on the topmost span."""
-    told: dict[Reason, None] = {}
+    reasons: dict[Reason, None] = {}
     for node in run.nodes:
         if node.call.is_structure:
             for loss in losses(node):
                 field, lost, fix = (as_text(loss.get(name)) for name in ("field", "lost", "fix"))
                 if field and lost:
-                    told[Reason(call="run", field=field, lost=lost, fix=fix or RECORD)] = None
-    yield from told
+                    reasons[Reason(call="run", field=field, lost=lost, fix=fix or RECORD)] = None
+    yield from reasons
 
 
-def _told(node: Node) -> Iterator[Reason]:
+def _loss_reasons(node: Node) -> Iterator[Reason]:
     """Give what the dialect or the carrier says, and what was recovered."""
     for loss in losses(node):
         field, lost, fix = (as_text(loss.get(name)) for name in ("field", "lost", "fix"))
@@ -82,11 +82,11 @@ def _told(node: Node) -> Iterator[Reason]:
 
 
 def _recovered(node: Node) -> Reason | None:
-    held = node.call.attributes.get(_RECOVERED)
-    if held is None:
-        kept = node.span.attributes.get(_RECOVERED)
-        held = parsed_or_none(kept) if isinstance(kept, str) else None
-    parts = [as_text(part) for part in as_list(as_object(held).get("parts"))]
+    value = node.call.attributes.get(_RECOVERED)
+    if value is None:
+        text = node.span.attributes.get(_RECOVERED)
+        value = parsed_or_none(text) if isinstance(text, str) else None
+    parts = [as_text(part) for part in as_list(as_object(value).get("parts"))]
     if not parts:
         return None
     if "call" in parts:
@@ -138,16 +138,16 @@ def _of_request(node: Node, question: Asked) -> Iterator[Reason]:
 
 def _calls_tools(node: Node) -> bool:
     reply = answered(node)
-    return reply is not None and any(isinstance(part, ToolCall) for said in reply.messages for part in said.parts)
+    return reply is not None and any(isinstance(part, ToolCall) for message in reply.messages for part in message.parts)
 
 
 def _is_bare(tool: dict[str, Json]) -> bool:
     """Tell a function's definition without a schema; what a provider runs itself has none."""
-    held = tool.get("function", tool)
+    function = tool.get("function", tool)
     names = ("parameters", "input_schema", "inputSchema")
-    if not isinstance(held, dict):
+    if not isinstance(function, dict):
         return False
-    return tool.get("type", "function") == "function" and not any(name in held for name in names)
+    return tool.get("type", "function") == "function" and not any(name in function for name in names)
 
 
 def _of_span(node: Node) -> Iterator[Reason]:
@@ -167,24 +167,24 @@ def _of_span(node: Node) -> Iterator[Reason]:
 
 def _masked(node: Node) -> Iterator[Reason]:
     """Name what the emitter hid behind constants: equal values cannot be told apart any more."""
-    found: Counter[str] = Counter()
+    masks: Counter[str] = Counter()
     for name, value in node.span.attributes.items():
         if not isinstance(value, str) or name.startswith(_OF_THE_EMITTER) or names_a_credential(name):
             continue
         if _OPENINFERENCE_MASK not in value:  # told with its own settings
-            found.update(masks_in(value))
+            masks.update(masks_in(value))
     for each in _COLLECTOR:
         names = node.span.attributes.get(each)
-        if isinstance(names, str) and names and not found:
+        if isinstance(names, str) and names and not masks:
             lost = f"{names}: masked or removed by a collector on the way"
             fix = "leave these attributes alone in the redaction processor of the collector's configuration"
             yield Reason(call=node.label, field="content", lost=lost, fix=fix)
-    if found:
-        kinds = ", ".join(found)
-        many = found.total()
+    if masks:
+        kinds = ", ".join(masks)
+        many = masks.total()
         lost = f"{many} value{'' if many == 1 else 's'} hidden by the emitter ({kinds})"
         yield Reason(
-            call=node.label, field="content", lost=lost, fix=setting_of(next(iter(found)), node.span.scope.name)
+            call=node.label, field="content", lost=lost, fix=setting_of(next(iter(masks)), node.span.scope.name)
         )
 
 

@@ -22,7 +22,7 @@ _KNOWN = 256
 """Runs that are held to follow what others stand on."""
 
 
-class Kept:
+class StoredRuns:
     """The runs that are kept where a unit was found, and which of them are recorded whole."""
 
     def __init__(self, read: Callable[[str], Run | None]) -> None:
@@ -36,14 +36,14 @@ class Kept:
         """Give the run of an id; None where it is not kept."""
         if wanted in self._known:
             return self._known[wanted]
-        found = self._read(wanted)
+        run = self._read(wanted)
         if len(self._known) >= _KNOWN:
-            gone = next(iter(self._known))
-            self._known.pop(gone)
-            self._reasons.pop(gone, None)
-        if found is not None and found.root is not None and found.root.span.end_ns:  # else it may come, or go on
-            self._known[wanted] = found
-        return found
+            oldest_id = next(iter(self._known))
+            self._known.pop(oldest_id)
+            self._reasons.pop(oldest_id, None)
+        if run is not None and run.root is not None and run.root.span.end_ns:  # else it may come, or go on
+            self._known[wanted] = run
+        return run
 
     def partial(self, run: Run) -> str:
         """Say why a unit by itself cannot be done again whole; empty where it can."""
@@ -59,62 +59,64 @@ def _nothing(_: str) -> Run | None:
     return None
 
 
-NONE = Kept(_nothing)
+NONE = StoredRuns(_nothing)
 """Where no other run is kept."""
 
 
-def history(run: Run, kept: Kept, around: Sequence[Run] = (), most: int = MOST, also: Sequence[str] = ()) -> History:
+def history(
+    run: Run, store: StoredRuns, around: Sequence[Run] = (), most: int = MOST, also: Sequence[str] = ()
+) -> History:
     """Follow what a unit stands on, and what `also` is to be delivered before it, at `most` so many units.
 
     `around` is the run of its process.
     """
     if not (unit.stands_on(run) or also):
         return NOTHING
-    found, missing = _followed(run, kept, most, also)
-    if len(found) > most:
-        many = _count(run, len(found))
-        said = f"{many} earlier units, and no more than {most} are delivered: --history-max delivers more"
-        return History(lost=(said,))
-    units = tuple(sorted(found.values(), key=_came_in))
+    earlier_runs, missing = _followed(run, store, most, also)
+    if len(earlier_runs) > most:
+        many = _count(run, len(earlier_runs))
+        loss = f"{many} earlier units, and no more than {most} are delivered: --history-max delivers more"
+        return History(lost=(loss,))
+    units = tuple(sorted(earlier_runs.values(), key=_came_in))
     overlap = _overlap((*units, run))
     lost = [
         *missing,
         *_unnamed((*units, run)),
-        *_partial(units, kept),
+        *_partial(units, store),
         *_undeliverable(units, run, around, overlap=overlap),
     ]
     return History(units=units, lost=tuple(dict.fromkeys(lost)), overlap=overlap)
 
 
-def _followed(run: Run, kept: Kept, most: int, also: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
+def _followed(run: Run, store: StoredRuns, most: int, also: Sequence[str]) -> tuple[dict[str, Run], list[str]]:
     """Read the units on which a unit stands, and those on which they do, until there are more than `most`."""
-    found: dict[str, Run] = {}
+    earlier_runs: dict[str, Run] = {}
     missing: list[str] = []
-    left = [*((each, _state(run)) for each in _named(run)), *((each, None) for each in also)]
-    seen, last = {run.id}, _ended(run)
-    while left and len(found) <= most:
+    left = [*((each, _state(run)) for each in _unit_ids(run)), *((each, None) for each in also)]
+    seen_ids, last = {run.id}, _ended(run)
+    while left and len(earlier_runs) <= most:
         wanted, state = left.pop(0)
-        if wanted in seen:
+        if wanted in seen_ids:
             continue
-        earlier = kept.run(wanted)
+        earlier = store.run(wanted)
         leaves = unit.leaves(earlier) if earlier is not None and state is not None else None
         if leaves is not None and state is not None and state.isdisjoint(map(as_text, leaves)):
             continue  # it was under way when another one changed that
-        seen.add(wanted)
+        seen_ids.add(wanted)
         if earlier is None or not _belongs(earlier, run):
             missing.append(wanted)
-            kept.missed.setdefault(wanted, set()).add(run.id)
+            store.missed.setdefault(wanted, set()).add(run.id)
         elif _came_in(earlier) < last:
-            found[wanted] = earlier
-            left += [(each, _state(earlier)) for each in _named(earlier)]
+            earlier_runs[wanted] = earlier
+            left += [(each, _state(earlier)) for each in _unit_ids(earlier)]
     if not missing:
-        return found, []
+        return earlier_runs, []
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-    named = ", ".join(each[:12] for each in missing[:_NAMED])
-    return found, [f"unit {named}{more}, which {'is' if len(missing) == 1 else 'are'} not kept"]
+    unit_names = ", ".join(each[:12] for each in missing[:_NAMED])
+    return earlier_runs, [f"unit {unit_names}{more}, which {'is' if len(missing) == 1 else 'are'} not kept"]
 
 
-def _named(run: Run) -> list[str]:
+def _unit_ids(run: Run) -> list[str]:
     return [as_text(each) for each in as_list(unit.stands_on(run).get("units"))]
 
 
@@ -133,9 +135,9 @@ def _process(run: Run) -> object:
 
 
 def _count(run: Run, least: int) -> int:
-    told = unit.stands_on(run)
-    known = len(_named(run)) + (as_count(told.get("without_run")) or 0) + (as_count(told.get("more")) or 0)
-    return max(least, known)
+    basis = unit.stands_on(run)
+    total = len(_unit_ids(run)) + (as_count(basis.get("without_run")) or 0) + (as_count(basis.get("more")) or 0)
+    return max(least, total)
 
 
 def _unnamed(runs: Sequence[Run]) -> Iterator[str]:
@@ -143,16 +145,16 @@ def _unnamed(runs: Sequence[Run]) -> Iterator[str]:
     many = max((as_count(unit.stands_on(run).get("without_run")) or 0 for run in runs), default=0)
     if many:
         yield f"{many} earlier units that called nobody, which are not kept"
-    yield from dict.fromkeys(said for run in runs if (said := unit.unseen(run)))
+    yield from dict.fromkeys(loss for run in runs if (loss := unit.unseen(run)))
     between = {as_text(each) for run in runs for each in as_list(unit.stands_on(run).get("between"))}
     if between:
         yield f"{', '.join(sorted(between)[:_NAMED])}, which changed while no unit was under way"
 
 
-def _partial(units: Sequence[Run], kept: Kept) -> Iterator[str]:
+def _partial(units: Sequence[Run], store: StoredRuns) -> Iterator[str]:
     """Name units that cannot be done again whole themselves."""
     for each in units:
-        if why := kept.partial(each):
+        if why := store.partial(each):
             yield f"unit {each.id[:12]}, which is partial itself: {why}"
 
 
@@ -169,8 +171,8 @@ def _undeliverable(units: Sequence[Run], run: Run, around: Sequence[Run], *, ove
         yield "units that were under way at the same time, and their recorder did not say when they came in"
     for each in (*units, run):
         if any(node.span.attributes.get(PROCESS_ROOT) for node in each.nodes):
-            named = f"unit {each.id[:12]}, which" if each is not run else "earlier units, and"
-            yield f"{named} started Pythons of its own"
+            subject = f"unit {each.id[:12]}, which" if each is not run else "earlier units, and"
+            yield f"{subject} started Pythons of its own"
     first = min(map(_started, (*units, run)))
     calls = sum(
         node is not other.root and not node.call.is_structure and first < node.span.start_ns < run.ended_ns
@@ -207,8 +209,8 @@ class _Line:
     def of(run: Run) -> _Line:
         began, ended = _order(run), run.root.end_order if run.root is not None else 0
         calls = [node for node in run.nodes if node is not run.root and node.start_order and not node.call.is_structure]
-        told = run.root.span.attributes.get(RECEIVED) if run.root is not None else None
-        received = told if isinstance(told, int) else 0
+        received_order = run.root.span.attributes.get(RECEIVED) if run.root is not None else None
+        received = received_order if isinstance(received_order, int) else 0
         waiting = [(node.start_order, node.end_order or ended) for node in calls]
         waiting += [(began, received)] if received else []
         replied = run.root.span.attributes.get(REPLIED) if run.root is not None else None
@@ -235,8 +237,8 @@ def _started(run: Run) -> int:
 
 
 def _order(run: Run) -> int:
-    told = run.root.span.attributes.get(CAME_IN) if run.root is not None else None
-    return told if isinstance(told, int) else 0
+    arrival_order = run.root.span.attributes.get(CAME_IN) if run.root is not None else None
+    return arrival_order if isinstance(arrival_order, int) else 0
 
 
 def _came_in(run: Run) -> tuple[int, int]:

@@ -36,11 +36,11 @@ def _definitions(node: Node) -> tuple[Json, ...]:
     if node.kind not in (CallKind.AGENT, CallKind.CHAIN):
         return ()
     for name in _DEFINITIONS:
-        told: Any = node.span.attributes.get(name)
-        value: Json = parsed_or_none(told) if isinstance(told, str) else carried(told)
-        found = tool_schema.tools(value) if isinstance(value, list | dict) else ()
-        if any(as_object(tool) for tool in found):
-            return found
+        attribute: Any = node.span.attributes.get(name)
+        value: Json = parsed_or_none(attribute) if isinstance(attribute, str) else carried(attribute)
+        definitions = tool_schema.tools(value) if isinstance(value, list | dict) else ()
+        if any(as_object(tool) for tool in definitions):
+            return definitions
     return ()
 
 
@@ -59,7 +59,7 @@ def _with_tools(node: Node, by_id: Mapping[str, Node], offers: Mapping[str, tupl
     if above is None or above not in offers:
         return node
     parameters = {name: value for name, value in asked.parameters.items() if name != "model"}
-    written = shape.write_request(replace(asked, tools=offers[above], parameters=parameters))
-    body_bytes = Body(compact(written).encode("utf-8", "surrogatepass"))
-    said: dict[str, Json] = {**node.call.attributes, _REBUILT: [*parts, TOOLS]}
-    return replace(node, call=replace(node.call, request=replace(request, body=body_bytes), attributes=said))
+    body_json = shape.write_request(replace(asked, tools=offers[above], parameters=parameters))
+    body_bytes = Body(compact(body_json).encode("utf-8", "surrogatepass"))
+    attributes: dict[str, Json] = {**node.call.attributes, _REBUILT: [*parts, TOOLS]}
+    return replace(node, call=replace(node.call, request=replace(request, body=body_bytes), attributes=attributes))

@@ -23,16 +23,16 @@ def likely(span: SpanRecord) -> tuple[Candidate[Dialect, SpanRecord], ...]:
     """Give the dialects that may read a span, by their marks: spans of one kind show the same, and are many."""
     if span.events:  # their names and attributes are marks as well
         return dialects()
-    held = span.attributes
-    told = tuple(value if isinstance(value := held.get(name), str) else None for name in _telling())
-    kind = (*held, None, *told, span.scope.name, span.name)
-    found = _LIKELY.get(kind)
-    if found is None:
+    attributes = span.attributes
+    values = tuple(value if isinstance(value := attributes.get(name), str) else None for name in _telling())
+    kind = (*attributes, None, *values, span.scope.name, span.name)
+    matches = _LIKELY.get(kind)
+    if matches is None:
         if len(_LIKELY) >= _MOST_KINDS:
             _LIKELY.clear()
-        found = tuple(each for each in dialects() if each.marks is None or each.marks.on(span))
-        _LIKELY[kind] = found
-    return found
+        matches = tuple(each for each in dialects() if each.marks is None or each.marks.on(span))
+        _LIKELY[kind] = matches
+    return matches
 
 
 _MOST_KINDS: Final = 2048
@@ -67,7 +67,7 @@ def _told_by_another(span: SpanRecord, first: Dialect, call: Call) -> tuple[Call
     rated = sorted((-sure, each.place, each) for each in dialects() if (sure := each.sure(span)) > 0)
     for _, _, each in rated:
         if (other := each.entry.load()) is not first:
-            told = other.decode(span)
-            if told[0].kind is call.kind and isinstance(told[0].request, HttpRequest):
-                return told
+            reading = other.decode(span)
+            if reading[0].kind is call.kind and isinstance(reading[0].request, HttpRequest):
+                return reading
     return None

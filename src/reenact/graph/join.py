@@ -56,14 +56,14 @@ def _tied(node: Node, wishes: list[_Wish]) -> Node:
 
 
 def _find(node: Node, wishes: list[_Wish]) -> _Wish | None:
-    known = node.span.attributes.get("tool.id") or node.span.attributes.get("gen_ai.tool.call.id")
-    if known:
-        return _nearest(node, [wish for wish in wishes if wish.call.id == known])
-    named = [wish for wish in wishes if wish.call.name == node.call.name]
+    call_id = node.span.attributes.get("tool.id") or node.span.attributes.get("gen_ai.tool.call.id")
+    if call_id:
+        return _nearest(node, [wish for wish in wishes if wish.call.id == call_id])
+    namesakes = [wish for wish in wishes if wish.call.name == node.call.name]
     request = node.call.request
     spelled = _spelled(request.arguments) if isinstance(request, FunctionCall) else None
-    exact = [wish for wish in named if wish.arguments == spelled]
-    return _nearest(node, exact or [wish for wish in named if _within(wish.call, request)])
+    exact = [wish for wish in namesakes if wish.arguments == spelled]
+    return _nearest(node, exact or [wish for wish in namesakes if _within(wish.call, request)])
 
 
 def _nearest(node: Node, wishes: Iterable[_Wish]) -> _Wish | None:

@@ -52,20 +52,20 @@ def joined(records: Iterable[Record]) -> list[SpanRecord]:
     for log in logs:
         if not is_loose(log):
             about[_place(log)].append(log)
-    told = [_with(span, about.get((span.trace_id, span.span_id), [])) for span in spans]
+    joined_spans = [_with(span, about.get((span.trace_id, span.span_id), [])) for span in spans]
     there = {(span.trace_id, span.span_id) for span in spans}
-    made = [_made_up(place, found) for place, found in about.items() if place not in there]
-    return told + [
+    synthetic_spans = [_made_up(place, events) for place, events in about.items() if place not in there]
+    return joined_spans + [
         replace(span, attributes={**span.attributes, APART: True}) if (span.trace_id, span.span_id) in apart else span
-        for span in made
+        for span in synthetic_spans
     ]
 
 
 def _own_place(logs: Sequence[LogRecord], number: int) -> tuple[str, str]:
     """Give the trace id to which the events of a call belong, and a span id that is made of them."""
     trace_id = _place(logs[0])[0]
-    said = compact([number, *([log.at_ns, log.event_name, log.body] for log in logs)])
-    return trace_id, _digest("call", trace_id + said)[:16]
+    text = compact([number, *([log.at_ns, log.event_name, log.body] for log in logs)])
+    return trace_id, _digest("call", trace_id + text)[:16]
 
 
 def trace_of(log: LogRecord) -> str:

@@ -64,14 +64,14 @@ def placed(logs: Iterable[LogRecord], spans: Sequence[SpanRecord], *, ids_only: 
 def loose_calls(logs: Iterable[LogRecord], spans: Sequence[SpanRecord], *, ids_only: bool = False) -> list[LooseCall]:
     """Cut loose events into calls, in their order, each with the span that it is about where one is."""
     calls = _calls(logs)
-    taken: set[str] = set()
-    found: dict[int, SpanRecord] = {}
+    ids: set[str] = set()
+    pairs: dict[int, SpanRecord] = {}
     for match in (_by_id,) if ids_only else (_by_id, _by_facts):
         for number, call in enumerate(calls):
-            if number not in found and (span := match(call, [s for s in spans if s.span_id not in taken])) is not None:
-                found[number] = span
-                taken.add(span.span_id)
-    return [LooseCall(logs=tuple(call), span=found.get(number)) for number, call in enumerate(calls)]
+            if number not in pairs and (span := match(call, [s for s in spans if s.span_id not in ids])) is not None:
+                pairs[number] = span
+                ids.add(span.span_id)
+    return [LooseCall(logs=tuple(call), span=pairs.get(number)) for number, call in enumerate(calls)]
 
 
 def _calls(logs: Iterable[LogRecord]) -> list[list[LogRecord]]:
@@ -103,8 +103,8 @@ def _is_message(log: LogRecord) -> bool:
 
 def _by_id(call: Sequence[LogRecord], spans: Sequence[SpanRecord]) -> SpanRecord | None:
     ids = [value for log in call if isinstance(value := log.attributes.get(_ID), str) and value]
-    named = [span for span in spans if span.attributes.get(_ID) in ids]
-    return named[0] if len(named) == 1 else None
+    matches = [span for span in spans if span.attributes.get(_ID) in ids]
+    return matches[0] if len(matches) == 1 else None
 
 
 def _by_facts(call: Sequence[LogRecord], spans: Sequence[SpanRecord]) -> SpanRecord | None:
@@ -116,9 +116,9 @@ def _by_facts(call: Sequence[LogRecord], spans: Sequence[SpanRecord]) -> SpanRec
 
 
 def _agrees(facts: dict[str, Attribute], span: SpanRecord) -> bool:
-    held = span.attributes
-    both = [name for name in facts if name in held and name not in _UNSAID]
-    return all(name in held for name in _PROOFS) and all(_plain(facts[name]) == _plain(held[name]) for name in both)
+    values = span.attributes
+    both = [name for name in facts if name in values and name not in _UNSAID]
+    return all(name in values for name in _PROOFS) and all(_plain(facts[name]) == _plain(values[name]) for name in both)
 
 
 def _plain(value: Attribute) -> str:

@@ -43,9 +43,9 @@ _PARAMETERS: Final = frozenset(
 _WHO: Final = ("session.id", "user.id", "gen_ai.conversation.id", "enduser.id")
 
 
-def merged(node: Node, gone: Iterable[Node]) -> Node:
+def merged(node: Node, duplicates: Iterable[Node]) -> Node:
     """Give the record that stays with its twins listed, and what only they say. Our own evidence is left as it is."""
-    twins = list(gone)
+    twins = list(duplicates)
     listed = tuple(span for twin in twins for span in (twin.span, *twin.twins))
     node = replace(node, twins=(*node.twins, *listed))
     if OURS in node.span.attributes:
@@ -57,8 +57,8 @@ def merged(node: Node, gone: Iterable[Node]) -> Node:
 
 def _with(node: Node, twin: Node) -> Node:
     took: dict[str, Json] = {}
-    said: dict[str, Json] = {name: twin.call.attributes[name] for name in _WHO if name in twin.call.attributes}
-    said = {name: value for name, value in said.items() if name not in node.call.attributes}
+    attributes: dict[str, Json] = {name: twin.call.attributes[name] for name in _WHO if name in twin.call.attributes}
+    attributes = {name: value for name, value in attributes.items() if name not in node.call.attributes}
     call, outcome = node.call, node.outcome
     if isinstance(call.request, HttpRequest) and isinstance(twin.call.request, HttpRequest):
         call, outcome, took = _model(node, twin)
@@ -72,11 +72,11 @@ def _with(node: Node, twin: Node) -> Node:
         if not isinstance(outcome, Unfinished):
             took["outcome"] = _source(twin)
     if took:
-        known = call.attributes.get(MERGED)
-        said[MERGED] = {**(known if isinstance(known, dict) else {}), **took}
-    if not said:
+        merge_record = call.attributes.get(MERGED)
+        attributes[MERGED] = {**(merge_record if isinstance(merge_record, dict) else {}), **took}
+    if not attributes:
         return node
-    return replace(node, call=replace(call, attributes={**call.attributes, **said}), outcome=outcome)
+    return replace(node, call=replace(call, attributes={**call.attributes, **attributes}), outcome=outcome)
 
 
 def _source(twin: Node) -> str:
@@ -87,13 +87,13 @@ def _model(node: Node, twin: Node) -> tuple[Call, Outcome, dict[str, Json]]:
     """Merge two records of one call of a model. A body that is a provider's own is left as it is."""
     marks = [str(mark) for mark in as_list(node.call.attributes.get(_REBUILT))]
     mine, theirs = asked(node) or Asked(), asked(twin) or Asked()
-    said, told = answered(node) or Answered(), answered(twin) or Answered()
+    own_reply, twin_reply = answered(node) or Answered(), answered(twin) or Answered()
     took: dict[str, Json] = {}
-    question, answer = mine, said
+    question, answer = mine, own_reply
     if "request" in marks:
         question = _question(mine, theirs, took, _source(twin))
     if "reply" in marks or isinstance(node.outcome, Unfinished):
-        answer = _answer(said, told, took, _source(twin))
+        answer = _answer(own_reply, twin_reply, took, _source(twin))
     shape = shape_of(node)
     if not took or shape is None:
         return node.call, node.outcome, {}
@@ -102,12 +102,12 @@ def _model(node: Node, twin: Node) -> tuple[Call, Outcome, dict[str, Json]]:
     call = node.call
     if question is not mine:
         call = replace(call, request=request)
-    if answer is said or not isinstance(outcome, Returned):
+    if answer is own_reply or not isinstance(outcome, Returned):
         outcome = node.outcome
     elif "reply" not in marks:
         marks = [*marks, "reply"]
-    kept: list[Json] = [*dict.fromkeys([*marks, *(name for name in names if name == "finish_reason")])]
-    return replace(call, attributes={**call.attributes, _REBUILT: kept}), outcome, took
+    all_marks: list[Json] = [*dict.fromkeys([*marks, *(name for name in names if name == "finish_reason")])]
+    return replace(call, attributes={**call.attributes, _REBUILT: all_marks}), outcome, took
 
 
 def _question(mine: Asked, theirs: Asked, took: dict[str, Json], source: str) -> Asked:
@@ -126,26 +126,26 @@ def _question(mine: Asked, theirs: Asked, took: dict[str, Json], source: str) ->
     return changed
 
 
-def _answer(said: Answered, told: Answered, took: dict[str, Json], source: str) -> Answered:
-    changed = said
-    if not said.messages and told.messages:
-        changed = replace(changed, messages=told.messages, finish_reasons=told.finish_reasons)
+def _answer(own: Answered, twin: Answered, took: dict[str, Json], source: str) -> Answered:
+    changed = own
+    if not own.messages and twin.messages:
+        changed = replace(changed, messages=twin.messages, finish_reasons=twin.finish_reasons)
         took["reply"] = source
-    elif _without_ids(said) and not _without_ids(told) and len(said.messages) == len(told.messages):
-        changed = replace(changed, messages=told.messages)
+    elif _without_ids(own) and not _without_ids(twin) and len(own.messages) == len(twin.messages):
+        changed = replace(changed, messages=twin.messages)
         took["tool call ids"] = source
-    if said.usage == Usage() and told.usage != Usage():
-        changed = replace(changed, usage=told.usage)
+    if own.usage == Usage() and twin.usage != Usage():
+        changed = replace(changed, usage=twin.usage)
         took["usage"] = source
-    for field, mine, theirs in (("id", said.id, told.id), ("model", said.model, told.model)):
+    for field, mine, theirs in (("id", own.id, twin.id), ("model", own.model, twin.model)):
         if not mine and theirs:
             changed = replace(changed, id=theirs) if field == "id" else replace(changed, model=theirs)
             took[f"reply {field}"] = source
     return changed
 
 
-def _without_ids(said: Answered) -> bool:
-    return any(isinstance(part, ToolCall) and not part.id for message in said.messages for part in message.parts)
+def _without_ids(reply: Answered) -> bool:
+    return any(isinstance(part, ToolCall) and not part.id for message in reply.messages for part in message.parts)
 
 
 def as_frame(node: Node) -> Node:
@@ -154,15 +154,15 @@ def as_frame(node: Node) -> Node:
     if not isinstance(request, HttpRequest):
         attributes = {**node.call.attributes, FRAME: True}
         return replace(node, call=replace(node.call, kind=CallKind.CHAIN, attributes=attributes))
-    told: Outcome = node.outcome
-    if isinstance(told, Returned | Streamed) and not (
-        isinstance(told, Returned) and not isinstance(told.payload, HttpReply)
+    outcome: Outcome = node.outcome
+    if isinstance(outcome, Returned | Streamed) and not (
+        isinstance(outcome, Returned) and not isinstance(outcome.payload, HttpReply)
     ):
-        told = Returned(payload=Value(json=reply_body(node)))
+        outcome = Returned(payload=Value(json=reply_body(node)))
     call = Call(
         kind=CallKind.CHAIN,
         name=node.call.name,
         request=FunctionCall(function="", arguments=parsed_or_none(request.body.data)),
         attributes={name: value for name, value in node.call.attributes.items() if name != _REBUILT} | {FRAME: True},
     )
-    return replace(node, call=call, outcome=told)
+    return replace(node, call=call, outcome=outcome)

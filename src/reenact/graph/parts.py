@@ -40,12 +40,12 @@ def settled(spans: Mapping[str, SpanRecord]) -> dict[str, SpanRecord]:
     """Give the spans of one trace by id without the pending ones; one whose span never came takes that span's place."""
     if not any(span.attributes.get(_TYPE) == _PENDING for span in spans.values()):
         return dict(spans)
-    kept = {span_id: span for span_id, span in spans.items() if span.attributes.get(_TYPE) != _PENDING}
+    settled_spans = {span_id: span for span_id, span in spans.items() if span.attributes.get(_TYPE) != _PENDING}
     for span in sorted(spans.values(), key=lambda span: (span.start_ns, span.span_id)):
-        if span.attributes.get(_TYPE) != _PENDING or span.parent_id is None or span.parent_id in kept:
+        if span.attributes.get(_TYPE) != _PENDING or span.parent_id is None or span.parent_id in settled_spans:
             continue
         above = span.attributes.get(_ABOVE)
         parent = above if isinstance(above, str) and above != _NO_SPAN else None
         attributes = {**span.attributes, "reenact.incomplete": True}
-        kept[span.parent_id] = replace(span, span_id=span.parent_id, parent_id=parent, attributes=attributes)
-    return kept
+        settled_spans[span.parent_id] = replace(span, span_id=span.parent_id, parent_id=parent, attributes=attributes)
+    return settled_spans

@@ -24,7 +24,7 @@ from reenact.values.run import Node
 from reenact.values.span import Attribute, SpanRecord
 
 if TYPE_CHECKING:
-    from reenact.graph.tool_answers import Told
+    from reenact.graph.tool_answers import ToolAnswer
 
 RECOVERED: Final = "reenact.recovered"
 """On a call: JSON that says what of it (`call`, `arguments`, `result`) was told by which model calls, by span id."""
@@ -47,24 +47,24 @@ def recovered(nodes: Sequence[Node]) -> tuple[list[Node], int]:
         return [*nodes], 0
     from reenact.graph.tool_answers import hear
 
-    told = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
-    if not told:
+    asked_calls = [each for node in models if _is_foreign(node) for each in _asked_for(node)]
+    if not asked_calls:
         return [*nodes], 0
     from reenact.graph.dropped_tool_calls import put_back
 
     whole = put_back(models)
     nodes = [whole.get(node.id, node) for node in nodes]
-    hear(told, [whole.get(node.id, node) for node in models])
-    tied = {node.id: each for node in nodes if (each := _of(node, told)) is not None}
-    loose = _loose(nodes, tied, told)
+    hear(asked_calls, [whole.get(node.id, node) for node in models])
+    tied = {node.id: each for node in nodes if (each := _of(node, asked_calls)) is not None}
+    loose = _loose(nodes, tied, asked_calls)
     tied |= {node.id: each for node, each in loose}
-    left = [each for each in told if each not in tied.values() and each.result is not None]
-    kept = [_completed(node, tied[node.id]) if node.id in tied else node for node in nodes]
+    left = [each for each in asked_calls if each not in tied.values() and each.result is not None]
+    completed_nodes = [_completed(node, tied[node.id]) if node.id in tied else node for node in nodes]
     new: dict[str, list[Node]] = defaultdict(list)
     for each in left:
         beside = new[each.node.id]
-        beside.append(_made(each, len(beside)))
-    placed = [other for node in kept for other in (node, *new.get(node.id, ()))]
+        beside.append(_tool_node(each, len(beside)))
+    placed = [other for node in completed_nodes for other in (node, *new.get(node.id, ()))]
     return [replace(node, number=number) for number, node in enumerate(placed, 1)], len(left)
 
 
@@ -72,39 +72,41 @@ def _is_foreign(node: Node) -> bool:
     return _OURS not in node.span.attributes or _CARRIED in node.span.attributes
 
 
-def _asked_for(node: Node) -> Iterator[Told]:
-    from reenact.graph.tool_answers import Told
+def _asked_for(node: Node) -> Iterator[ToolAnswer]:
+    from reenact.graph.tool_answers import ToolAnswer
 
     reply = answered(node)
     for message in reply.messages if reply is not None else ():
-        yield from (Told(node, part) for part in message.parts if isinstance(part, ToolCall))
+        yield from (ToolAnswer(node, part) for part in message.parts if isinstance(part, ToolCall))
 
 
-def _of(node: Node, told: Iterable[Told]) -> Told | None:
+def _of(node: Node, asked_calls: Iterable[ToolAnswer]) -> ToolAnswer | None:
     """Find what a tied tool call was asked by."""
     if node.kind is not CallKind.TOOL or node.caused_by is None:
         return None
-    asked_by = [each for each in told if each.node.id == node.caused_by]
+    asked_by = [each for each in asked_calls if each.node.id == node.caused_by]
     if node.tool_call_id:
         return next((each for each in asked_by if each.call.id == node.tool_call_id), None)
     return next((each for each in asked_by if each.call.name == node.call.name), None)
 
 
-def _loose(nodes: Sequence[Node], tied: dict[str, Told], told: Sequence[Told]) -> list[tuple[Node, Told]]:
+def _loose(
+    nodes: Sequence[Node], tied: dict[str, ToolAnswer], asked_calls: Sequence[ToolAnswer]
+) -> list[tuple[Node, ToolAnswer]]:
     """Pair what is left by the tool's name: a span without arguments is still the span of a call."""
-    free = [each for each in told if each not in tied.values()]
-    pairs: list[tuple[Node, Told]] = []
+    free = [each for each in asked_calls if each not in tied.values()]
+    pairs: list[tuple[Node, ToolAnswer]] = []
     for node in nodes:
         if node.kind is not CallKind.TOOL or node.id in tied:
             continue
-        found = next((e for e in free if e.call.name == node.call.name and e.node.number < node.number), None)
-        if found is not None:
-            free.remove(found)
-            pairs.append((node, found))
+        match = next((e for e in free if e.call.name == node.call.name and e.node.number < node.number), None)
+        if match is not None:
+            free.remove(match)
+            pairs.append((node, match))
     return pairs
 
 
-def _completed(node: Node, each: Told) -> Node:
+def _completed(node: Node, each: ToolAnswer) -> Node:
     """Give a tool's call the arguments and the result that its own span does not hold."""
     request, filled, marks = node.call.request, node, list[Json]()
     if _OURS in node.span.attributes or not isinstance(request, FunctionCall):
@@ -114,20 +116,20 @@ def _completed(node: Node, each: Told) -> Node:
         filled, marks = replace(filled, call=call), [*marks, "arguments"]
     if isinstance(node.outcome, Unfinished) and each.result is not None:
         filled, marks = replace(filled, outcome=Returned(payload=Value(json=_result(each)))), [*marks, "result"]
-    if each.result is not None and (text := _told(filled, each.result)):
+    if each.result is not None and (text := _result_text(filled, each.result)):
         filled = replace(filled, call=replace(filled.call, attributes={**filled.call.attributes, TOLD: text}))
     if not marks:
         return replace(filled, caused_by=each.node.id, tool_call_id=node.tool_call_id or each.call.id or None)
-    said: dict[str, Json] = {**filled.call.attributes, RECOVERED: {"parts": marks, **_sources(each)}}
+    attributes: dict[str, Json] = {**filled.call.attributes, RECOVERED: {"parts": marks, **_sources(each)}}
     return replace(
         filled,
-        call=replace(filled.call, attributes=said),
+        call=replace(filled.call, attributes=attributes),
         caused_by=each.node.id,
         tool_call_id=node.tool_call_id or each.call.id or None,
     )
 
 
-def _told(node: Node, message: Message) -> str:
+def _result_text(node: Node, message: Message) -> str:
     """Give the text that a model was told of a result, where that is JSON of what the tool's own span says."""
     match node.outcome:
         case Returned(payload=Value(json=dict() | list() as json)):
@@ -137,11 +139,11 @@ def _told(node: Node, message: Message) -> str:
             return ""
 
 
-def _sources(each: Told) -> dict[str, Json]:
+def _sources(each: ToolAnswer) -> dict[str, Json]:
     return {"asked_by": each.node.id, "told_by": each.by.id if each.by is not None else None}
 
 
-def _made(each: Told, place: int) -> Node:
+def _tool_node(each: ToolAnswer, place: int) -> Node:
     """Make a call of what the conversation tells. Its span says so and is read back like any other.
 
     Those of one reply begin a microsecond after each other, so that they stand in the reply's order wherever they go.
@@ -152,7 +154,7 @@ def _made(each: Told, place: int) -> Node:
     outcome = Returned(payload=Value(json=_result(each)))
     asking = each.node.span
     mark: dict[str, Json] = {"parts": ["call", "arguments", "result"], **_sources(each)}
-    told: dict[str, Attribute] = {
+    fields: dict[str, Attribute] = {
         "openinference.span.kind": CallKind.TOOL.value,
         "tool.name": each.call.name,
         **({"gen_ai.tool.call.id": call_id} if call_id else {}),
@@ -160,9 +162,9 @@ def _made(each: Told, place: int) -> Node:
         **outcome_to_attributes(request, outcome),
         RECOVERED: compact(mark),
     }
-    told.pop(_OURS)
+    fields.pop(_OURS)
     if _CARRIED in asking.attributes and isinstance(order := asking.attributes.get("reenact.order.start"), int):
-        told["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
+        fields["reenact.order.start"] = order + place + 1  # a carrier that knows no times leaves room between its calls
     begins = max(asking.end_ns, asking.start_ns) + (place + 1) * _APART_NS
     span = SpanRecord(
         trace_id=asking.trace_id,
@@ -171,7 +173,7 @@ def _made(each: Told, place: int) -> Node:
         name=each.call.name,
         start_ns=begins,
         end_ns=max(begins, each.by.span.start_ns if each.by is not None else 0),
-        attributes=told,
+        attributes=fields,
         resource=asking.resource,
     )
     call = Call(kind=CallKind.TOOL, name=each.call.name, request=request, attributes={RECOVERED: mark})
@@ -189,9 +191,9 @@ def _made(each: Told, place: int) -> Node:
     )
 
 
-def _id(each: Told, place: int) -> str:
-    said = f"{each.node.trace_id}/{each.node.id}/{place}/{each.call.id}"
-    return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+def _id(each: ToolAnswer, place: int) -> str:
+    text = f"{each.node.trace_id}/{each.node.id}/{place}/{each.call.id}"
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _arguments(call: ToolCall) -> Json:
@@ -203,7 +205,7 @@ def _text(message: Message) -> str:
     return "".join(part.text for part in message.parts if isinstance(part, Text))
 
 
-def _result(each: Told) -> Json:
+def _result(each: ToolAnswer) -> Json:
     """Give the text of a tool's message as it stands; JSON where the emitter wrote it down as JSON and not as text."""
     text = _text(each.result) if each.result is not None else ""
     read = parsed_or_none(text) if text[:1] in ("{", "[") else None
@@ -211,18 +213,18 @@ def _result(each: Told) -> Json:
         return typed.encode(text)
     spelled = [value for value in each.by.span.attributes.values() if isinstance(value, str)]
     spelled += [value for event in each.by.span.events for value in event.attributes.values() if isinstance(value, str)]
-    found = [kept for value in spelled if (kept := _kept_as(parsed_or_none(value), text, 0)) is not None]
-    return typed.encode(read if found and all(kept is dict for kept in found) else text)
+    kinds = [kind for value in spelled if (kind := _kept_as(parsed_or_none(value), text, 0)) is not None]
+    return typed.encode(read if kinds and all(kind is dict for kind in kinds) else text)
 
 
-def _kept_as(held: Json, text: str, depth: int) -> type | None:
-    """Tell whether an emitter wrote a tool's answer down as text or as JSON; None where it stands nowhere in `held`."""
-    inner = [*held.values()] if isinstance(held, dict) else held if isinstance(held, list) else []
-    if isinstance(held, dict):
+def _kept_as(value: Json, text: str, depth: int) -> type | None:
+    """Tell whether an emitter wrote a tool's answer down as text or as JSON; None where `value` does not hold it."""
+    inner = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    if isinstance(value, dict):
         for name in _ANSWERS:
-            if (told := held.get(name)) == text:
+            if (answer := value.get(name)) == text:
                 return str
-            if isinstance(told, dict | list) and compact(told) == text:
+            if isinstance(answer, dict | list) and compact(answer) == text:
                 return dict
-    found = (_kept_as(each, text, depth + 1) for each in inner) if depth < _DEEPEST else ()
-    return next((each for each in found if each is not None), None)
+    kinds = (_kept_as(each, text, depth + 1) for each in inner) if depth < _DEEPEST else ()
+    return next((each for each in kinds if each is not None), None)

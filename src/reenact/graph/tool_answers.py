@@ -23,7 +23,7 @@ _ANSWERS = frozenset({"tool", "function"})
 
 
 @dataclass(slots=True, eq=False)
-class Told:
+class ToolAnswer:
     """A tool call that a model asked for, and what a later request says came of it."""
 
     node: Node
@@ -64,31 +64,33 @@ class _Before:
     """What models asked for before a request, in causal order."""
 
     requests: dict[str, _Request] = field(default_factory=dict[str, _Request])
-    by_id: dict[str, list[Told]] = field(default_factory=dict[str, list[Told]])
-    by_question: dict[tuple[str, bytes], list[Told]] = field(default_factory=dict[tuple[str, bytes], list[Told]])
+    by_id: dict[str, list[ToolAnswer]] = field(default_factory=dict[str, list[ToolAnswer]])
+    by_question: dict[tuple[str, bytes], list[ToolAnswer]] = field(
+        default_factory=dict[tuple[str, bytes], list[ToolAnswer]]
+    )
 
-    def add(self, each: Told) -> None:
+    def add(self, each: ToolAnswer) -> None:
         """Take in a call."""
         self.by_question.setdefault(question(each.call), []).append(each)
         if each.call.id:
             self.by_id.setdefault(each.call.id, []).append(each)
 
-    def of(self, call: ToolCall) -> list[Told]:
+    def of(self, call: ToolCall) -> list[ToolAnswer]:
         """Give the calls that one in a request may be: of its id, else of what it asks where one has no id."""
-        if call.id and (named := self.by_id.get(call.id)) is not None:
-            return named
+        if call.id and (calls := self.by_id.get(call.id)) is not None:
+            return calls
         return [each for each in self.by_question.get(question(call), ()) if not (call.id and each.call.id)]
 
-    def goes_on(self, request: _Request, each: Told) -> bool:
+    def goes_on(self, request: _Request, each: ToolAnswer) -> bool:
         """Tell whether a request begins with all that the model was asked with that asked for a call."""
         was = self.requests[each.node.id]
         return request.begins.get(was.whole) == was.depth < request.depth
 
 
-def hear(told: Sequence[Told], models: Sequence[Node]) -> None:
+def hear(asked_calls: Sequence[ToolAnswer], models: Sequence[Node]) -> None:
     """Find what came of each call: the first later request that holds it. Nodes come in causal order."""
-    by_node: dict[str, list[Told]] = defaultdict(list)
-    for each in told:
+    by_node: dict[str, list[ToolAnswer]] = defaultdict(list)
+    for each in asked_calls:
         by_node[each.node.id].append(each)
     before = _Before()
     for node in models:
@@ -106,41 +108,41 @@ def question(call: ToolCall) -> tuple[str, bytes]:
 
 
 def _request(node: Node) -> _Request:
-    said = asked(node)
-    messages = said.messages if said is not None else ()
-    found = _Request(node, len(messages))
+    conversation = asked(node)
+    messages = conversation.messages if conversation is not None else ()
+    request = _Request(node, len(messages))
     digest = hashlib.blake2b(digest_size=16)
-    found.begins[digest.digest()] = 0
+    request.begins[digest.digest()] = 0
     turn, speaks = 0, False
     for at, message in enumerate(messages):
         digest.update(_spelled(message))
-        found.begins[digest.digest()] = at + 1
+        request.begins[digest.digest()] = at + 1
         if message.role == "assistant":
             turn, speaks = (turn, True) if speaks else (at, True)
-            found.seen += [_Seen(part, at, turn) for part in message.parts if isinstance(part, ToolCall)]
+            request.seen += [_Seen(part, at, turn) for part in message.parts if isinstance(part, ToolCall)]
             continue
         speaks = False
         if message.role in _ANSWERS or message.tool_call_id:
-            _answer(found, message)
-    found.whole = digest.digest()
-    return found
+            _answer(request, message)
+    request.whole = digest.digest()
+    return request
 
 
 def _spelled(message: Message) -> bytes:
     """Spell what a message says, for comparison; ids and how it is cut into parts are not what it says."""
-    said: list[Json] = [message.role]
-    said.append("".join(part.text for part in message.parts if isinstance(part, Text)).strip())
-    said += [part.name + str(question(part)[1]) for part in message.parts if isinstance(part, ToolCall)]
-    said += [part.json for part in message.parts if isinstance(part, Opaque)]
-    return canonical(said) + b"\n"
+    content: list[Json] = [message.role]
+    content.append("".join(part.text for part in message.parts if isinstance(part, Text)).strip())
+    content += [part.name + str(question(part)[1]) for part in message.parts if isinstance(part, ToolCall)]
+    content += [part.json for part in message.parts if isinstance(part, Opaque)]
+    return canonical(content) + b"\n"
 
 
 def _answer(request: _Request, message: Message) -> None:
     """Give a message to the call in the request that it answers: of its id, else the last reply's first open one."""
     if message.tool_call_id:
-        named = [each for each in request.seen if each.call.id == message.tool_call_id]
-        if named:
-            waiting = next((each for each in reversed(named) if each.answer is None), None)
+        mentions = [each for each in request.seen if each.call.id == message.tool_call_id]
+        if mentions:
+            waiting = next((each for each in reversed(mentions) if each.answer is None), None)
             if waiting is not None:
                 waiting.answer = message
             return
@@ -157,40 +159,42 @@ def _answer(request: _Request, message: Message) -> None:
 
 def _match(request: _Request, before: _Before) -> None:
     """Give the answers in a request to the calls that models asked for before it, the last first."""
-    taken: set[int] = set()
+    taken_ids: set[int] = set()
     for message in request.loose:
-        named = before.by_id.get(message.tool_call_id or "")
-        if named and id(named[-1]) not in taken:
-            taken.add(id(named[-1]))
-            _give(named[-1], message, request.node)
-    left: list[tuple[_Seen, list[Told]]] = []
-    for seen in reversed(request.seen):
-        candidates = before.of(seen.call)
-        found = _in_place(request, seen, [each for each in candidates if id(each) not in taken], before)
-        if found is None:
-            left.append((seen, candidates))
+        calls = before.by_id.get(message.tool_call_id or "")
+        if calls and id(calls[-1]) not in taken_ids:
+            taken_ids.add(id(calls[-1]))
+            _give(calls[-1], message, request.node)
+    left: list[tuple[_Seen, list[ToolAnswer]]] = []
+    for mention in reversed(request.seen):
+        candidates = before.of(mention.call)
+        call = _in_place(request, mention, [each for each in candidates if id(each) not in taken_ids], before)
+        if call is None:
+            left.append((mention, candidates))
         else:
-            taken.add(id(found))
-            _give(found, seen.answer, request.node)
-    for seen, candidates in left:
-        free = [each for each in candidates if id(each) not in taken and not before.goes_on(request, each)]
+            taken_ids.add(id(call))
+            _give(call, mention.answer, request.node)
+    for mention, candidates in left:
+        free = [each for each in candidates if id(each) not in taken_ids and not before.goes_on(request, each)]
         near = [each for each in free if each.node.parent == request.node.parent] or free
         if near:
-            taken.add(id(near[-1]))
-            _give(near[-1], seen.answer, request.node)
+            taken_ids.add(id(near[-1]))
+            _give(near[-1], mention.answer, request.node)
 
 
-def _in_place(request: _Request, seen: _Seen, candidates: Sequence[Told], before: _Before) -> Told | None:
+def _in_place(
+    request: _Request, mention: _Seen, candidates: Sequence[ToolAnswer], before: _Before
+) -> ToolAnswer | None:
     """Find the only call of an id, else the latest that was asked for by a reply in the place of this one's."""
-    once = sum(each.call.id == seen.call.id for each in request.seen) == 1
-    if len(candidates) == 1 and once and seen.call.id and candidates[0].call.id:
+    once = sum(each.call.id == mention.call.id for each in request.seen) == 1
+    if len(candidates) == 1 and once and mention.call.id and candidates[0].call.id:
         return candidates[0]
     for each in reversed(candidates):
-        if before.requests[each.node.id].depth == seen.turn and before.goes_on(request, each):
+        if before.requests[each.node.id].depth == mention.turn and before.goes_on(request, each):
             return each
     return None
 
 
-def _give(each: Told, answer: Message | None, by: Node) -> None:
+def _give(each: ToolAnswer, answer: Message | None, by: Node) -> None:
     if answer is not None and each.result is None:
         each.result, each.by = answer, by

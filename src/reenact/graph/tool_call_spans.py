@@ -26,18 +26,18 @@ def with_calls_below(spans: Mapping[str, SpanRecord]) -> dict[str, SpanRecord]:
             below[span.parent_id or ""].append(span)
     if not below:
         return dict(spans)
-    gone = {span.span_id for calls in below.values() for span in calls}
+    call_ids = {span.span_id for calls in below.values() for span in calls}
     return {
-        span_id: _with(span, below[span_id]) if span_id in below else _lifted(span, spans, gone)
+        span_id: _with(span, below[span_id]) if span_id in below else _lifted(span, spans, call_ids)
         for span_id, span in spans.items()
-        if span_id not in gone
+        if span_id not in call_ids
     }
 
 
 def _is_asked_for(span: SpanRecord) -> bool:
-    said = span.attributes
-    ran = "tool.result" in said or "agentops.tool.output" in said or "agentops.entity.output" in said
-    return span.name.startswith(_ASKED_FOR) and "tool.name" in said and not ran
+    attributes = span.attributes
+    ran = "tool.result" in attributes or "agentops.tool.output" in attributes or "agentops.entity.output" in attributes
+    return span.name.startswith(_ASKED_FOR) and "tool.name" in attributes and not ran
 
 
 def _is_model(span: SpanRecord | None) -> bool:
@@ -47,21 +47,21 @@ def _is_model(span: SpanRecord | None) -> bool:
 
 
 def _with(span: SpanRecord, calls: list[SpanRecord]) -> SpanRecord:
-    said: dict[str, Attribute] = dict(span.attributes)
-    if any(name.startswith(f"{_REPLY}.tool_calls.") for name in said):
+    attributes: dict[str, Attribute] = dict(span.attributes)
+    if any(name.startswith(f"{_REPLY}.tool_calls.") for name in attributes):
         return span
     for place, call in enumerate(sorted(calls, key=lambda call: (call.start_ns, call.span_id))):
         for word, name in _CARRIED:
             if (value := call.attributes.get(name)) is not None:
-                said[f"{_REPLY}.tool_calls.{place}.{word}"] = value
-    said.setdefault(f"{_REPLY}.role", "assistant")
-    return replace(span, attributes=said)
+                attributes[f"{_REPLY}.tool_calls.{place}.{word}"] = value
+    attributes.setdefault(f"{_REPLY}.role", "assistant")
+    return replace(span, attributes=attributes)
 
 
-def _lifted(span: SpanRecord, spans: Mapping[str, SpanRecord], gone: set[str]) -> SpanRecord:
+def _lifted(span: SpanRecord, spans: Mapping[str, SpanRecord], call_ids: set[str]) -> SpanRecord:
     """Hang what stood below a span that goes where that stood."""
-    parent, seen = span.parent_id, set[str]()
-    while parent in gone and parent not in seen:
-        seen.add(parent)
+    parent, seen_ids = span.parent_id, set[str]()
+    while parent in call_ids and parent not in seen_ids:
+        seen_ids.add(parent)
         parent = spans[parent].parent_id
     return span if parent == span.parent_id else replace(span, parent_id=parent)

@@ -51,31 +51,31 @@ def folded(nodes: list[Node]) -> tuple[list[Node], int]:
 
     What is folded may bring others side by side, so this goes on until nothing is left to fold.
     """
-    gone, known = 0, Known()
+    folded_count, cache = 0, Known()
     for _ in range(_ROUNDS):
-        nodes, went, changed = _once(nodes, known)
-        gone += went
+        nodes, went, changed = _once(nodes, cache)
+        folded_count += went
         if not changed:
             break
-    return nodes, gone
+    return nodes, folded_count
 
 
-def _once(nodes: list[Node], known: Known) -> tuple[list[Node], int, bool]:
-    into, frames = _twins(nodes, known)
+def _once(nodes: list[Node], cache: Known) -> tuple[list[Node], int, bool]:
+    into, frames = _twins(nodes, cache)
     if not into and not frames:
         return nodes, 0, False
     from reenact.graph.merging import as_frame, merged
 
     by_id = {node.id: node for node in nodes}
-    gone: dict[str, list[Node]] = defaultdict(list)
+    duplicates: dict[str, list[Node]] = defaultdict(list)
     for node_id, stays in into.items():
-        gone[stays].append(by_id[node_id])
-    for stays, twins in gone.items():
+        duplicates[stays].append(by_id[node_id])
+    for stays, twins in duplicates.items():
         by_id[stays] = merged(by_id[stays], twins)
     for node_id in frames:
         by_id[node_id] = as_frame(by_id[node_id])
-    kept = [by_id[node.id] for node in nodes if node.id not in into]
-    return [_placed(node, number, _parent(node, into, by_id)) for number, node in enumerate(kept, 1)], len(into), True
+    rest = [by_id[node.id] for node in nodes if node.id not in into]
+    return [_placed(node, number, _parent(node, into, by_id)) for number, node in enumerate(rest, 1)], len(into), True
 
 
 def _placed(node: Node, number: int, parent: str | None) -> Node:
@@ -95,26 +95,26 @@ def _parent(node: Node, into: Mapping[str, str], by_id: Mapping[str, Node]) -> s
     return above
 
 
-def _twins(nodes: list[Node], known: Known) -> tuple[dict[str, str], frozenset[str]]:
+def _twins(nodes: list[Node], cache: Known) -> tuple[dict[str, str], frozenset[str]]:
     """Find the calls that are to go, each with the one that stays for it, and the spans that enclose several calls."""
     by_id = {node.id: node for node in nodes}
     candidates = [node for node in nodes if family_of(node) is not None]
     if len({voice_of(node.span) for node in candidates}) < 2 and not _any_within(candidates, by_id):
         return {}, frozenset()
-    seen = {node.id: sighting(node, by_id, known) for node in candidates}
-    pairs = sorted(_pairs(seen), key=lambda pair: (*pair[0], pair[1].node.id, pair[2].node.id))
-    several = _frames_of_several(seen)
-    gone: dict[str, str] = {}
-    groups = {node_id: [each] for node_id, each in seen.items()}
+    views = {node.id: sighting(node, by_id, cache) for node in candidates}
+    pairs = sorted(_pairs(views), key=lambda pair: (*pair[0], pair[1].node.id, pair[2].node.id))
+    several = _frames_of_several(views)
+    heir: dict[str, str] = {}
+    groups = {node_id: [each] for node_id, each in views.items()}
     for (unlike, *_), one, other in pairs:
         if unlike and (one.node.id in several) is not (other.node.id in several):
             continue  # it holds several calls: it is none of them
-        less, more = sorted((_last(one.node.id, gone), _last(other.node.id, gone)), key=lambda last: seen[last].worth)
+        less, more = sorted((_last(one.node.id, heir), _last(other.node.id, heir)), key=lambda last: views[last].worth)
         if less != more and _fit(groups[less], groups[more]):
-            gone[less] = more
+            heir[less] = more
             groups[more] += groups[less]
-    into = {node_id: _last(node_id, gone) for node_id in gone}
-    frames = frozenset(node_id for node_id in several if _is_foreign_model(seen[node_id]) and node_id not in gone)
+    into = {node_id: _last(node_id, heir) for node_id in heir}
+    frames = frozenset(node_id for node_id in several if _is_foreign_model(views[node_id]) and node_id not in heir)
     return into, frames - set(into.values())
 
 
@@ -129,10 +129,10 @@ def _is_foreign_model(each: Sighting) -> bool:
     return each.family is CallKind.LLM and OURS not in each.node.span.attributes
 
 
-def _last(node_id: str, gone: Mapping[str, str]) -> str:
+def _last(node_id: str, heir: Mapping[str, str]) -> str:
     """Follow twins of twins; each is worth more than the one before, so that there is an end."""
-    while node_id in gone:
-        node_id = gone[node_id]
+    while node_id in heir:
+        node_id = heir[node_id]
     return node_id
 
 
@@ -167,19 +167,19 @@ _Pair = tuple[tuple[int, bool, bool, int, int], Sighting, Sighting]
 """Two that may be twins, after how little they are alike."""
 
 
-def _pairs(seen: Mapping[str, Sighting]) -> Iterator[_Pair]:
-    for one in seen.values():
+def _pairs(sightings: Mapping[str, Sighting]) -> Iterator[_Pair]:
+    for one in sightings.values():
         for above in one.above:
-            if (unlike := _unlike(one, seen[above], nested=True)) is not None:
-                yield (unlike, False, *_order(one, seen[above])), one, seen[above]
-    for one, other in _neighbours(seen.values()):
+            if (unlike := _unlike(one, sightings[above], nested=True)) is not None:
+                yield (unlike, False, *_order(one, sightings[above])), one, sightings[above]
+    for one, other in _neighbours(sightings.values()):
         if (
             not _related(one, other)
             and _at_once(one, other)
             and (unlike := _unlike(one, other, nested=False)) is not None
         ):
             yield (unlike, True, *_order(one, other)), one, other
-    for one, other in _equals(seen.values()):
+    for one, other in _equals(sightings.values()):
         if (
             not _related(one, other)
             and _at_once(one, other)
@@ -207,9 +207,9 @@ def _within(one: Sighting, other: Sighting) -> bool:
     return outer.start_ns <= inner.start_ns and inner.end_ns <= outer.end_ns
 
 
-def _neighbours(seen: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]:
+def _neighbours(sightings: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]:
     """Give the calls of two emitters that began at about the same time, or that are the n-th of both."""
-    for group in _by_subject(seen):
+    for group in _by_subject(sightings):
         for mine, others in combinations(group, 2):
             starts = [other.start_ns for other in others]
             for number, one in enumerate(mine):
@@ -218,20 +218,20 @@ def _neighbours(seen: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]
                 yield from ((one, others[place]) for place in places if 0 <= place < len(others))
 
 
-def _by_subject(seen: Iterable[Sighting]) -> Iterator[list[list[Sighting]]]:
+def _by_subject(sightings: Iterable[Sighting]) -> Iterator[list[list[Sighting]]]:
     """Group calls that may be about the same by emitter, each in the order of their beginnings."""
     groups: dict[tuple[CallKind, str], dict[tuple[str, bool], list[Sighting]]] = defaultdict(lambda: defaultdict(list))
-    for each in sorted(seen, key=lambda each: (each.start_ns, each.node.id)):
+    for each in sorted(sightings, key=lambda each: (each.start_ns, each.node.id)):
         subject = min(each.names, default="") if each.family in FUNCTIONS else ""
         groups[each.family, subject][each.emitter, each.note].append(each)
     for by_emitter in groups.values():
         yield sorted(by_emitter.values(), key=len, reverse=True)[:_MOST_EMITTERS]
 
 
-def _equals(seen: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]:
+def _equals(sightings: Iterable[Sighting]) -> Iterator[tuple[Sighting, Sighting]]:
     """Give the calls that one piece of evidence says are the same, whoever wrote them down."""
     groups: dict[tuple[object, ...], list[Sighting]] = defaultdict(list)
-    for each in sorted(seen, key=lambda each: (each.start_ns, each.node.id)):
+    for each in sorted(sightings, key=lambda each: (each.start_ns, each.node.id)):
         if each.id:
             groups[each.family, "id", each.id].append(each)
         if each.calls:
@@ -253,11 +253,11 @@ def _unlike(one: Sighting, other: Sighting, *, nested: bool) -> int | None:
         return None  # what one emitter writes in one kind of span, side by side, is as many calls
     if one.family in FUNCTIONS:
         return _unlike_functions(one, other, own=own)
-    told = same_id(one.id, other.id)
+    ids_agree = same_id(one.id, other.id)
     contradicts = bool(one.calls and other.calls) and not one.calls & other.calls
-    if told is False or contradicts or not about_the_same(one, other):
+    if ids_agree is False or contradicts or not about_the_same(one, other):
         return None
-    if told or (one.calls and one.calls == other.calls):
+    if ids_agree or (one.calls and one.calls == other.calls):
         return 0
     return _unlike_own(one, other, nested=nested) if own else _unlike_said(one, other, nested=nested)
 
@@ -313,10 +313,10 @@ def _is_told_by_note(one: Sighting, other: Sighting) -> bool:
     return one.note is not other.note and isinstance(call.node.outcome, Unfinished)
 
 
-def _frames_of_several(seen: Mapping[str, Sighting]) -> set[str]:
+def _frames_of_several(sightings: Mapping[str, Sighting]) -> set[str]:
     """Find calls below which one emitter saw more than one of a kind that succeeded, by id."""
     inside: dict[tuple[str, object], int] = defaultdict(int)
-    for each in seen.values():
+    for each in sightings.values():
         for above in each.above:
             inside[above, each.voice] += not each.failed
     return {node_id for (node_id, _), count in inside.items() if count > 1}

@@ -32,9 +32,9 @@ def unit_reasons(run: Run, history: History | None = None) -> Iterator[Reason]:
 
 def _credential_reasons(request: WebRequest) -> Iterator[Reason]:
     """Name the headers by which an application knows who asks, where redaction left tokens in them."""
-    if named := sorted({name for name, value in request.headers if name in _CREDENTIALS and MARK in value}):
-        held = " and ".join(named)
-        lost = f"what {held} of the request held: redaction left tokens, which no session and no check knows"
+    if header_names := sorted({name for name, value in request.headers if name in _CREDENTIALS and MARK in value}):
+        listing = " and ".join(header_names)
+        lost = f"what {listing} of the request held: redaction left tokens, which no session and no check knows"
         yield Reason(call="run", field="request headers", lost=lost, fix=_KEEP_THEM)
 
 
@@ -47,23 +47,23 @@ _KEEP_THEM = (
 
 def _standing_reasons(run: Run, history: History | None) -> Iterator[Reason]:
     """Name what it stands on and a delivery does not have; where nobody looked for its history, all of it."""
-    told = unit.stands_on(run)
-    if not told and history is None:
+    basis = unit.stands_on(run)
+    if not basis and history is None:
         return
     fix = "keep what lasts from one unit to the next outside the process, behind a tool"
     if history is not None:
         for lost in history.lost:
             yield Reason(call="run", field="state", lost=f"stands on {lost}", fix=fix)
         return
-    if said := unit.unseen(run):
-        yield Reason(call="run", field="state", lost=f"stands on {said}", fix=fix)
-    units = [as_text(each)[:12] for each in as_list(told.get("units"))]
-    if not (units or told.get("without_run")):
+    if loss := unit.unseen(run):
+        yield Reason(call="run", field="state", lost=f"stands on {loss}", fix=fix)
+    units = [as_text(each)[:12] for each in as_list(basis.get("units"))]
+    if not (units or basis.get("without_run")):
         return
-    others = (as_count(told.get("without_run")) or 0) + (as_count(told.get("more")) or 0) + len(units[_NAMED:])
-    named = [*units[-_NAMED:], *([f"{others} more"] if others else [])]
-    state = ", ".join(as_text(each) for each in as_list(told.get("state"))[:_NAMED])
-    lost = f"stands on unit {', '.join(named)}: it may read what they left in {state}, and is delivered without them"
+    others = (as_count(basis.get("without_run")) or 0) + (as_count(basis.get("more")) or 0) + len(units[_NAMED:])
+    labels = [*units[-_NAMED:], *([f"{others} more"] if others else [])]
+    state = ", ".join(as_text(each) for each in as_list(basis.get("state"))[:_NAMED])
+    lost = f"stands on unit {', '.join(labels)}: it may read what they left in {state}, and is delivered without them"
     yield Reason(call="run", field="state", lost=lost, fix=fix)
 
 
@@ -75,10 +75,10 @@ def unit_kit(run: Run, history: History | None = None) -> Iterator[KitItem]:
     """List what a delivery needs, piece by piece."""
     if unit.stands_on(run) or (history is not None and history.units):
         units = history.units if history is not None else ()
-        named = ", ".join(each.id[:12] for each in units[:_NAMED])
+        unit_names = ", ".join(each.id[:12] for each in units[:_NAMED])
         more = f" and {len(units) - _NAMED} more" if len(units) > _NAMED else ""
         state = "missing" if not units else "partial" if history is None or history.lost else "present"
-        detail = f"{named}{more} delivered first" if units else ""
+        detail = f"{unit_names}{more} delivered first" if units else ""
         yield KitItem(name="earlier units", state=state, detail=detail)
     request, inbound = unit.request_of(run), unit.inbound(run)
     if request is None or inbound is None:

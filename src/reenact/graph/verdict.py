@@ -96,9 +96,9 @@ def judge(run: Run, history: History | None = None) -> Verdict:
     if failed := protection(run).failed:  # nothing else is worth mending before that
         fix = "mend the policy (`reenact policy FILE` says what is wrong), and record again"
         reasons = [Reason(call="run", field="payloads", lost=f"redaction left them out: {failed}", fix=fix)]
-    given = (*given_to(run), *(each for node in calls for each in given_by(node)))
+    tokens = (*given_to(run), *(each for node in calls for each in given_by(node)))
     return Verdict(
-        grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls, history)), redacted=_redacted(run), given=given
+        grade=grade, reasons=tuple(reasons), kit=tuple(_kit(run, calls, history)), redacted=_redacted(run), given=tokens
     )
 
 
@@ -290,7 +290,7 @@ def _end_reasons(root: Node) -> Iterator[Reason]:
 def _input_reasons(run: Run) -> Iterator[Reason]:
     """Name what was read from the standard input and not kept."""
     for node in run.nodes:
-        if isinstance(said := node.span.attributes.get(STDIN), str) and '"lost":' in said:
+        if isinstance(stdin_text := node.span.attributes.get(STDIN), str) and '"lost":' in stdin_text:
             lost = "what it read from its standard input behind the first 4 MiB"
             yield Reason(call="run", field="stdin", lost=lost, fix="read it from a file")
 
@@ -305,8 +305,8 @@ def _dropped_reasons(run: Run) -> Iterator[Reason]:
 
 def _undeclared_reasons(run: Run) -> Iterator[Reason]:
     for node in run.nodes:
-        told = node.span.attributes.get(UNDECLARED)
-        for what in as_list(parsed_or_none(told)) if isinstance(told, str) else ():
+        attribute = node.span.attributes.get(UNDECLARED)
+        for what in as_list(parsed_or_none(attribute)) if isinstance(attribute, str) else ():
             act = as_text(what)
             if act.startswith(_ON_FILES):  # of a recorder that did not note what was written
                 lost = f"{act}: a replay writes it to a copy, and has nothing to compare it with"
@@ -324,18 +324,18 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
     """Name what the program may have read of files that it then changed, and that nobody has any more."""
     if all(node.span.attributes.get(WRITTEN, NOTHING_WRITTEN) == NOTHING_WRITTEN for node in run.nodes):
         return
-    from reenact.values.file_writes import Written, written
+    from reenact.values.file_writes import FileWrites, writes_of
 
-    told = written(run) or Written()
-    for file in (*told.files.values(), *told.caches.values()):
+    writes = writes_of(run) or FileWrites()
+    for file in (*writes.files.values(), *writes.caches.values()):
         before = file.before or {}
         if before.get("read") is True:
-            lost = f"{told.named(file.path)} as it was before: {as_text(before.get('lost'))}"
+            lost = f"{writes.named(file.path)} as it was before: {as_text(before.get('lost'))}"
             fix = "let the policy keep its values" if "redaction" in lost else "keep it smaller than 64 KiB"
             fix += ", or read it in a function declared with @reenact.tool"
             yield Reason(call="run", field="files", lost=lost, fix=fix)
-    if told.more:
-        lost = f"what {told.more} more files became; the first 1,000 of a run are noted"
+    if writes.more:
+        lost = f"what {writes.more} more files became; the first 1,000 of a run are noted"
         yield Reason(call="run", field="files", lost=lost, fix="write them in a function declared with @reenact.tool")
 
 
@@ -353,23 +353,23 @@ def _redacted(run: Run) -> int:
 def _kit(run: Run, calls: list[Node], history: History | None) -> Iterator[KitItem]:
     models = [node for node in calls if node.kind is CallKind.LLM]
     requests = [asked(node) for node in models]
-    known = [request for request in requests if request is not None]
+    known_requests = [request for request in requests if request is not None]
     replies = [answered(node) for node in models if not isinstance(node.outcome, Raised | Unfinished)]
     tools = [node for node in calls if node.kind is CallKind.TOOL]
     exact = [node for node in calls if "reenact.schema_version" in node.span.attributes]
     yield _share("inputs, byte-exact", len(exact), len(calls), _RECORD)
-    system = [m for r in known for m in r.messages if m.role in {"system", "developer"}]
+    system = [m for r in known_requests for m in r.messages if m.role in {"system", "developer"}]
     prompt = "".join(part.text for message in system[:1] for part in message.parts if isinstance(part, Text))
-    whole = len(known) == len(models) and len(exact) == len(
+    whole = len(known_requests) == len(models) and len(exact) == len(
         calls
     )  # every request is there: what is absent was not sent
     yield _either("system prompt", bool(system), not whole, f"{len(prompt)} characters" if prompt else "none was sent")
-    schemas = {compact(schema) for request in known for schema in request.tools}
+    schemas = {compact(schema) for request in known_requests for schema in request.tools}
     detail = f"{len(schemas)} sent" if schemas else "" if tools else "none were sent"
     yield _either("tool schemas", bool(schemas), bool(tools) and not whole, detail)
     kept_whole = sum("request" not in rebuilt_parts(node) for node in models if asked(node) is not None)
     yield _share("parameters", kept_whole, len(models), _RECORD)
-    yield _share("asked model", sum(r.model is not None for r in known), len(models), _RECORD)
+    yield _share("asked model", sum(r.model is not None for r in known_requests), len(models), _RECORD)
     yield _share("resolved model", sum(r is not None and r.model is not None for r in replies), len(replies), _RECORD)
     hosts = {str(h) for node in models if (h := node.span.attributes.get("server.address"))}
     yield _either("provider and region", bool(hosts), bool(models), ", ".join(sorted(hosts)))
@@ -389,11 +389,11 @@ def _content_kit(calls: list[Node], tools: list[Node]) -> Iterator[KitItem]:
         len(retrievers),
         _RECORD,
     )
-    kept = sum(not isinstance(node.outcome, Unfinished) for node in tools)
-    yield _share("tool requests and results", kept, len(tools), "declare tools with @reenact.tool")
+    answered_count = sum(not isinstance(node.outcome, Unfinished) for node in tools)
+    yield _share("tool requests and results", answered_count, len(tools), "declare tools with @reenact.tool")
     embeddings = [node for node in calls if node.kind is CallKind.EMBEDDING]
-    named = sum(1 for node in embeddings if (request := asked(node)) is not None and request.model)
-    yield _share("embedding model", named, len(embeddings), _RECORD)
+    model_count = sum(1 for node in embeddings if (request := asked(node)) is not None and request.model)
+    yield _share("embedding model", model_count, len(embeddings), _RECORD)
 
 
 def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitItem]:
@@ -418,11 +418,11 @@ def _world_kit(run: Run, calls: list[Node], models: list[Node]) -> Iterator[KitI
 
 def _clock_kit(run: Run) -> KitItem:
     """Say whether clock and chance are there: a root says so even where nothing was drawn."""
-    said = run.root.span.attributes.get("reenact.tape") if run.root is not None else None
-    told = parsed_or_none(said) if isinstance(said, str) else None
-    if not isinstance(told, dict):
+    tape_text = run.root.span.attributes.get("reenact.tape") if run.root is not None else None
+    tape = parsed_or_none(tape_text) if isinstance(tape_text, str) else None
+    if not isinstance(tape, dict):
         return KitItem(name="clock and chance", state="missing", fix=_RECORD)
-    untaped = told.get("untaped")
+    untaped = tape.get("untaped")
     if not isinstance(untaped, dict) or not untaped:
         return KitItem(name="clock and chance", state="present")
     detail = "; ".join(f"{source}: {why}" for source, why in untaped.items())
@@ -433,9 +433,9 @@ def _draw_reasons(run: Run) -> Iterator[Reason]:
     """Name draws of clock and chance that were not kept, or that redaction changed."""
     lost = redacted = forgotten = 0
     for node in run.nodes:
-        said = [value for name in _DRAWS if isinstance(value := node.span.attributes.get(name), str)]
-        lost += sum(int(count) for text in said for count in _LOST.findall(text))
-        redacted += sum(text.count(MARK) for text in said)
+        texts = [value for name in _DRAWS if isinstance(value := node.span.attributes.get(name), str)]
+        lost += sum(int(count) for text in texts for count in _LOST.findall(text))
+        redacted += sum(text.count(MARK) for text in texts)
         many = node.span.attributes.get("reenact.draws.forgotten")
         forgotten += many if isinstance(many, int) else 0
     field, fix = "clock and chance", "draw less often between two calls"

@@ -27,12 +27,12 @@ class _Pause(NamedTuple):
 
 def wait_reasons(run: Run) -> Iterator[Reason]:
     """Name each lane that waited by the clock for what others computed."""
-    pauses = {place: held for node in run.nodes for place, held in _pauses(node)}
-    releases = sorted({*_releases(run), *((each.ended, *place) for place, held in pauses.items() for each in held)})
-    for (numbers, lane), held in pauses.items():
+    pauses = {place: waits for node in run.nodes for place, waits in _pauses(node)}
+    releases = sorted({*_releases(run), *((each.ended, *place) for place, waits in pauses.items() for each in waits)})
+    for (numbers, lane), waits in pauses.items():
         begins = sorted(node.start_order for node in run.nodes if node.lane == lane and not node.call.is_structure)
         others = [order for order, of, on in releases if of == numbers and on != lane]
-        if any(_is_by_the_clock(rounds, others) for rounds in _loops(held, begins)):
+        if any(_is_by_the_clock(rounds, others) for rounds in _loops(waits, begins)):
             lost = f"how often {lane} looked again: it waited by the clock for what other code computed"
             fix = "let it wait for a threading.Event, or for the end of the thread or task"
             yield Reason(call="run", field="pauses", lost=lost, fix=fix)
@@ -48,19 +48,19 @@ def _is_by_the_clock(rounds: list[_Pause], others: list[int]) -> bool:
     return False
 
 
-def _loops(held: list[_Pause], begins: list[int]) -> Iterator[list[_Pause]]:
+def _loops(pauses: list[_Pause], begins: list[int]) -> Iterator[list[_Pause]]:
     """Part the pauses of a lane by place in a loop and by its calls. One that calls in each round goes by its calls."""
-    found: dict[tuple[int, int], list[_Pause]] = defaultdict(list)
-    for each in held:
-        found[each.loop, bisect_right(begins, each.began)].append(each)
-    for (loop, _), rounds in found.items():
+    groups: dict[tuple[int, int], list[_Pause]] = defaultdict(list)
+    for each in pauses:
+        groups[each.loop, bisect_right(begins, each.began)].append(each)
+    for (loop, _), rounds in groups.items():
         if loop and (len(rounds) > 1 or not begins):
             yield rounds
 
 
 def _pauses(root: Node) -> Iterator[tuple[tuple[str, str], list[_Pause]]]:
-    said = root.span.attributes.get(PAUSES)
-    lanes = as_object(parsed_or_none(said) if isinstance(said, str) else None)
+    text = root.span.attributes.get(PAUSES)
+    lanes = as_object(parsed_or_none(text) if isinstance(text, str) else None)
     for lane, listed in lanes.items():
         yield (sequence(lane, _process(root)), lane), [each for one in as_list(listed) for each in _pause(one)]
 
@@ -82,8 +82,8 @@ def _releases(run: Run) -> Iterator[tuple[int, str, str]]:
         for order in (node.head_order, *pieces, node.end_order):
             if order:
                 yield order, sequence(node.lane, _process(node)), node.lane
-        said = node.span.attributes.get("reenact.lane.ends")
-        for lane, end in as_object(parsed_or_none(said) if isinstance(said, str) else None).items():
+        text = node.span.attributes.get("reenact.lane.ends")
+        for lane, end in as_object(parsed_or_none(text) if isinstance(text, str) else None).items():
             if (ended := as_list(end)) and isinstance(ended[0], int):
                 yield ended[0], sequence(lane, _process(node)), lane
 

@@ -40,8 +40,8 @@ async def _body(payload: Any) -> bytes | None:
     if isinstance(payload, bytes):
         return payload
     kind = type(payload).__name__
-    if isinstance(held := getattr(payload, "_value", None), bytes):
-        return held
+    if isinstance(value := getattr(payload, "_value", None), bytes):
+        return value
     if kind == "AsyncIterablePayload" or not hasattr(payload, "as_bytes"):
         return None
     return bytes(await payload.as_bytes())
@@ -119,9 +119,9 @@ def _start(original: Any) -> Any:
         except BaseException as error:
             passage.raised(error)
             raise
-        named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.raw_headers]
-        kept = plain_http.headers(named, self.status, self.reason, decoded=True)
-        _tee(self.content, Telling(passage, self.status, kept, whole=False))
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.raw_headers]
+        headers = plain_http.headers(pairs, self.status, self.reason, decoded=True)
+        _tee(self.content, Telling(passage, self.status, headers, whole=False))
         return response
 
     return start
@@ -137,22 +137,22 @@ async def _answered(response: Any, connection: _Standing) -> Any:
     match answer:
         case Raised():
             raise await _failure(passage, answer)
-        case Returned(payload=HttpReply(status=status, headers=kept)):
+        case Returned(payload=HttpReply(status=status, headers=headers)):
             await passage.wait_async(passage.end_order)
             passage.closed(answer)
-        case Streamed(status=status, headers=kept):
+        case Streamed(status=status, headers=headers):
             await passage.wait_async(passage.head_order)
-            passage.head(status, kept)
+            passage.head(status, headers)
         case other:
             raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
-    named, reason = plain_http.split_reason(kept, status)
-    raw = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in named)
+    pairs, reason = plain_http.split_reason(headers, status)
+    raw = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in pairs)
     content = _recorded()(connection, answer, bodiless=response.method == "HEAD")
     filled = {
         "_closed": False,
         "_protocol": connection.protocol,
         "_connection": connection,
-        "_headers": CIMultiDictProxy(CIMultiDict(named)),
+        "_headers": CIMultiDictProxy(CIMultiDict(pairs)),
         "_raw_headers": raw,
         "version": HttpVersion11,
         "status": status,
@@ -262,28 +262,28 @@ class _Teeing(_Reader):
         return self._taking(super()._read_nowait, n)
 
     def _taking(self, take: Callable[[int], bytes], n: int) -> bytes:
-        told = self.told
-        if told.busy:
+        tee = self.told
+        if tee.busy:
             return take(n)
-        told.busy = True
+        tee.busy = True
         try:
             data = take(n)
         finally:
-            told.busy = False
-        told.telling.piece(data)
+            tee.busy = False
+        tee.telling.piece(data)
         self._ended()
         return data
 
     async def read(self, n: int = -1) -> bytes:
-        told = self.told
-        if n >= 0 or told.busy:
+        tee = self.told
+        if n >= 0 or tee.busy:
             return await super().read(n)
-        told.busy = True  # the agent gets one piece
+        tee.busy = True  # the agent gets one piece
         try:
             data = await super().read(n)
         finally:
-            told.busy = False
-        told.telling.piece(data)
+            tee.busy = False
+        tee.telling.piece(data)
         self._ended()
         return data
 

@@ -29,7 +29,7 @@ _SYSTEM: Final = "postgresql"
 _HUNG_UP: Final = ("08", "57P0")
 """How the SQLSTATE of an error begins with which a connection ends."""
 _TAG: Final = "$asyncpg"
-_MADE: Final[dict[int, databases.Made]] = {}
+_MADE: Final[dict[int, databases.MadeConnection]] = {}
 """Of protocols: their connection. An entry goes with its protocol."""
 _SETTINGS: Final = (
     *("server_version", "server_encoding", "client_encoding", "application_name", "is_superuser", "DateStyle"),
@@ -79,10 +79,10 @@ def unspelled(value: Json) -> Any:
         return [unspelled(each) for each in value]
     if not isinstance(value, dict) or _TAG not in value:
         return typed.decode(value) if isinstance(value, dict) else value
-    return _made(as_text(value[_TAG]), value, value.get("of"))
+    return _native_value(as_text(value[_TAG]), value, value.get("of"))
 
 
-def _made(name: str, value: dict[str, Json], of: Any) -> Any:
+def _native_value(name: str, value: dict[str, Json], of: Any) -> Any:
     """Make a value of asyncpg's own, or of `ipaddress`; a token of redaction's is given as it is."""
     if name == "Record":
         return record([as_text(each) for each in as_list(value.get("names"))], of)
@@ -115,17 +115,17 @@ def record(names: list[str], values: Json) -> Any:
 
 
 def _rows(records: Iterable[Any], state: Any) -> dict[str, Json]:
-    found = list(records)
-    names: Json = [[str(name)] for name in found[0].keys()] if found else []  # noqa: SIM118 - as above
+    record_list = list(records)
+    names: Json = [[str(name)] for name in record_list[0].keys()] if record_list else []  # noqa: SIM118 - as above
     return {
         "columns": names if state is None else _columns_of(state),
-        "rows": [[spelled(value) for value in each.values()] for each in found],
+        "rows": [[spelled(value) for value in each.values()] for each in record_list],
     }
 
 
-def _records(told: Mapping[str, Json]) -> list[Any]:
-    names = [as_text(as_list(each)[0]) for each in as_list(told.get("columns"))]
-    return [record(names, row) for row in as_list(told.get("rows"))]
+def _records(answer: Mapping[str, Json]) -> list[Any]:
+    names = [as_text(as_list(each)[0]) for each in as_list(answer.get("columns"))]
+    return [record(names, row) for row in as_list(answer.get("rows"))]
 
 
 # recording
@@ -143,7 +143,7 @@ def _query(protocol: Any, operation: str, text: str, parameters: Json = None) ->
     )
 
 
-def _made_of(protocol: Any) -> databases.Made:
+def _made_of(protocol: Any) -> databases.MadeConnection:
     return _MADE.get(id(protocol), databases.NOT_SEEN)
 
 
@@ -154,26 +154,26 @@ _MOST: Final = 2000
 
 def _columns_of(state: Any) -> Json:
     """Give the columns of a statement, which a client asks for once, and may need again in a replay of a part."""
-    known = _COLUMNS.get(id(state))
-    if known is None:
+    entry = _COLUMNS.get(id(state))
+    if entry is None:
         if len(_COLUMNS) > _MOST:
             _COLUMNS.clear()
-        known = _COLUMNS[id(state)] = state, _descriptions(state._get_attributes())  # noqa: SLF001 - of the client's own
-    return known[1]
+        entry = _COLUMNS[id(state)] = state, _descriptions(state._get_attributes())  # noqa: SLF001 - of the client's own
+    return entry[1]
 
 
 def _answered(protocol: Any, result: Mapping[str, Json]) -> Json:
-    told: dict[str, Json] = {"results": [dict(result)]}
+    answer: dict[str, Json] = {"results": [dict(result)]}
     if protocol.is_in_transaction():
-        told["transaction"] = True
-    return told
+        answer["transaction"] = True
+    return answer
 
 
 def _args(args: Iterable[Any], limit: int = 0) -> Json:
-    told: list[Json] = [spelled(each) for each in args]
+    values: list[Json] = [spelled(each) for each in args]
     if limit:
-        return {"arguments": told, "limit": limit}
-    return told or None
+        return {"arguments": values, "limit": limit}
+    return values or None
 
 
 def _asks(read: Callable[..., tuple[str, str, Json]], tell: Callable[..., dict[str, Json]]) -> Callable[[Any], Any]:
@@ -214,8 +214,8 @@ def _of_query(query: Any, *_: Any) -> tuple[str, str, Json]:
     return "query", query, None
 
 
-def _of_execution(state: Any, args: Any, *rest: Any, **named: Any) -> tuple[str, str, Json]:
-    return "query", state.query, _args(args, named["limit"] if "limit" in named else rest[1])  # behind the portal
+def _of_execution(state: Any, args: Any, *rest: Any, **kwargs: Any) -> tuple[str, str, Json]:
+    return "query", state.query, _args(args, kwargs["limit"] if "limit" in kwargs else rest[1])  # behind the portal
 
 
 def _of_binding(state: Any, args: Any, *_: Any, **__: Any) -> tuple[str, str, Json]:
@@ -247,11 +247,11 @@ def _many(original: Any) -> Any:
     async def bind_execute_many(self: Any, state: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
         if not door.is_kept():
             return await original(self, state, args, *rest, **kwargs)
-        given = [*args]
-        query = _query(self, "executemany", state.query, [_args(each) for each in given])
+        argument_sets = [*args]
+        query = _query(self, "executemany", state.query, [_args(each) for each in argument_sets])
         return await databases.witnessed(
             query,
-            lambda: original(self, state, given, *rest, **kwargs),
+            lambda: original(self, state, argument_sets, *rest, **kwargs),
             lambda result: _answered(self, _extra(result)),
             made=_made_of(self),
         )
@@ -310,9 +310,9 @@ def _copied_in(original: Any) -> Any:
     async def copy_in(self: Any, copy_stmt: Any, reader: Any, data: Any, records: Any, *rest: Any) -> Any:
         if not door.is_kept():
             return await original(self, copy_stmt, reader, data, records, *rest)
-        reader, data, records, told = await _copied(reader, data, records)
+        reader, data, records, parameters = await _copied(reader, data, records)
         return await databases.witnessed(
-            _query(self, "copy in", copy_stmt, told),
+            _query(self, "copy in", copy_stmt, parameters),
             lambda: original(self, copy_stmt, reader, data, records, *rest),
             lambda status: _answered(self, {"status": typed.encode(status)}),
             made=_made_of(self),
@@ -332,25 +332,25 @@ def _of_statement(original: Any) -> Any:
             return original(self)
         query = _query(protocol, COLUMNS, self._query, name)
         if isinstance(protocol, _StandIn):
-            told = databases.asked(query)
-            if isinstance(told, dict):  # the answer to the statement itself
-                told = as_object(next(iter(as_list(told.get("results"))), None)).get("columns")
-            return tuple(map(_description, as_list(told)))
+            columns = databases.ask_stand_in(query)
+            if isinstance(columns, dict):  # the answer to the statement itself
+                columns = as_object(next(iter(as_list(columns.get("results"))), None)).get("columns")
+            return tuple(map(_description, as_list(columns)))
         return databases.witness(query, lambda: original(self), _descriptions, made=_made_of(protocol))
 
     return getting
 
 
-def _descriptions(found: Any) -> Json:
+def _descriptions(items: Any) -> Json:
     """Spell attributes or types: name, number, type, kind and schema; a type has no name of its own."""
-    named = [(each.name, each.type) if hasattr(each, "type") else (None, each) for each in found]
-    return [[name, kind.oid, kind.name, kind.kind, kind.schema] for name, kind in named]
+    pairs = [(each.name, each.type) if hasattr(each, "type") else (None, each) for each in items]
+    return [[name, kind.oid, kind.name, kind.kind, kind.schema] for name, kind in pairs]
 
 
-def _description(told: Json) -> Any:
+def _description(description: Json) -> Any:
     from asyncpg.types import Attribute, Type
 
-    of: Any = told
+    of: Any = description
     kind = Type(*of[1:])
     return kind if of[0] is None else Attribute(of[0], kind)
 
@@ -392,11 +392,11 @@ def _ended(original: Any) -> Any:
 def _lost(original: Any) -> Any:
     @wraps(original)
     def connection_lost(self: Any, exc: Any) -> Any:
-        made = _MADE.pop(id(self), None)
-        if made is not None and door.is_kept():  # it hung up by itself: no call tells a replay when
+        handshake = _MADE.pop(id(self), None)
+        if handshake is not None and door.is_kept():  # it hung up by itself: no call tells a replay when
             before = place.move(None)
             try:
-                sys.audit(NATIVE, "asyncpg (the server hung up)", made.query.server, False)
+                sys.audit(NATIVE, "asyncpg (the server hung up)", handshake.query.server, False)
             finally:
                 place.move(before)
         return original(self, exc)
@@ -422,8 +422,8 @@ def _connected(original: Any) -> Any:
         if passage is None:
             return await run()
         if passage.answer is not None:
-            told = await databases.answer_async(passage)
-            stand_in = _StandIn(databases.Made(query, told), kwargs["record_class"])
+            about = await databases.answer_async(passage)
+            stand_in = _StandIn(databases.MadeConnection(query, about), kwargs["record_class"])
             return kwargs["connection_class"](stand_in, stand_in, loop, addr, config, params)
         try:
             with passage.crossing():
@@ -442,20 +442,20 @@ def _remember(protocol: Any, passage: Passage, query: Query) -> None:
 
     try:
         about, key = _about(protocol), id(protocol)
-        _MADE[key] = databases.Made(query, about)
+        _MADE[key] = databases.MadeConnection(query, about)
         weakref.finalize(protocol, _MADE.pop, key, None).atexit = False
-        databases.told(passage, about)
+        databases.describe_answer(passage, about)
     except Exception:
         forgive("asyncpg.connected")
 
 
 def _about(protocol: Any) -> Json:
     settings = protocol.get_settings()
-    found = {name: getattr(settings, name, None) for name in _SETTINGS}
+    setting_values = {name: getattr(settings, name, None) for name in _SETTINGS}
     return {
         "pid": protocol.get_server_pid(),
         "ssl": bool(protocol.is_ssl),
-        "settings": {name: str(value) for name, value in found.items() if value is not None},
+        "settings": {name: str(value) for name, value in setting_values.items() if value is not None},
     }
 
 
@@ -465,8 +465,8 @@ def _about(protocol: Any) -> Json:
 class _Settings:
     """What a server told of itself; codecs are no matter, since values are given decoded."""
 
-    def __init__(self, told: Mapping[str, Json]) -> None:
-        for name, value in told.items():
+    def __init__(self, values: Mapping[str, Json]) -> None:
+        for name, value in values.items():
             setattr(self, name, value)
 
     def _nothing(self, *_: Any, **__: Any) -> None:
@@ -514,9 +514,9 @@ class _StandIn:
 
     backend_secret = None
 
-    def __init__(self, made: databases.Made, record_class: Any) -> None:
-        about = as_object(made.about)
-        self.made, self._record_class = made, record_class
+    def __init__(self, handshake: databases.MadeConnection, record_class: Any) -> None:
+        about = as_object(handshake.about)
+        self.made, self._record_class = handshake, record_class
         self._settings = _Settings(as_object(about.get("settings")))
         self.backend_pid = as_count(about.get("pid")) or 0
         self.is_ssl = about.get("ssl") is True
@@ -526,13 +526,13 @@ class _StandIn:
     async def _ask(self, operation: str, text: str, parameters: Json = None) -> dict[str, Json]:
         self.queries_count += 1
         try:
-            told = as_object(await databases.asked_async(_query(self, operation, text, parameters)))
+            answer = as_object(await databases.asked_async(_query(self, operation, text, parameters)))
         except Exception as error:
             if isinstance(error, OSError) or str(getattr(error, "sqlstate", "")).startswith(_HUNG_UP):
                 self._open = False
             raise
-        self._in_transaction = told.get("transaction") is True
-        return as_object(next(iter(as_list(told.get("results"))), None))
+        self._in_transaction = answer.get("transaction") is True
+        return as_object(next(iter(as_list(answer.get("results"))), None))
 
     async def prepare(self, stmt_name: str, query: str, timeout: Any = None, **kwargs: Any) -> Any:  # noqa: ARG002, ASYNC109 - asyncpg's own
         await self._ask(PREPARE, query)
@@ -542,31 +542,31 @@ class _StandIn:
     async def query(self, query: str, timeout: Any = None) -> Any:  # noqa: ARG002, ASYNC109 - as above
         return as_text((await self._ask("query", query)).get("status"))
 
-    async def bind_execute(self, state: Any, args: Any, *rest: Any, **named: Any) -> Any:
-        asked = _of_execution(state, args, *rest, **named)
-        with_extra = named["return_extra"] if "return_extra" in named else rest[2]  # behind the portal and the limit
-        return _given(await self._ask(*asked), with_extra)
+    async def bind_execute(self, state: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
+        asked = _of_execution(state, args, *rest, **kwargs)
+        with_extra = kwargs["return_extra"] if "return_extra" in kwargs else rest[2]  # behind the portal and the limit
+        return _fetch_reply(await self._ask(*asked), with_extra)
 
     async def bind_execute_many(self, state: Any, args: Any, *rest: Any, **kwargs: Any) -> Any:
-        told = await self._ask("executemany", state.query, [_args(each) for each in args])
+        answer = await self._ask("executemany", state.query, [_args(each) for each in args])
         wanted = kwargs.get("return_rows", rest[2] if len(rest) > 2 else False)
-        return _records(told) if "rows" in told or wanted else None
+        return _records(answer) if "rows" in answer or wanted else None
 
     async def bind(self, state: Any, args: Any, *_: Any, **__: Any) -> Any:
         await self._ask("bind", state.query, _args(args))
 
     async def execute(self, state: Any, _portal: str, limit: int, return_extra: Any, *_: Any, **__: Any) -> Any:
-        return _given(await self._ask("fetch", state.query, [limit]), return_extra)
+        return _fetch_reply(await self._ask("fetch", state.query, [limit]), return_extra)
 
     async def close_portal(self, *_: Any) -> None: ...
 
     async def close_statement(self, *_: Any) -> None: ...
 
     async def copy_out(self, copy_stmt: str, sink: Any, _timeout: Any) -> Any:
-        told = await self._ask("copy out", copy_stmt)
-        for piece in as_list(told.get("data")):
+        answer = await self._ask("copy out", copy_stmt)
+        for piece in as_list(answer.get("data")):
             await sink(typed.decode(piece))
-        return typed.decode(told.get("status"))
+        return typed.decode(answer.get("status"))
 
     async def copy_in(self, copy_stmt: str, reader: Any, data: Any, records: Any, *_: Any) -> Any:
         parameters = (await _copied(reader, data, records))[-1]
@@ -614,9 +614,9 @@ class _StandIn:
         return default
 
 
-def _given(told: Mapping[str, Json], with_extra: Any) -> Any:
-    records = _records(told)
-    return (records, typed.decode(told.get("status")), told.get("done") is True) if with_extra else records
+def _fetch_reply(answer: Mapping[str, Json], with_extra: Any) -> Any:
+    records = _records(answer)
+    return (records, typed.decode(answer.get("status")), answer.get("done") is True) if with_extra else records
 
 
 def _install(patches: PatchSet) -> None:

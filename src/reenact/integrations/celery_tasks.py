@@ -44,9 +44,9 @@ def _run(task: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if door.doorman() is None or task.request.called_directly or inbound.under_way():
             return original(*args, **kwargs)
-        taken = jobs.arguments(args, kwargs)
+        arguments = jobs.arguments(args, kwargs)
         unit = jobs.unit(
-            task.name, taken, _said(task), lambda: jobs.said_of(_origin(task), INTERFACE), handed=_is_handed(task)
+            task.name, arguments, _facts(task), lambda: jobs.said_of(_origin(task), INTERFACE), handed=_is_handed(task)
         )
         unit.entry = original
         try:
@@ -78,7 +78,7 @@ def _origin(task: Any) -> Origin | None:
     return origins.of(app)
 
 
-def _said(task: Any) -> dict[str, Json]:
+def _facts(task: Any) -> dict[str, Json]:
     """Describe the execution."""
     request = {name: typed.encode(getattr(task.request, name, None)) for name in _KEPT}
     return {"interface": INTERFACE, "name": task.name, "module": type(task).__module__, "request": request}

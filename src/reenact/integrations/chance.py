@@ -138,35 +138,35 @@ class Shared:
             self._keep_state(frame)
             return None
         lane, here = lanes.current(), place.current()
-        held = lane.streams if here is None else here.streams
-        if held is None:
-            held = dict[Any, Any]()
+        streams = lane.streams if here is None else here.streams
+        if streams is None:
+            streams = dict[Any, Any]()
             if here is None:
-                lane.streams = held
+                lane.streams = streams
             else:
-                object.__setattr__(here, "streams", held)  # frozen in all that says where it is
-        stream = held.get((lane, site))
+                object.__setattr__(here, "streams", streams)  # frozen in all that says where it is
+        stream = streams.get((lane, site))
         if stream is None:
-            stream = held[lane, site] = self._make(tape.draw(site, _entropy))
+            stream = streams[lane, site] = self._make(tape.draw(site, _entropy))
         return stream
 
     def _keep_state(self, frame: FrameType) -> None:
         """Tape the state at the first draw of each call of each lane; in a replay, go on from there."""
         lane, here = lanes.current(), place.current()
-        held = lane.streams if here is None else here.streams
-        if held is not None and self.name in held:
+        streams = lane.streams if here is None else here.streams
+        if streams is not None and self.name in streams:
             return
         site = self._states.of(frame)
         if site is None:
             return
-        found = self._get_state()
-        state = tape.draw(site, lambda: found)
-        if state is not found:
+        current_state = self._get_state()
+        state = tape.draw(site, lambda: current_state)
+        if state is not current_state:
             self._set_state(state)
         if here is None:
-            lane.streams = {**(held or {}), self.name: True}
+            lane.streams = {**(streams or {}), self.name: True}
         else:
-            object.__setattr__(here, "streams", {**(held or {}), self.name: True})
+            object.__setattr__(here, "streams", {**(streams or {}), self.name: True})
 
     def settle(self, frame: FrameType) -> None:
         """Give the generator a taped seed, since somebody asks for its state: what follows goes by that."""
@@ -220,11 +220,11 @@ def _seed(shared: Shared) -> Callable[[Any], Any]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def seed(*args: Any, **kwargs: Any) -> Any:
-            given = original(*args, **kwargs)
+            return_value = original(*args, **kwargs)
             if tape.is_asked_for_by_the_agent(_getframe(1)):
                 chosen = any(each is not None for each in (*args[:1], kwargs.get("a"), kwargs.get("seed")))
                 tape.set_mode(shared.name, SHARED if chosen else STREAMS)
-            return given
+            return return_value
 
         return seed
 
@@ -235,10 +235,10 @@ def _set_state(shared: Shared) -> Callable[[Any], Any]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def set_state(*args: Any, **kwargs: Any) -> Any:
-            given = original(*args, **kwargs)
+            return_value = original(*args, **kwargs)
             if tape.is_asked_for_by_the_agent(_getframe(1)):
                 tape.set_mode(shared.name, SHARED)
-            return given
+            return return_value
 
         return set_state
 
@@ -304,8 +304,8 @@ def _sized(size: int) -> Sites:
     if len(_SIZED) >= _MOST_SIZES:
         _SIZED.clear()
     source = Source(name=f"os.urandom({size})", spell=_spell_bytes, read=_read_bytes, flows=True)
-    found = _SIZED[size] = Sites(source)
-    return found
+    sites = _SIZED[size] = Sites(source)
+    return sites
 
 
 _SIZED: Final[dict[int, Sites]] = {}

@@ -64,9 +64,9 @@ def _learn(value: Json) -> None:
 
 
 def _json_told(value: Any) -> Json:
-    told = typed.encode(value)
-    _learn(told)
-    return {"body": {"json": told}}
+    json_value = typed.encode(value)
+    _learn(json_value)
+    return {"body": {"json": json_value}}
 
 
 def _json_untold(answer: Json) -> Any:
@@ -79,8 +79,8 @@ def _objects_told(value: Any) -> Json:
     """Spell what the embedded library gives: plain values, an object, or a list of objects."""
     listed = cast("list[Any]", value) if isinstance(value, list) else [value]
     are_objects = any(type(each).__module__ == "builtins" and not _is_plain(each) for each in listed)
-    told: list[Json] = [_attributes(each) if are_objects else typed.encode(each) for each in listed]
-    answer: Json = told if isinstance(value, list) else told[0]
+    items: list[Json] = [_attributes(each) if are_objects else typed.encode(each) for each in listed]
+    answer: Json = items if isinstance(value, list) else items[0]
     _learn(answer)
     return {"body": {"json": answer}, "objects": are_objects}
 
@@ -91,7 +91,7 @@ def _is_plain(value: Any) -> bool:
 
 def _attributes(value: Any) -> dict[str, Json]:
     names = [name for name in dir(value) if not name.startswith("_")]
-    return {name: typed.encode(held) for name in names if not callable(held := getattr(value, name))}
+    return {name: typed.encode(attribute) for name in names if not callable(attribute := getattr(value, name))}
 
 
 def _objects_untold(answer: Json) -> Any:
@@ -99,12 +99,12 @@ def _objects_untold(answer: Json) -> Any:
     _learn(value)
     if as_object(answer).get("objects") is not True:
         return typed.decode(value)
-    made = [_object(each) for each in as_list(value)]
-    return made if isinstance(value, list) else _object(value)
+    objects = [_object(each) for each in as_list(value)]
+    return objects if isinstance(value, list) else _object(value)
 
 
-def _object(told: Json) -> SimpleNamespace:
-    return SimpleNamespace(**{name: typed.decode(held) for name, held in as_object(told).items()})
+def _object(fields: Json) -> SimpleNamespace:
+    return SimpleNamespace(**{name: typed.decode(value) for name, value in as_object(fields).items()})
 
 
 # questions
@@ -159,9 +159,9 @@ def _asked(name: str, args: tuple[Any, ...], where: str) -> Query | None:
         return None
     try:
         texts = [each for each in args[:2] if isinstance(each, str)]
-        known = next((each for each in texts if each in _names), "")
-        named = texts[0] if texts and name.endswith("_collection") else known
-        return _question((name, "", named), name, _plain(args), where)
+        known_name = next((each for each in texts if each in _names), "")
+        collection = texts[0] if texts and name.endswith("_collection") else known_name
+        return _question((name, "", collection), name, _plain(args), where)
     except Exception:
         forgive("chromadb.asked")
         return None

@@ -50,8 +50,8 @@ def _spell_naive(value: datetime) -> str:
 
 def _read_naive(value: Json) -> datetime:
     text = str(value)
-    found = datetime.fromisoformat(text.removesuffix(_FOLDED))
-    return found.replace(fold=1) if text.endswith(_FOLDED) else found
+    moment = datetime.fromisoformat(text.removesuffix(_FOLDED))
+    return moment.replace(fold=1) if text.endswith(_FOLDED) else moment
 
 
 def _spell_struct(value: time.struct_time) -> Json:
@@ -152,9 +152,9 @@ def _asctime(original: Callable[..., str]) -> Callable[..., str]:
     sites = Sites(ASCTIME)
 
     @wraps(original)
-    def asctime(*given: Any) -> str:
-        site = None if given else sites.of(_getframe(1))
-        return original(*given) if site is None else tape.draw(site, original, _ctime)
+    def asctime(*args: Any) -> str:
+        site = None if args else sites.of(_getframe(1))
+        return original(*args) if site is None else tape.draw(site, original, _ctime)
 
     return asctime
 
@@ -163,11 +163,11 @@ def _strftime_of(original: Callable[..., str]) -> Callable[..., str]:
     sites = Sites(STRFTIME)
 
     @wraps(original)
-    def strftime(*given: Any) -> str:
-        site = sites.of(_getframe(1)) if len(given) == 1 else None
+    def strftime(*args: Any) -> str:
+        site = sites.of(_getframe(1)) if len(args) == 1 else None
         if site is None:
-            return original(*given)
-        spelled = given[0]
+            return original(*args)
+        spelled = args[0]
         return tape.draw(site, lambda: original(spelled), lambda seconds: original(spelled, _localtime(seconds)))
 
     return strftime

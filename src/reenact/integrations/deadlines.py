@@ -55,32 +55,32 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         return wait(task_births.in_order(fs), timeout, return_when)
 
     @wraps(original)
-    async def wait(given: list[Any], seconds: float | None, return_when: str) -> Any:
+    async def wait(tasks: list[Any], seconds: float | None, return_when: str) -> Any:
         if seconds is None and return_when == asyncio.ALL_COMPLETED:
-            done, _ = await original(given)
+            done, _ = await original(tasks)
         else:
-            done = await _some_of(Waiting(), given, seconds, return_when, original)
-        parted = ([each for each in given if each in done], [each for each in given if each not in done])
+            done = await _some_of(Waiting(), tasks, seconds, return_when, original)
+        parted = ([each for each in tasks if each in done], [each for each in tasks if each not in done])
         return tuple(map(InOrder, parted))
 
     return asked
 
 
 async def _some_of(
-    waiting: Waiting, given: list[Any], seconds: float | None, return_when: str, wait: Callable[..., Awaitable[Any]]
+    waiting: Waiting, tasks: list[Any], seconds: float | None, return_when: str, wait: Callable[..., Awaitable[Any]]
 ) -> set[Any]:
     """Wait for some of several tasks: in a replay for those that had ended when recorded."""
     until = time.monotonic() + (seconds or 0)
     longer = LONGER_S if waiting.was_late is False else 0  # it was cut short
     try:
-        done, _ = await wait(given, timeout=None if seconds is None else seconds + longer, return_when=return_when)
-        if (again := waiting.done_of(given)) is not None:
+        done, _ = await wait(tasks, timeout=None if seconds is None else seconds + longer, return_when=return_when)
+        if (again := waiting.done_of(tasks)) is not None:
             if not all(each.done() for each in again):
                 await wait(again, timeout=LONGER_S)
             done = set(again) if all(each.done() for each in again) else done
-            if seconds and pauses.is_late(done, set(given) - done, return_when):
+            if seconds and pauses.is_late(done, set(tasks) - done, return_when):
                 await asyncio.sleep(max(0, until - time.monotonic()))
-        await waiting.over_async(task_births.places(done, given))
+        await waiting.over_async(task_births.places(done, tasks))
     except BaseException:
         waiting.cut_short()
         raise
@@ -115,12 +115,12 @@ async def _wait_for_a_task(original: Callable[..., Awaitable[Any]], awaited: Any
         return await _too_late(original, asyncio.ensure_future(awaited), seconds, waiting)
     until = loop.time() + seconds
     try:
-        found = await original(awaited, seconds if waiting.was_late is None else seconds + LONGER_S)
+        return_value = await original(awaited, seconds if waiting.was_late is None else seconds + LONGER_S)
     except BaseException as error:
         waiting.ended(late=isinstance(error, TimeoutError) and loop.time() >= until)
         raise
     waiting.ended(late=False)
-    return found
+    return return_value
 
 
 async def _too_late(

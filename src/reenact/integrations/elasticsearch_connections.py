@@ -42,9 +42,9 @@ def _query(node: Any, method: str, target: str, body: Any) -> Query | None:
         return None
 
 
-def _told(reply: Any) -> Json:
-    told = as_object(rest.told(reply.meta.status, list(reply.meta.headers.items()), reply.body))
-    return {**told, "version": str(reply.meta.http_version), "duration": float(reply.meta.duration)}
+def _reply(reply: Any) -> Json:
+    answer = as_object(rest.spell_reply(reply.meta.status, list(reply.meta.headers.items()), reply.body))
+    return {**answer, "version": str(reply.meta.http_version), "duration": float(reply.meta.duration)}
 
 
 def _untold(node: Any, answer: Json) -> Any:
@@ -68,7 +68,7 @@ def _perform(original: Any) -> Any:
     def perform_request(self: Any, method: str, target: str, body: Any = None, *args: Any, **kwargs: Any) -> Any:
         query = _query(self, method, target, body)
         run = lambda: original(self, method, target, body, *args, **kwargs)  # noqa: E731 - it is used here only
-        return run() if query is None else databases.through(query, run, _told, lambda told: _untold(self, told))
+        return run() if query is None else databases.through(query, run, _reply, lambda reply: _untold(self, reply))
 
     return perform_request
 
@@ -80,7 +80,7 @@ def _perform_async(original: Any) -> Any:
         run = lambda: original(self, method, target, body, *args, **kwargs)  # noqa: E731 - it is used here only
         if query is None:
             return await run()
-        return await databases.through_async(query, run, _told, lambda told: _untold(self, told))
+        return await databases.through_async(query, run, _reply, lambda reply: _untold(self, reply))
 
     return perform_request
 

@@ -39,10 +39,10 @@ def _enter(connection: Any, method: str, target: str, body: Any) -> Passage | No
 def _request(original: Any) -> Any:
     @wraps(original)
     def request(self: Any, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any) -> Any:
-        given: Any = {} if headers is None else headers
+        header_fields: Any = {} if headers is None else headers
         passage = _enter(self, method, url, body)
         if passage is None:
-            return original(self, method, url, body, given, **kwargs)
+            return original(self, method, url, body, header_fields, **kwargs)
         answer = passage.answer
         exchange = wire.Exchange(passage, whole=False, decoded=False, tells_failure=True)
         if answer is not None:
@@ -54,7 +54,7 @@ def _request(original: Any) -> Any:
             self.sock = wire.RecordedSocket(passage, method)
         try:
             with passage.crossing(), lanes.aside():
-                original(self, method, url, body, given, **kwargs)
+                original(self, method, url, body, header_fields, **kwargs)
         except BaseException as error:
             passage.raised(error)
             raise

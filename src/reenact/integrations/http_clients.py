@@ -117,13 +117,13 @@ def _ends(request: Any) -> tuple[bytes, ...]:
     return () if shape is None else shape.stream_ends
 
 
-def _kept(headers: Any) -> tuple[tuple[str, str], ...]:
+def _safe_headers(headers: Any) -> tuple[tuple[str, str], ...]:
     fields = _fields(headers)
     try:
         return tuple([(name, value.decode()) for _, key, value in fields if (name := _kept_name(key)) is not None])
     except UnicodeDecodeError:  # opaque bytes, as RFC 9110 (section 5.5) calls them
-        kept = [(name, value) for _, key, value in fields if (name := _kept_name(key)) is not None]
-        return tuple([(name, value.decode("latin-1")) for name, value in kept])
+        pairs = [(name, value) for _, key, value in fields if (name := _kept_name(key)) is not None]
+        return tuple([(name, value.decode("latin-1")) for name, value in pairs])
 
 
 @lru_cache(maxsize=1024)
@@ -156,7 +156,7 @@ def _called(request: Any) -> Call | None:
 
 def _tell_reply(passage: Passage, response: Any) -> None:
     try:
-        passage.replied(response.status_code, _kept(response.headers), response.content)
+        passage.replied(response.status_code, _safe_headers(response.headers), response.content)
         tape.draw(_ELAPSED, lambda: response.elapsed // _MICROSECOND)
     except Exception:
         forgive("http_clients.reply")
@@ -164,8 +164,8 @@ def _tell_reply(passage: Passage, response: Any) -> None:
 
 def _tell_stream(passage: Passage, response: Any, tee: Any, library: ByteStreams, request: Any) -> None:
     try:
-        passage.head(response.status_code, _kept(response.headers))
-        response.stream = tee(response.stream, _heard(library, passage, request, response))
+        passage.head(response.status_code, _safe_headers(response.headers))
+        response.stream = tee(response.stream, _stream_listener(library, passage, request, response))
     except Exception:
         forgive("http_clients.stream")
 
@@ -277,8 +277,8 @@ async def _replay_async(library: ByteStreams, client: Any, request: Any, passage
 def _log_as_the_library(library: ByteStreams, request: Any, response: Any) -> None:
     """Log what the library logs of each reply below the place where it is cut: programs keep it in their logs."""
     try:
-        said = request.method, request.url, response.http_version, response.status_code, response.reason_phrase
-        logging.getLogger(library.module.__name__).info('HTTP Request: %s %s "%s %d %s"', *said)
+        values = request.method, request.url, response.http_version, response.status_code, response.reason_phrase
+        logging.getLogger(library.module.__name__).info('HTTP Request: %s %s "%s %d %s"', *values)
     except Exception:  # a handler or filter of the agent's
         forgive("http_clients.log")
 
@@ -324,8 +324,8 @@ def _own(library: ByteStreams, exception: ExceptionRecord) -> ExceptionRecord:
     name = library.module.__name__
     if exception.module not in INTEGRATION.libraries or exception.module == name:
         return exception
-    known = getattr(library.module, exception.qualname, None)
-    return replace(exception, module=name) if isinstance(known, type) else exception
+    own_class = getattr(library.module, exception.qualname, None)
+    return replace(exception, module=name) if isinstance(own_class, type) else exception
 
 
 def _asks_for_stream(request: Any) -> bool:
@@ -346,7 +346,7 @@ def _unfolded(
     return (("content-type", shape.framing.media_type),), Body(shape.unfold(reply))
 
 
-def _heard(library: ByteStreams, passage: Passage, request: Any, response: Any) -> _Heard:
+def _stream_listener(library: ByteStreams, passage: Passage, request: Any, response: Any) -> _Heard:
     return _Heard(library, passage, decoder_for(response.headers), _ends(request))
 
 

@@ -61,9 +61,9 @@ def _body(library: ByteStreams, request: Any) -> bytes | None:
 
 
 def _telling(passage: Passage, response: Any) -> _Decoded:
-    named = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
-    kept = plain_http.headers(named, response.status_code, response.reason_phrase, decoded=True)
-    telling = Telling(passage, response.status_code, kept, whole=plain_http.reads_whole())
+    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
+    headers = plain_http.headers(pairs, response.status_code, response.reason_phrase, decoded=True)
+    telling = Telling(passage, response.status_code, headers, whole=plain_http.reads_whole())
     return _Decoded(telling, decoder_for(response.headers))
 
 
@@ -143,11 +143,11 @@ async def _until_first(passage: Passage) -> None:
 def _rebuilt(library: ByteStreams, passage: Passage, request: Any, stream_class: type[Any]) -> Any:
     """Make the library's own response object, or raise its own error, from what was recorded."""
     match passage.answer:
-        case Returned(payload=HttpReply(status=status, headers=kept, body=body)) as answer:
+        case Returned(payload=HttpReply(status=status, headers=headers, body=body)) as answer:
             passage.closed(answer)
             stream = library.module.ByteStream(body.data)
-        case Streamed(status=status, headers=kept) as answer:
-            passage.head(status, kept)
+        case Streamed(status=status, headers=headers) as answer:
+            passage.head(status, headers)
             stream = stream_class(answer, passage, request, failure=plain_http.failure)
         case Raised(exception=exception):
             error = with_request(plain_http.failure(exception), request)
@@ -155,8 +155,8 @@ def _rebuilt(library: ByteStreams, passage: Passage, request: Any, stream_class:
             raise error
         case other:
             raise passage.miss(f"the recording holds no reply for this call ({type(other).__name__.lower()})")
-    named, reason = plain_http.split_reason(kept, status)
-    raw = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in named]
+    pairs, reason = plain_http.split_reason(headers, status)
+    raw = [(name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in pairs]
     extensions = {"http_version": b"HTTP/1.1", "reason_phrase": reason.encode("latin-1", "replace")}
     return library.module.Response(status, headers=raw, stream=stream, extensions=extensions)
 

@@ -51,12 +51,12 @@ _connecting: ContextVar[Link | None] = ContextVar("reenact_mcp_connecting", defa
 
 
 def _of_program(given: Any) -> tuple[Server, dict[str, Json]]:
-    from reenact.boundary.side_effects import made
+    from reenact.boundary.side_effects import temporary_paths
 
     words = [str(given.command), *map(str, given.args)]
     words[0] = "python" if words[0] == sys.executable else Path(words[0]).name
     named = [word for word in words[1:] if not word.startswith("-")]
-    drawn = [str(path) for path in made()]
+    drawn = [str(path) for path in temporary_paths()]
     steady = [_steady(word, drawn) for word in words]
     about: dict[str, Json] = {"transport": _STDIO, "command": [*steady]}
     if given.cwd is not None:

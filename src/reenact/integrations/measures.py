@@ -53,10 +53,10 @@ def _like(real: Any, drawn: Any) -> Any:
     """Give recorded figures in the class of the real ones; these themselves where there are more or fewer."""
     if not isinstance(real, tuple):
         return real if isinstance(drawn, list) else drawn
-    given = cast("tuple[Any, ...]", real)
-    if not isinstance(drawn, list) or len(cast("list[Any]", drawn)) != len(given):
-        return given
-    kind: Any = type(given)
+    figures = cast("tuple[Any, ...]", real)
+    if not isinstance(drawn, list) or len(cast("list[Any]", drawn)) != len(figures):
+        return figures
+    kind: Any = type(figures)
     return kind._make(drawn) if hasattr(kind, "_make") else kind(drawn)
 
 

@@ -20,10 +20,10 @@ def _factory(original: Callable[..., type]) -> Callable[..., type]:
 
     @wraps(original)
     def factory(*args: Any, **kwargs: Any) -> type:
-        made = original(*args, **kwargs)
-        if "__new__" not in vars(made):
-            made.__new__ = _telling(made.__new__)
-        return made
+        kind = original(*args, **kwargs)
+        if "__new__" not in vars(kind):
+            kind.__new__ = _telling(kind.__new__)
+        return kind
 
     return factory
 

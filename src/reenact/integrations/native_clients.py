@@ -53,11 +53,11 @@ def _channel(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> str:
     channel: Any = getattr(args[0], "_channel", None)
     target: Any = getattr(channel, "target", None)
     try:
-        said = target() if callable(target) else target
+        address = target() if callable(target) else target
     except Exception:  # it is named without its target
         alarms.pass_on()
         return ""
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said or "")
+    return address.decode(errors="replace") if isinstance(address, bytes) else str(address or "")
 
 
 def _after(*names: str) -> _Target:
@@ -142,8 +142,8 @@ def _subclass(original: Any, name: str, say: Callable[..., None]) -> Any:
         say((self, *args), kwargs)
         return inner(self, *args, **kwargs)
 
-    named = {"__module__": original.__module__, "__qualname__": original.__qualname__, "__doc__": original.__doc__}
-    return type(original.__name__, (original,), {**named, name: wraps(inner)(reaching)})
+    identity = {"__module__": original.__module__, "__qualname__": original.__qualname__, "__doc__": original.__doc__}
+    return type(original.__name__, (original,), {**identity, name: wraps(inner)(reaching)})
 
 
 def _install(patches: PatchSet) -> None:

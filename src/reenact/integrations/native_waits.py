@@ -41,9 +41,9 @@ class _Lock:
         native: Any = cls._native()
         if not _is_own(_getframe(1)):
             return native
-        made: Any = super().__new__(cls)
-        made._lock = native  # noqa: SLF001 - it is this very class
-        return made
+        lock: Any = super().__new__(cls)
+        lock._lock = native  # noqa: SLF001 - it is this very class
+        return lock
 
     def __getattr__(self: Any, name: str) -> Any:
         return getattr(self._lock, name)
@@ -132,8 +132,8 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if not _is_own(_getframe(1)):
             return original(rlist, wlist, xlist, timeout)
-        given = [list(rlist), list(wlist), list(xlist)]
-        flat = [(kind, each) for kind, held in enumerate(given) for each in held]
+        lists = [list(rlist), list(wlist), list(xlist)]
+        flat = [(kind, each) for kind, items in enumerate(lists) for each in items]
 
         def is_ready(at: int) -> bool:
             asked = [[flat[at][1]] if kind == flat[at][0] else [] for kind in range(3)]
@@ -143,8 +143,8 @@ def _select(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             ready = _ready_again(waiting, timeout, is_ready)
             if ready is None:
-                found = original(*given, timeout)
-                ready = tuple(at for at, (kind, each) in enumerate(flat) if any(each is one for one in found[kind]))
+                triple = original(*lists, timeout)
+                ready = tuple(at for at, (kind, each) in enumerate(flat) if any(each is one for one in triple[kind]))
         except BaseException:
             waiting.cut_short()
             raise
@@ -160,23 +160,23 @@ def _selector(original: Callable[..., Any]) -> Callable[..., Any]:
         if not _is_own(_getframe(1)):
             return original(self, timeout)
         order = [key.fd for key in self.get_map().values()]
-        found = dict[int, Any]()
+        events = dict[int, Any]()
 
         def is_ready(at: int) -> bool:
-            found.update((each[0].fd, each) for each in original(self, 0))
-            return at < len(order) and order[at] in found
+            events.update((each[0].fd, each) for each in original(self, 0))
+            return at < len(order) and order[at] in events
 
         waiting = Waiting()
         try:
             ready = _ready_again(waiting, timeout, is_ready)
             if ready is None:
-                found.update((each[0].fd, each) for each in original(self, timeout))
-                ready = tuple(map(order.index, found))
+                events.update((each[0].fd, each) for each in original(self, timeout))
+                ready = tuple(map(order.index, events))
         except BaseException:
             waiting.cut_short()
             raise
         waiting.over(ready)
-        return [found[order[at]] for at in ready]
+        return [events[order[at]] for at in ready]
 
     return chosen
 

@@ -45,10 +45,10 @@ def _query(connection: Any, asked: _Asked) -> Query | None:
         return None
 
 
-def _told(reply: Any) -> Json:
+def _reply(reply: Any) -> Json:
     status, headers, text = reply
-    named = [(str(name), str(value)) for name, value in cast("Mapping[Any, Any]", headers).items()]
-    return rest.told(status, named, text.encode("utf-8", "surrogatepass"))
+    pairs = [(str(name), str(value)) for name, value in cast("Mapping[Any, Any]", headers).items()]
+    return rest.spell_reply(status, pairs, text.encode("utf-8", "surrogatepass"))
 
 
 def _untold(answer: Json) -> Any:
@@ -65,7 +65,7 @@ def _perform(original: Any) -> Any:
     ) -> Any:
         query = _query(self, (method, url, params, body))
         run = lambda: original(self, method, url, params, body, *args, **kwargs)  # noqa: E731 - it is used here only
-        return run() if query is None else databases.through(query, run, _told, _untold)
+        return run() if query is None else databases.through(query, run, _reply, _untold)
 
     return perform_request
 
@@ -77,7 +77,7 @@ def _perform_async(original: Any) -> Any:
     ) -> Any:
         query = _query(self, (method, url, params, body))
         run = lambda: original(self, method, url, params, body, *args, **kwargs)  # noqa: E731 - it is used here only
-        return await (run() if query is None else databases.through_async(query, run, _told, _untold))
+        return await (run() if query is None else databases.through_async(query, run, _reply, _untold))
 
     return perform_request
 

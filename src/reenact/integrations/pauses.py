@@ -60,14 +60,14 @@ def _async_sleep(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(delay, result)
         waiting = Waiting(frame)
         try:
-            given = await original(delay, result)
+            return_value = await original(delay, result)
             if waiting.was_late is False:
                 await original(LONGER_S)
         except BaseException:
             waiting.cut_short()
             raise
         await waiting.over_async()
-        return given
+        return return_value
 
     return sleep
 

@@ -129,8 +129,8 @@ def _writing_history(flags: int, *, behind: int) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         @wraps(original)
         def write(*args: Any) -> Any:
-            named = args[behind] if len(args) > behind and args[behind] is not None else Path.home() / ".history"
-            sys.audit("open", os.fspath(named), None, os.O_WRONLY | os.O_CREAT | flags)
+            path = args[behind] if len(args) > behind and args[behind] is not None else Path.home() / ".history"
+            sys.audit("open", os.fspath(path), None, os.O_WRONLY | os.O_CREAT | flags)
             return original(*args)
 
         return write

@@ -48,24 +48,24 @@ def _take(early: list[tuple[int, Any]], due: int, get: Callable[[float], tuple[i
             return early.pop(at)
     while True:
         try:
-            found = get(_NOTHING_NEW_S if early else LONGER_S)
+            entry = get(_NOTHING_NEW_S if early else LONGER_S)
         except queue.Empty:
             if early:
                 return early.pop(0)
             raise
-        if found[0] == due:
-            return found
-        early.append(found)
+        if entry[0] == due:
+            return entry
+        early.append(entry)
 
 
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
-    def one(held: Any, *how: Any) -> tuple[int, Any]:
+    def one(source: Any, *how: Any) -> tuple[int, Any]:
         _received.checksum = 0
-        own = cast("dict[str, Any]", vars(held))
+        own = cast("dict[str, Any]", vars(source))
         receive = own.get("_recv_bytes")  # there is no public way to the bytes
         if receive is not None and not isinstance(receive, _Received):
             own["_recv_bytes"] = _Received(receive)
-        item = original(held, *how)
+        item = original(source, *how)
         return _received.checksum, item
 
     @wraps(original)
@@ -89,10 +89,10 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _item(
-    held: Any, recorded: tuple[int, ...] | None, seconds: float | None, get: Callable[..., tuple[int, Any]]
+    source: Any, recorded: tuple[int, ...] | None, seconds: float | None, get: Callable[..., tuple[int, Any]]
 ) -> tuple[int, Any]:
     """Give what comes out of a queue: in a replay what came out when recorded, or nothing again."""
-    early = _early.setdefault(held, [])
+    early = _early.setdefault(source, [])
     if recorded:
         return _take(early, recorded[0], lambda longest: get(True, longest))
     if recorded is not None:

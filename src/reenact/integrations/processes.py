@@ -76,25 +76,25 @@ def program(words: Sequence[str]) -> str | None:
 
 def _steady(script: str) -> str:
     """Name a script; one that `tempfile` named anew is called so, since a replay finds it by its name."""
-    from reenact.boundary.side_effects import made
+    from reenact.boundary.side_effects import temporary_paths
 
     path = Path(script)
-    is_drawn = any(Path(each).name == path.name for each in made())
+    is_drawn = any(Path(each).name == path.name for each in temporary_paths())
     return f"temporary{path.suffix}" if is_drawn else path.name
 
 
-def _of_program(words: Sequence[str], given: Mapping[Any, Any] | None) -> tuple[Descent, dict[str, str]] | None:
+def _of_program(words: Sequence[str], env: Mapping[Any, Any] | None) -> tuple[Descent, dict[str, str]] | None:
     """Give where a Python child hangs, and its environment; None for one that will not run our hook, as for others."""
     name = program(words)
-    found = _described(name) if name is not None else None
-    if found is None:
+    description = _described(name) if name is not None else None
+    if description is None:
         return None
-    environ = {os.fsdecode(key): os.fsdecode(value) for key, value in (os.environ if given is None else given).items()}
-    made = found[0].environment(environ, found[1])
-    return (found[1], made) if made is not None else None
+    environ = {os.fsdecode(key): os.fsdecode(value) for key, value in (os.environ if env is None else env).items()}
+    child_environ = description[0].environment(environ, description[1])
+    return (description[1], child_environ) if child_environ is not None else None
 
 
-def _joins(words: Sequence[str], given: Mapping[Any, Any] | None) -> bool:
+def _joins(words: Sequence[str], env: Mapping[Any, Any] | None) -> bool:
     """Tell whether a command is this Python under flags that let our start-up hook run; or is not worth a call."""
     if not words or Path(words[0]).name in touches.HARMLESS_PROGRAMS:
         return bool(words)
@@ -103,7 +103,7 @@ def _joins(words: Sequence[str], given: Mapping[Any, Any] | None) -> bool:
 
     if isolates(words[1:]):
         return False
-    path = None if given is None else given.get("PATH")
+    path = None if env is None else env.get("PATH")
     return is_this_python(words[0], None if path is None else os.fsdecode(path))
 
 
@@ -115,10 +115,10 @@ def _popen(original: Callable[..., None]) -> Callable[..., None]:
             _serve(original, self, args, rest, kwargs)
             return
         try:
-            given = rest[_ENV] if len(rest) > _ENV else kwargs.get("env")
+            env = rest[_ENV] if len(rest) > _ENV else kwargs.get("env")
             shell = rest[7] if len(rest) > 7 else kwargs.get("shell")
-            joins = not shell and _joins(_words(args), given)
-            child = _of_program(_words(args), given) if joins else None
+            joins = not shell and _joins(_words(args), env)
+            child = _of_program(_words(args), env) if joins else None
         except Exception:  # arguments that are none: it will say so
             alarms.pass_on()
             child = None
@@ -245,17 +245,17 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
         if not isinstance(self, _forking()):
             host.refuse(f"child process {lanes.label(target or type(self))!r}")
             _note_another_python()
-        found = _described(lanes.label(target) if target is not None else type(self).__qualname__)
-        if found is not None:
-            named = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
-            vars(self)[_DESCENT], vars(self)[_EAGER] = found[1], named not in _WORKERS
-        _starting.process = found and (found[1].spelled(), vars(self)[_EAGER])
+        description = _described(lanes.label(target) if target is not None else type(self).__qualname__)
+        if description is not None:
+            target_name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+            vars(self)[_DESCENT], vars(self)[_EAGER] = description[1], target_name not in _WORKERS
+        _starting.process = description and (description[1].spelled(), vars(self)[_EAGER])
         try:
             with children.starting():
                 original(self)
         finally:
             _starting.process = None
-        descent, eager = _taken(self)
+        descent, eager = _take_back(self)
         if descent is not None and eager and (popen := getattr(self, "_popen", None)) is not None:
             vars(popen)[_DESCENT] = descent
 
@@ -265,19 +265,19 @@ def _start(original: Callable[..., None]) -> Callable[..., None]:
 def _note_another_python() -> None:
     """Record that `multiprocessing.set_executable` named an interpreter that cannot join. Raises a miss in a replay."""
     spawn: Any = sys.modules.get("multiprocessing.spawn")
-    named = spawn.get_executable() if spawn is not None else None
+    executable = spawn.get_executable() if spawn is not None else None
     from reenact.boundary.program import is_this_python
 
-    if named and not is_this_python(os.fsdecode(named)):
+    if executable and not is_this_python(os.fsdecode(executable)):
         from reenact.boundary import program_plain
 
-        program_plain.unheard("multiprocessing", [os.fsdecode(named)], how="multiprocessing")
+        program_plain.unheard("multiprocessing", [os.fsdecode(executable)], how="multiprocessing")
 
 
-def _taken(process: Any) -> tuple[Descent | None, bool]:
+def _take_back(process: Any) -> tuple[Descent | None, bool]:
     """Take back what a process object carried to the other side."""
-    held = cast("dict[str, Any]", vars(process))
-    return held.pop(_DESCENT, None), bool(held.pop(_EAGER, False))
+    attributes = cast("dict[str, Any]", vars(process))
+    return attributes.pop(_DESCENT, None), bool(attributes.pop(_EAGER, False))
 
 
 def _forking() -> Any:
@@ -328,7 +328,7 @@ def _prepare(original: Callable[..., None]) -> Callable[..., None]:
 def _bootstrap(original: Callable[..., int]) -> Callable[..., int]:
     @wraps(original)
     def bootstrap(self: Any, *args: Any, **kwargs: Any) -> int:
-        descent, eager = _taken(self)
+        descent, eager = _take_back(self)
         host = children.host()
         if host is not None and descent is not None:
             try:
@@ -388,8 +388,8 @@ def _exit(original: Callable[[int], Any]) -> Callable[[int], Any]:
 def _submit(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        found = _described(lanes.label(fn))
-        return original(self, fn if found is None else Job(fn, found[1]), *args, **kwargs)
+        description = _described(lanes.label(fn))
+        return original(self, fn if description is None else Job(fn, description[1]), *args, **kwargs)
 
     return submit
 

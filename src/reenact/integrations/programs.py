@@ -19,9 +19,9 @@ from reenact.contracts.integration import Integration, PatchSet
 _CHILD, _TIDYING = "_reenact_child", "_reenact_tidying"
 
 
-def _known(popen: Any) -> Any:
+def _child_of(popen: Any) -> Any:
     """Give what is known of a process object; None of most."""
-    return _held(popen).get(_CHILD)
+    return _attributes_of(popen).get(_CHILD)
 
 
 def _loaded(name: str) -> Any:
@@ -29,14 +29,14 @@ def _loaded(name: str) -> Any:
     return sys.modules.get(f"reenact.boundary.{name}")
 
 
-def _held(popen: Any) -> dict[str, Any]:
+def _attributes_of(popen: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", vars(popen))
 
 
 def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
     @wraps(original)
     def poll(self: Any) -> int | None:
-        child = _known(self)
+        child = _child_of(self)
         if child is None:
             return original(self)
         from reenact.boundary import program_starts as starts
@@ -59,7 +59,7 @@ def _poll(original: Callable[..., int | None]) -> Callable[..., int | None]:
 def _wait(original: Callable[..., int]) -> Callable[..., int]:
     @wraps(original)
     def wait(self: Any, timeout: float | None = None) -> int:
-        child = _known(self)
+        child = _child_of(self)
         if child is None:
             return original(self, timeout)
         from reenact.boundary import program_starts as starts
@@ -83,16 +83,16 @@ def _communicate(original: Callable[..., Any]) -> Callable[..., Any]:
     """Hear what `communicate` reads and writes past the file objects."""
 
     @wraps(original)
-    def communicate(self: Any, given: Any, endtime: Any, orig_timeout: Any) -> Any:
-        child = _known(self)
+    def communicate(self: Any, stdin: Any, endtime: Any, orig_timeout: Any) -> Any:
+        child = _child_of(self)
         if child is None:
-            return original(self, given, endtime, orig_timeout)
+            return original(self, stdin, endtime, orig_timeout)
         from reenact.boundary import program_starts as starts
 
         begun = bool(getattr(self, "_communication_started", False))
-        held: dict[str, int] = _held(self).setdefault("_reenact_read", {})
-        if given and self.stdin is not None and not begun:
-            data = given.encode(self.stdin.encoding, self.stdin.errors) if isinstance(given, str) else bytes(given)
+        read_counts: dict[str, int] = _attributes_of(self).setdefault("_reenact_read", {})
+        if stdin and self.stdin is not None and not begun:
+            data = stdin.encode(self.stdin.encoding, self.stdin.errors) if isinstance(stdin, str) else bytes(stdin)
             child.talk.piece("in", data)
             child.talk.close_stdin()
             child.check()
@@ -102,13 +102,13 @@ def _communicate(original: Callable[..., Any]) -> Callable[..., Any]:
         child.communicating += 1
         try:
             with starts.inside():
-                return original(self, given, endtime, orig_timeout)
+                return original(self, stdin, endtime, orig_timeout)
         except subprocess.TimeoutExpired:
             starts.found_running(child)
             raise
         finally:
             child.communicating -= 1
-            held.update(starts.communicated(child, self, held))
+            read_counts.update(starts.communicated(child, self, read_counts))
             child.settle()
 
     return communicate
@@ -117,8 +117,8 @@ def _communicate(original: Callable[..., Any]) -> Callable[..., Any]:
 def _exit_status(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def handle(self: Any, *args: Any, **kwargs: Any) -> None:
-        child = _known(self)
-        tidying = bool(_held(self).get(_TIDYING))
+        child = _child_of(self)
+        tidying = bool(_attributes_of(self).get(_TIDYING))
         if child is not None and not tidying:
             child.wait()
         original(self, *args, **kwargs)
@@ -133,7 +133,7 @@ def _internal_poll(original: Callable[..., int | None]) -> Callable[..., int | N
 
     @wraps(original)
     def poll(self: Any, _deadstate: Any = None, *args: Any, **kwargs: Any) -> int | None:
-        if _deadstate is None or _known(self) is None:
+        if _deadstate is None or _child_of(self) is None:
             return original(self, _deadstate, *args, **kwargs)
         vars(self)[_TIDYING] = True
         try:
@@ -147,7 +147,7 @@ def _internal_poll(original: Callable[..., int | None]) -> Callable[..., int | N
 def _send_signal(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def send_signal(self: Any, sig: int) -> Any:
-        child = _known(self)
+        child = _child_of(self)
         if child is None:
             return original(self, sig)
         from reenact.boundary import program_starts as starts
@@ -175,7 +175,7 @@ def _kill(original: Callable[[int, int], None]) -> Callable[[int, int], None]:
 
 def _of_transport(transport: Any) -> Any:
     process = getattr(transport, "_proc", None)
-    return None if process is None else _known(process)
+    return None if process is None else _child_of(process)
 
 
 def _pipe_data_received(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -278,8 +278,8 @@ def _spawnv(original: Callable[..., int], *, has_env: bool) -> Callable[..., int
             return original(mode, file, args, *env)
         from reenact.boundary import program_plain
 
-        given = env[0] if has_env and env else None
-        return program_plain.spawned(partial(original, mode, file, args, *env), mode, file, args, given)
+        environ = env[0] if has_env and env else None
+        return program_plain.spawned(partial(original, mode, file, args, *env), mode, file, args, environ)
 
     return spawn
 

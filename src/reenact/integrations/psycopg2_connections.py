@@ -37,13 +37,13 @@ _answer: ContextVar[Json] = ContextVar("reenact_psycopg2_answer", default=None)
 # questions
 
 
-def _made(connection: Any) -> databases.Made:
-    found: databases.Made = databases.held(connection).get(_MADE, databases.NOT_SEEN)
-    return found
+def _handshake_of(connection: Any) -> databases.MadeConnection:
+    handshake: databases.MadeConnection = databases.client_attributes(connection).get(_MADE, databases.NOT_SEEN)
+    return handshake
 
 
 def _query(connection: Any, operation: str, text: str, parameters: Json = None) -> Query:
-    made = _made(connection)
+    handshake = _handshake_of(connection)
     if text[:6].upper() == "LISTEN":  # what comes of it comes unasked
         sys.audit(NATIVE, "psycopg2 (notifications)", "", False)
     return Query(
@@ -51,40 +51,40 @@ def _query(connection: Any, operation: str, text: str, parameters: Json = None) 
         operation=operation,
         text=text,
         parameters=parameters,
-        server=made.query.server,
-        namespace=made.query.namespace,
+        server=handshake.query.server,
+        namespace=handshake.query.namespace,
     )
 
 
-def _heard(connection: Any, query: Callable[[], Query], run: Callable[[], Any], spell: Callable[[], Json]) -> Any:
+def _watch(connection: Any, query: Callable[[], Query], run: Callable[[], Any], spell: Callable[[], Json]) -> Any:
     """Ask for real, and tell what came back."""
     if not door.is_kept():
         return run()
     import psycopg2
 
     try:
-        passage = databases.opened(query(), made=_made(connection))
+        passage = databases.opened(query(), made=_handshake_of(connection))
     except Exception:
         forgive("psycopg2.query")
         passage = None
     if passage is None:
         return run()
-    told: dict[str, Json] = {}
+    answer: dict[str, Json] = {}
     try:
         with passage.crossing():
             result = run()
     except psycopg2.Error as error:
-        told = {"error": psycopg2_rows.error_told(error)}
-        databases.told(passage, {"results": [told], "transaction": connection.get_transaction_status()})
+        answer = {"error": psycopg2_rows.error_told(error)}
+        databases.describe_answer(passage, {"results": [answer], "transaction": connection.get_transaction_status()})
         raise
     except BaseException as error:
         databases.failed(passage, error)
         raise
     try:
-        told = as_object(spell())
+        answer = as_object(spell())
     except Exception:
         forgive("psycopg2.told")
-    databases.told(passage, {"results": [told], "transaction": connection.get_transaction_status()})
+    databases.describe_answer(passage, {"results": [answer], "transaction": connection.get_transaction_status()})
     return result
 
 
@@ -94,12 +94,12 @@ def _asked(connection: Any, query: Query) -> dict[str, Json]:
         import psycopg2
 
         raise psycopg2.InterfaceError("connection already closed")
-    answer = as_object(databases.asked(query))
-    databases.held(connection)[_STATE] = answer.get("transaction")
-    told = as_object((as_list(answer.get("results")) or [{}])[0])
-    if "error" in told:
-        raise psycopg2_rows.error_made(told["error"])
-    return told
+    answer = as_object(databases.ask_stand_in(query))
+    databases.client_attributes(connection)[_STATE] = answer.get("transaction")
+    first_answer = as_object((as_list(answer.get("results")) or [{}])[0])
+    if "error" in first_answer:
+        raise psycopg2_rows.error_made(first_answer["error"])
+    return first_answer
 
 
 # recording
@@ -114,15 +114,15 @@ class _HeardConnection:
         if not isinstance(wanted, type):
             sys.audit(NATIVE, "psycopg2 (a cursor factory that is no class)", "", False)
             return cast("Any", super()).cursor(name, cursor_factory, **kwargs)
-        given = {} if name is None else {"name": name}
-        return cast("Any", super()).cursor(**given, cursor_factory=_over(wanted, _HeardCursor, "cursor"), **kwargs)
+        options = {} if name is None else {"name": name}
+        return cast("Any", super()).cursor(**options, cursor_factory=_over(wanted, _HeardCursor, "cursor"), **kwargs)
 
     def commit(self) -> None:
-        _heard(self, lambda: _query(self, "query", "COMMIT"), cast("Any", super()).commit, lambda: {"status": "COMMIT"})
+        _watch(self, lambda: _query(self, "query", "COMMIT"), cast("Any", super()).commit, lambda: {"status": "COMMIT"})
 
     def rollback(self) -> None:
         run = cast("Any", super()).rollback
-        _heard(self, lambda: _query(self, "query", "ROLLBACK"), run, lambda: {"status": "ROLLBACK"})
+        _watch(self, lambda: _query(self, "query", "ROLLBACK"), run, lambda: {"status": "ROLLBACK"})
 
     def lobject(self, *args: Any, **kwargs: Any) -> Any:
         sys.audit(NATIVE, "psycopg2 (large objects)", "", False)
@@ -139,17 +139,17 @@ class _HeardCursor:
     def execute(self, query: Any, vars: Any = None) -> Any:  # noqa: A002 - psycopg2's name
         own, run = cast("Any", self), cast("Any", super()).execute
         asked = self._question("query", query, lambda: psycopg2_rows.arguments(vars))
-        return _heard(own.connection, asked, lambda: run(query, vars), self._result)
+        return _watch(own.connection, asked, lambda: run(query, vars), self._result)
 
     def executemany(self, query: Any, vars_list: Any) -> Any:
         own, run, listed = cast("Any", self), cast("Any", super()).executemany, [*vars_list]
         asked = self._question("executemany", query, lambda: [psycopg2_rows.arguments(each) for each in listed])
-        return _heard(own.connection, asked, lambda: run(query, listed), self._result)
+        return _watch(own.connection, asked, lambda: run(query, listed), self._result)
 
     def callproc(self, procname: Any, parameters: Any = None) -> Any:
         own, run = cast("Any", self), cast("Any", super()).callproc
         asked = self._question("callproc", procname, lambda: psycopg2_rows.arguments(parameters))
-        return _heard(own.connection, asked, lambda: run(procname, parameters), self._result)
+        return _watch(own.connection, asked, lambda: run(procname, parameters), self._result)
 
     def copy_expert(self, sql: Any, file: Any, size: int = 8192) -> Any:
         own, run = cast("Any", self), cast("Any", super()).copy_expert
@@ -159,10 +159,10 @@ class _HeardCursor:
         buffer = io.BytesIO(data)
         asked = self._question("copy", text, lambda: _bytes_json(data) if comes else None)
 
-        def told() -> Json:
+        def spell_copy() -> Json:
             return {"rowcount": own.rowcount, **({} if comes else {"copied": _bytes_json(buffer.getvalue())})}
 
-        _heard(own.connection, asked, lambda: run(text, buffer, size), told)
+        _watch(own.connection, asked, lambda: run(text, buffer, size), spell_copy)
         return None if comes else _write(file, buffer.getvalue())
 
     def copy_from(self, file: Any, table: str, sep: str = "\t", null: str = "\\N", size: int = 8192,
@@ -196,19 +196,19 @@ class _HeardCursor:
 
     def _fetched(self, text: str, run: Callable[[], Any]) -> Any:
         """Fetch from the server, where the cursor is one of its own."""
-        own, found = cast("Any", self), list[Any]()
+        own, batches = cast("Any", self), list[Any]()
         factory, own.row_factory = own.row_factory, None
         try:
             asked = self._question("fetch", text, lambda: settled(str(own.name)))
-            _heard(own.connection, asked, lambda: found.append(run()), lambda: self._batch(found[0]))
+            _watch(own.connection, asked, lambda: batches.append(run()), lambda: self._batch(batches[0]))
         finally:
             own.row_factory = factory
-        several = isinstance(found[0], list)
-        rows = psycopg2_rows.rows_made(own, cast("list[Any]", found[0]) if several else [found[0]])
+        several = isinstance(batches[0], list)
+        rows = psycopg2_rows.rows_made(own, cast("list[Any]", batches[0]) if several else [batches[0]])
         return rows if several else rows[0]
 
-    def _batch(self, found: Any) -> Json:
-        rows = cast("list[Any]", found) if isinstance(found, list) else [] if found is None else [found]
+    def _batch(self, batch: Any) -> Json:
+        rows = cast("list[Any]", batch) if isinstance(batch, list) else [] if batch is None else [batch]
         return {**_described(self), "rows": [[psycopg2_rows.spelled(each) for each in row] for row in rows]}
 
     def _question(self, operation: str, statement: Any, parameters: Callable[[], Json]) -> Callable[[], Query]:
@@ -217,7 +217,7 @@ class _HeardCursor:
 
     def _result(self) -> Json:
         own = cast("Any", self)
-        told = _described(own)
+        answer = _described(own)
         if own.description is not None and own.name is None:
             factory, own.row_factory = own.row_factory, None
             try:
@@ -226,15 +226,15 @@ class _HeardCursor:
                     _in_c("cursor").scroll(own, 0, "absolute")
             finally:
                 own.row_factory = factory
-            told["rows"] = [[psycopg2_rows.spelled(each) for each in row] for row in rows]
-        return told
+            answer["rows"] = [[psycopg2_rows.spelled(each) for each in row] for row in rows]
+        return answer
 
 
 def _described(cursor: Any) -> dict[str, Json]:
-    told: dict[str, Json] = {"status": cursor.statusmessage, "rowcount": cursor.rowcount}
+    facts: dict[str, Json] = {"status": cursor.statusmessage, "rowcount": cursor.rowcount}
     if cursor.description is not None:
-        told["columns"] = [[*column] for column in cursor.description]
-    return told
+        facts["columns"] = [[*column] for column in cursor.description]
+    return facts
 
 
 def _comes_in(text: str) -> bool:
@@ -272,19 +272,19 @@ class _Info:
         self._connection = connection
 
     def __getattr__(self, name: str) -> Any:
-        told = _about(self._connection)
+        about = _about(self._connection)
         if name in {"transaction_status", "status"}:
-            return databases.held(self._connection).get(_STATE) or 0 if name == "transaction_status" else 0
-        if name not in told:
+            return databases.client_attributes(self._connection).get(_STATE) or 0 if name == "transaction_status" else 0
+        if name not in about:
             raise AttributeError(name)
-        return typed.decode(told[name])
+        return typed.decode(about[name])
 
     def parameter_status(self, name: str) -> Any:
         return self._connection.get_parameter_status(name)
 
 
 def _about(connection: Any) -> dict[str, Json]:
-    return as_object(databases.held(connection).get(_TOLD))
+    return as_object(databases.client_attributes(connection).get(_TOLD))
 
 
 class _StandingConnection:
@@ -298,13 +298,13 @@ class _StandingConnection:
 
     def __init__(self, *_: Any, **__: Any) -> None:
         _in_c("connection").close(self)
-        databases.held(self)[_TOLD] = _answer.get()
+        databases.client_attributes(self)[_TOLD] = _answer.get()
 
     def cursor(self, name: Any = None, cursor_factory: Any = None, *_: Any, **kwargs: Any) -> Any:
         own: Any = self
-        made: Any = _over(cursor_factory or self.cursor_factory or _in_c("cursor"), _StandingCursor, "cursor")(own)
-        databases.held(made).update({"name": name, **kwargs})
-        return made
+        stand_in: Any = _over(cursor_factory or self.cursor_factory or _in_c("cursor"), _StandingCursor, "cursor")(own)
+        databases.client_attributes(stand_in).update({"name": name, **kwargs})
+        return stand_in
 
     cursor_factory: Any = None
 
@@ -345,10 +345,10 @@ class _StandingConnection:
 
     @property
     def status(self) -> int:
-        return 2 if databases.held(self).get(_STATE) else 1
+        return 2 if databases.client_attributes(self).get(_STATE) else 1
 
     def get_transaction_status(self) -> Any:
-        return databases.held(self).get(_STATE) or 0
+        return databases.client_attributes(self).get(_STATE) or 0
 
     def get_backend_pid(self) -> Any:
         return _about(self).get("backend_pid")
@@ -398,9 +398,9 @@ class _StandingCursor:
     def copy_expert(self, sql: Any, file: Any, _size: int = 8192) -> None:
         text = psycopg2_rows.text_of(sql, cast("Any", self).connection)
         comes = _comes_in(text)
-        told = self._ask("copy", text, _bytes_json(_bytes(file.read())) if comes else None)
+        answer = self._ask("copy", text, _bytes_json(_bytes(file.read())) if comes else None)
         if not comes:
-            copied = told.get("copied")
+            copied = answer.get("copied")
             _write(file, copied.encode() if isinstance(copied, str) else cast("bytes", typed.decode(copied)))
 
     copy_from = _HeardCursor.copy_from
@@ -458,14 +458,14 @@ class _StandingCursor:
         if vars is None:
             return text.encode()
         if isinstance(vars, Mapping):
-            named = {name: psycopg2_rows.quoted(each) for name, each in cast("Mapping[str, Any]", vars).items()}
-            return (text % named).encode()
+            quoted_values = {name: psycopg2_rows.quoted(each) for name, each in cast("Mapping[str, Any]", vars).items()}
+            return (text % quoted_values).encode()
         return (text % tuple(psycopg2_rows.quoted(each) for each in vars)).encode()
 
     @property
     def _rows(self) -> list[Any]:
-        found: list[Any] = databases.held(self).setdefault(_ROWS, [])
-        return found
+        rows: list[Any] = databases.client_attributes(self).setdefault(_ROWS, [])
+        return rows
 
     def _next(self) -> Any:
         if self.rownumber >= len(self._rows):
@@ -479,14 +479,14 @@ class _StandingCursor:
     def _ask(self, operation: str, statement: Any, parameters: Json) -> dict[str, Json]:
         connection = cast("Any", self).connection
         text = psycopg2_rows.text_of(statement, connection)
-        told = _asked(connection, _query(connection, operation, text, parameters))
-        rows = [tuple(psycopg2_rows.unspelled(each) for each in as_list(row)) for row in as_list(told.get("rows"))]
-        databases.held(self)[_ROWS], self.rownumber = rows, 0
-        self.statusmessage, self.rowcount = told.get("status"), cast("int", told.get("rowcount"))
-        self.query, columns = text.encode(), told.get("columns")
+        answer = _asked(connection, _query(connection, operation, text, parameters))
+        rows = [tuple(psycopg2_rows.unspelled(each) for each in as_list(row)) for row in as_list(answer.get("rows"))]
+        databases.client_attributes(self)[_ROWS], self.rownumber = rows, 0
+        self.statusmessage, self.rowcount = answer.get("status"), cast("int", answer.get("rowcount"))
+        self.query, columns = text.encode(), answer.get("columns")
         column: Any = _in_c("Column")
         self.description = None if columns is None else tuple(column(*as_list(each)) for each in as_list(columns))
-        return told
+        return answer
 
 
 # connecting
@@ -504,26 +504,26 @@ def _over(kind: type, ours: type, in_c: str) -> type:
     if issubclass(kind, ours):
         return kind
     below = type(in_c, (ours, _in_c(in_c)), {})
-    named = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    return below if kind is _in_c(in_c) else type(kind.__name__, (kind, below), named)
+    identity = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return below if kind is _in_c(in_c) else type(kind.__name__, (kind, below), identity)
 
 
 def _where(dsn: Any, kwargs: Mapping[str, Any]) -> Query:
     from psycopg2 import extensions
 
-    said = extensions.parse_dsn(extensions.make_dsn(dsn, **kwargs))
-    server = databases.server_of(said.get("host") or said.get("hostaddr"), said.get("port") or "5432")
-    return Query(system=_SYSTEM, operation=CONNECT, server=server, namespace=str(said.get("dbname") or ""))
+    parameters = extensions.parse_dsn(extensions.make_dsn(dsn, **kwargs))
+    server = databases.server_of(parameters.get("host") or parameters.get("hostaddr"), parameters.get("port") or "5432")
+    return Query(system=_SYSTEM, operation=CONNECT, server=server, namespace=str(parameters.get("dbname") or ""))
 
 
 def _told_of(connection: Any) -> Json:
     info = connection.info
     names = ("dbname", "user", "host", "port", "server_version", "protocol_version", "backend_pid", "options")
-    told: dict[str, Json] = {name: getattr(info, name, None) for name in names}
+    facts: dict[str, Json] = {name: getattr(info, name, None) for name in names}
     settings: dict[str, Json] = {name: connection.get_parameter_status(name) for name in _SETTINGS}
     more: dict[str, Json] = {"encoding": connection.encoding, "dsn": connection.dsn, "settings": settings}
     asked = {name: each for name, each in connection.get_dsn_parameters().items() if name != "passfile"}
-    return told | more | {"dsn_parameters": typed.encode(asked)}
+    return facts | more | {"dsn_parameters": typed.encode(asked)}
 
 
 def _connected(query: Query, run: Callable[[], Any]) -> tuple[Any, Json]:
@@ -535,48 +535,48 @@ def _connected(query: Query, run: Callable[[], Any]) -> tuple[Any, Json]:
         return run(), None
     try:
         with passage.crossing():
-            made = run()
+            connection = run()
     except psycopg2.Error as error:
-        databases.told(passage, {"error": psycopg2_rows.error_told(error)})
+        databases.describe_answer(passage, {"error": psycopg2_rows.error_told(error)})
         raise
     except BaseException as error:
         databases.failed(passage, error)
         raise
     about: Json = None
     try:
-        about = _told_of(made)
+        about = _told_of(connection)
     except Exception:
         forgive("psycopg2.connected")
-    databases.told(passage, about)
-    return made, about
+    databases.describe_answer(passage, about)
+    return connection, about
 
 
 def _connect(original: Any) -> Any:
     @wraps(original)
     def connect(dsn: Any = None, connection_factory: Any = None, cursor_factory: Any = None, **kwargs: Any) -> Any:
         wanted = connection_factory or _in_c("connection")
-        given = {name: each for name, each in kwargs.items() if name not in {"async", "async_"}}
-        if not door.is_kept() or len(given) < len(kwargs) or not isinstance(wanted, type):
+        options = {name: each for name, each in kwargs.items() if name not in {"async", "async_"}}
+        if not door.is_kept() or len(options) < len(kwargs) or not isinstance(wanted, type):
             sys.audit(NATIVE, "psycopg2", str(kwargs.get("host") or ""), False)
             return original(dsn, connection_factory, cursor_factory, **kwargs)
-        query = _where(dsn, given)
+        query = _where(dsn, options)
         if door.is_strict():
-            told = databases.asked(query)
-            if "error" in as_object(told):
-                raise psycopg2_rows.error_made(as_object(told)["error"])
-            kept = _answer.set(told)
+            answer = databases.ask_stand_in(query)
+            if "error" in as_object(answer):
+                raise psycopg2_rows.error_made(as_object(answer)["error"])
+            token = _answer.set(answer)
             try:
-                made: Any = _over(wanted, _StandingConnection, "connection")(dsn)
+                connection: Any = _over(wanted, _StandingConnection, "connection")(dsn)
             finally:
-                _answer.reset(kept)
-            about = databases.held(made)[_TOLD]
+                _answer.reset(token)
+            about = databases.client_attributes(connection)[_TOLD]
         else:
             over = _over(wanted, _HeardConnection, "connection")
-            made, about = _connected(query, lambda: original(dsn, over, cursor_factory, **kwargs))
+            connection, about = _connected(query, lambda: original(dsn, over, cursor_factory, **kwargs))
         if cursor_factory is not None:
-            made.cursor_factory = cursor_factory
-        databases.held(made)[_MADE] = databases.Made(query, about)
-        return made
+            connection.cursor_factory = cursor_factory
+        databases.client_attributes(connection)[_MADE] = databases.MadeConnection(query, about)
+        return connection
 
     return connect
 

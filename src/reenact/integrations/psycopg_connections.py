@@ -50,16 +50,18 @@ class _Sent:
 
     def opened(self) -> Passage | None:
         """Let it in."""
-        made: databases.Made = databases.held(self.connection).get(_MADE, databases.NOT_SEEN)
+        handshake: databases.MadeConnection = databases.client_attributes(self.connection).get(
+            _MADE, databases.NOT_SEEN
+        )
         query = Query(
             system=libpq.SYSTEM,
             operation=self.operation,
             text=self.text,
             parameters=self.parameters,
-            server=made.query.server,
-            namespace=made.query.namespace,
+            server=handshake.query.server,
+            namespace=handshake.query.namespace,
         )
-        return databases.opened(query, made=made)
+        return databases.opened(query, made=handshake)
 
 
 _sent: Final[dict[int, _Sent]] = {}
@@ -74,30 +76,30 @@ def _note(connection: Any, operation: str, text: Any, parameters: Json = None) -
         pgconn = connection.pgconn
         if type(pgconn) is StandIn or not door.is_kept():
             return
-        sent = _Sent(connection, operation, text if isinstance(text, str) else bytes(text).decode("utf-8", "replace"))
-        sent.parameters = parameters
-        if sent.text[:6].upper() == "LISTEN":  # what comes of it comes unasked
+        query = _Sent(connection, operation, text if isinstance(text, str) else bytes(text).decode("utf-8", "replace"))
+        query.parameters = parameters
+        if query.text[:6].upper() == "LISTEN":  # what comes of it comes unasked
             sys.audit(NATIVE, "psycopg (notifications)", "", False)
         if connection._pipeline is not None:  # noqa: SLF001 - psycopg tells by it which way it goes
-            _queue(connection).append(sent)
+            _queue(connection).append(query)
         else:
-            _sent[id(pgconn)] = sent
+            _sent[id(pgconn)] = query
     except Exception:
         forgive("psycopg.note")
 
 
 def _queue(connection: Any) -> deque[_Sent | None]:
-    waiting: deque[_Sent | None] = databases.held(connection._pipeline).setdefault(_QUEUE, deque())  # noqa: SLF001 - as above
+    waiting: deque[_Sent | None] = databases.client_attributes(connection._pipeline).setdefault(_QUEUE, deque())  # noqa: SLF001 - as above
     return waiting
 
 
-def _told(sent: _Sent, passage: Passage, results: Sequence[Any], pgconn: Any) -> None:
+def _record_answer(statement: _Sent, passage: Passage, results: Sequence[Any], pgconn: Any) -> None:
     try:
-        answer = libpq.answer_told(results, pgconn, sent.text)
+        answer = libpq.answer_told(results, pgconn, statement.text)
     except Exception:
         forgive("psycopg.told")
         return
-    databases.told(passage, answer)
+    databases.describe_answer(passage, answer)
 
 
 # what is sent
@@ -139,7 +141,7 @@ def _prepared(original: Any) -> Any:
     return _send_query_prepared
 
 
-def _passed(holder: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _pass_through(holder: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make what lets something through a pipeline that is no question: its result has a place in the order."""
 
     def make(original: Any) -> Any:
@@ -184,14 +186,14 @@ def _described(original: _Generators) -> Any:
 def _execute(original: Any) -> Any:
     @wraps(original)
     def execute(pgconn: Any) -> Any:
-        sent = _sent.pop(id(pgconn), None)
-        return original(pgconn) if sent is None else _executing(original, pgconn, sent)
+        statement = _sent.pop(id(pgconn), None)
+        return original(pgconn) if statement is None else _executing(original, pgconn, statement)
 
     return execute
 
 
-def _executing(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
-    passage = sent.opened()
+def _executing(original: _Generators, pgconn: Any, statement: _Sent) -> Generator[Any, Any, Any]:
+    passage = statement.opened()
     if passage is None:
         result: Any = yield from original(pgconn)
         return result
@@ -201,20 +203,20 @@ def _executing(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any
     except BaseException as error:
         databases.failed(passage, error)
         raise
-    _told(sent, passage, results, pgconn)
+    _record_answer(statement, passage, results, pgconn)
     if results and int(results[-1].status) in {3, 4}:
-        _copies[id(pgconn)] = _Sent(sent.connection, "copy", sent.text, copied=[])
+        _copies[id(pgconn)] = _Sent(statement.connection, "copy", statement.text, copied=[])
     return results
 
 
 def _processed(original: Any) -> Any:
     @wraps(original)
     def _process_results(self: Any, queued: Any, results: Any) -> Any:
-        queue = databases.held(self).get(_QUEUE)
-        sent: _Sent | None = queue.popleft() if queue else None
-        passage = sent.opened() if sent is not None else None
-        if sent is not None and passage is not None:
-            _told(sent, passage, results, self.pgconn)
+        queue = databases.client_attributes(self).get(_QUEUE)
+        statement: _Sent | None = queue.popleft() if queue else None
+        passage = statement.opened() if statement is not None else None
+        if statement is not None and passage is not None:
+            _record_answer(statement, passage, results, self.pgconn)
         return original(self, queued, results)
 
     return _process_results
@@ -223,11 +225,11 @@ def _processed(original: Any) -> Any:
 def _send(original: Any) -> Any:
     @wraps(original)
     def send(pgconn: Any) -> Any:
-        sent = _sent.pop(id(pgconn), None)
-        if sent is not None:
-            sent.passage = sent.opened()
-            if sent.passage is not None:
-                _streams[id(pgconn)] = sent
+        statement = _sent.pop(id(pgconn), None)
+        if statement is not None:
+            statement.passage = statement.opened()
+            if statement.passage is not None:
+                _streams[id(pgconn)] = statement
         return original(pgconn)
 
     return send
@@ -236,15 +238,15 @@ def _send(original: Any) -> Any:
 def _fetch(original: Any) -> Any:
     @wraps(original)
     def fetch(pgconn: Any) -> Any:
-        sent = _streams.get(id(pgconn))
-        return original(pgconn) if sent is None else _fetching(original, pgconn, sent)
+        statement = _streams.get(id(pgconn))
+        return original(pgconn) if statement is None else _fetching(original, pgconn, statement)
 
     return fetch
 
 
-def _fetching(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
+def _fetching(original: _Generators, pgconn: Any, statement: _Sent) -> Generator[Any, Any, Any]:
     """Read a piece of an answer that is read row by row."""
-    passage = sent.passage
+    passage = statement.passage
     if passage is None:
         result: Any = yield from original(pgconn)
         return result
@@ -256,27 +258,27 @@ def _fetching(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any,
         passage.ended(StreamEnd.RAISED, error)
         raise
     try:
-        _piece(pgconn, sent, passage, result)
+        _piece(pgconn, statement, passage, result)
     except Exception:
         forgive("psycopg.stream")
     return result
 
 
-def _piece(pgconn: Any, sent: _Sent, passage: Passage, result: Any) -> None:
+def _piece(pgconn: Any, statement: _Sent, passage: Passage, result: Any) -> None:
     if result is None:
         _streams.pop(id(pgconn), None)
         return
-    told = libpq.result_told(result)
-    if "rows" in told and int(result.status) != 2:  # TUPLES_OK says that there are no more
-        if sent.columns:
-            told.pop("columns", None)
-        sent.columns = True
-        passage.chunk(value=told)
+    answer = libpq.result_told(result)
+    if "rows" in answer and int(result.status) != 2:  # TUPLES_OK says that there are no more
+        if statement.columns:
+            answer.pop("columns", None)
+        statement.columns = True
+        passage.chunk(value=answer)
         return
     _streams.pop(id(pgconn), None)
     if state := int(pgconn.transaction_status):
-        told["transaction"] = state
-    passage.ended(StreamEnd.FINISHED, None, told)
+        answer["transaction"] = state
+    passage.ended(StreamEnd.FINISHED, None, answer)
 
 
 # copies
@@ -285,17 +287,17 @@ def _piece(pgconn: Any, sent: _Sent, passage: Passage, result: Any) -> None:
 def _copy_from(original: Any) -> Any:
     @wraps(original)
     def copy_from(pgconn: Any) -> Any:
-        sent = _copies.get(id(pgconn))
-        return original(pgconn) if sent is None else _copying_out(original, pgconn, sent)
+        statement = _copies.get(id(pgconn))
+        return original(pgconn) if statement is None else _copying_out(original, pgconn, statement)
 
     return copy_from
 
 
-def _copying_out(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[Any, Any, Any]:
-    if sent.passage is None:
-        sent.operation = "copy out"
-        sent.passage = sent.opened()
-    passage = sent.passage
+def _copying_out(original: _Generators, pgconn: Any, statement: _Sent) -> Generator[Any, Any, Any]:
+    if statement.passage is None:
+        statement.operation = "copy out"
+        statement.passage = statement.opened()
+    passage = statement.passage
     try:
         data: Any = yield from original(pgconn)
     except BaseException as error:
@@ -303,23 +305,23 @@ def _copying_out(original: _Generators, pgconn: Any, sent: _Sent) -> Generator[A
         if passage is not None:
             databases.failed(passage, error)
         raise
-    if sent.copied is not None and isinstance(data, bytes | bytearray | memoryview):
-        sent.copied.append(bytes(cast("bytes", data)))
+    if statement.copied is not None and isinstance(data, bytes | bytearray | memoryview):
+        statement.copied.append(bytes(cast("bytes", data)))
         return cast("Any", data)
     _copies.pop(id(pgconn), None)
     if passage is not None:
-        told = libpq.answer_told([data], pgconn, sent.text)
-        pieces: list[Json] = [libpq.text(each) for each in sent.copied or ()]
-        databases.told(passage, {**told, "data": pieces} if isinstance(told, dict) else told)
+        answer = libpq.answer_told([data], pgconn, statement.text)
+        pieces: list[Json] = [libpq.text(each) for each in statement.copied or ()]
+        databases.describe_answer(passage, {**answer, "data": pieces} if isinstance(answer, dict) else answer)
     return data
 
 
 def _copy_to(original: Any) -> Any:
     @wraps(original)
     def copy_to(pgconn: Any, buffer: Any, *args: Any, **kwargs: Any) -> Any:
-        sent = _copies.get(id(pgconn))
-        if sent is not None and sent.copied is not None:
-            sent.copied.append(bytes(buffer))
+        statement = _copies.get(id(pgconn))
+        if statement is not None and statement.copied is not None:
+            statement.copied.append(bytes(buffer))
         return original(pgconn, buffer, *args, **kwargs)
 
     return copy_to
@@ -328,16 +330,16 @@ def _copy_to(original: Any) -> Any:
 def _copy_end(original: Any) -> Any:
     @wraps(original)
     def copy_end(pgconn: Any, error: Any) -> Any:
-        sent = _copies.pop(id(pgconn), None)
-        return original(pgconn, error) if sent is None else _copying_in(original, pgconn, error, sent)
+        statement = _copies.pop(id(pgconn), None)
+        return original(pgconn, error) if statement is None else _copying_in(original, pgconn, error, statement)
 
     return copy_end
 
 
-def _copying_in(original: _Generators, pgconn: Any, error: Any, sent: _Sent) -> Generator[Any, Any, Any]:
-    sent.operation = "copy in"
-    sent.parameters = [libpq.text(b"".join(sent.copied or ())), libpq.text(error)]
-    passage = sent.opened()
+def _copying_in(original: _Generators, pgconn: Any, error: Any, statement: _Sent) -> Generator[Any, Any, Any]:
+    statement.operation = "copy in"
+    statement.parameters = [libpq.text(b"".join(statement.copied or ())), libpq.text(error)]
+    passage = statement.opened()
     if passage is None:
         result = yield from original(pgconn, error)
         return result
@@ -347,7 +349,7 @@ def _copying_in(original: _Generators, pgconn: Any, error: Any, sent: _Sent) -> 
     except BaseException as failure:
         databases.failed(passage, failure)
         raise
-    _told(sent, passage, [result], pgconn)
+    _record_answer(statement, passage, [result], pgconn)
     return result
 
 
@@ -357,11 +359,11 @@ def _copying_in(original: _Generators, pgconn: Any, error: Any, sent: _Sent) -> 
 def _asked(conninfo: Any, kwargs: dict[str, Any]) -> Query:
     from psycopg.conninfo import conninfo_to_dict
 
-    known = set(_names())
-    given = conninfo_to_dict(conninfo, **{name: value for name, value in kwargs.items() if name in known})
-    host = given.get("host") or given.get("hostaddr") or os.environ.get("PGHOST")
-    port = given.get("port") or os.environ.get("PGPORT")
-    namespace = given.get("dbname") or os.environ.get("PGDATABASE") or given.get("user")
+    known_names = set(_names())
+    parameters = conninfo_to_dict(conninfo, **{name: value for name, value in kwargs.items() if name in known_names})
+    host = parameters.get("host") or parameters.get("hostaddr") or os.environ.get("PGHOST")
+    port = parameters.get("port") or os.environ.get("PGPORT")
+    namespace = parameters.get("dbname") or os.environ.get("PGDATABASE") or parameters.get("user")
     return Query(
         system=libpq.SYSTEM,
         operation=CONNECT,
@@ -391,8 +393,8 @@ def _connecting(conninfo: Any, kwargs: dict[str, Any]) -> tuple[Query, Passage] 
 def _connected(passage: Passage, query: Query, connection: Any) -> Any:
     try:
         about = libpq.connection_told(connection.pgconn)
-        databases.held(connection)[_MADE] = databases.Made(query, about)
-        databases.told(passage, about)
+        databases.client_attributes(connection)[_MADE] = databases.MadeConnection(query, about)
+        databases.describe_answer(passage, about)
     except Exception:
         forgive("psycopg.connected")
     return connection
@@ -557,10 +559,10 @@ class _Escaping:
         return bytes(data).replace(b"'", b"''")
 
     def escape_literal(self, data: Any) -> bytes:
-        held = bytes(data)
-        if b"\\" in held:
-            return b" E'" + held.replace(b"\\", b"\\\\").replace(b"'", b"''") + b"'"
-        return b"'" + self.escape_string(held) + b"'"
+        raw_bytes = bytes(data)
+        if b"\\" in raw_bytes:
+            return b" E'" + raw_bytes.replace(b"\\", b"\\\\").replace(b"'", b"''") + b"'"
+        return b"'" + self.escape_string(raw_bytes) + b"'"
 
     def escape_identifier(self, data: Any) -> bytes:
         return b'"' + bytes(data).replace(b'"', b'""') + b'"'
@@ -569,8 +571,8 @@ class _Escaping:
         return b"\\x" + bytes(data).hex().encode()
 
     def unescape_bytea(self, data: Any) -> bytes:
-        held = bytes(data)
-        return bytes.fromhex(held[2:].decode()) if held.startswith(b"\\x") else held
+        raw_bytes = bytes(data)
+        return bytes.fromhex(raw_bytes[2:].decode()) if raw_bytes.startswith(b"\\x") else raw_bytes
 
 
 def _install(patches: PatchSet) -> None:
@@ -606,11 +608,11 @@ def _cut(patches: PatchSet, psycopg: Any) -> None:
     patches.replace(_cursor_base.BaseCursor, "_execute_send", _executed)
     patches.replace(client_cursor.ClientCursorMixin, "_execute_send", _client_side)
     patches.replace(_cursor_base.BaseCursor, "_send_query_prepared", _prepared)
-    patches.replace(_cursor_base.BaseCursor, "_send_prepare", _passed(_connection_of))
+    patches.replace(_cursor_base.BaseCursor, "_send_prepare", _pass_through(_connection_of))
     patches.replace(base, "_exec_command", _commanded)
     if getattr(_connection_base, "_HAS_SEND_CLOSE", False):
-        patches.replace(base, "_deallocate", _passed(lambda held: held))
-    patches.replace(_pipeline_base.BasePipeline, "_enqueue_sync", _passed(_connection_of))
+        patches.replace(base, "_deallocate", _pass_through(lambda owner: owner))
+    patches.replace(_pipeline_base.BasePipeline, "_enqueue_sync", _pass_through(_connection_of))
     patches.replace(_pipeline_base.BasePipeline, "_process_results", _processed)
     patches.replace(_server_cursor_base.ServerCursorMixin, "_describe_gen", _described)
     for module in (generators, _cursor_base, _server_cursor_base):

@@ -66,13 +66,13 @@ _talks: Final[WeakKeyDictionary[Any, _Talk]] = WeakKeyDictionary()
 
 
 def _talk(connection: Any) -> _Talk:
-    found = _talks.get(connection)
-    if found is None:
+    talk = _talks.get(connection)
+    if talk is None:
         nowhere = connection.conn if isinstance(connection.conn, _Nowhere) else None
-        found = _talks[connection] = _Talk(nowhere.about if nowhere else None, standing=nowhere is not None)
+        talk = _talks[connection] = _Talk(nowhere.about if nowhere else None, standing=nowhere is not None)
         if nowhere is not None:
-            found.made = nowhere.made
-    return found
+            talk.made = nowhere.made
+    return talk
 
 
 # documents
@@ -150,12 +150,12 @@ def _read(message: bytes) -> tuple[dict[str, Any], int]:
 
 
 def _each(documents: bytes) -> list[bytes]:
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     while documents:
         (size,) = struct.unpack_from("<i", documents)
-        found.append(documents[:size])
+        pieces.append(documents[:size])
         documents = documents[size:]
-    return found
+    return pieces
 
 
 def _message(document: Mapping[str, Any]) -> Any:
@@ -177,8 +177,8 @@ def _server(connection: Any) -> str:
 def _query(connection: Any, command: Mapping[str, Any]) -> Query:
     name, first = next(iter(command.items()))
     target = first if isinstance(first, str) else command.get("collection")
-    kept = {each: value for each, value in command.items() if each not in _OWN_FIELDS and each != name}
-    asked = as_object(_spelled(kept))
+    fields = {each: value for each, value in command.items() if each not in _OWN_FIELDS and each != name}
+    asked = as_object(_spelled(fields))
     if not isinstance(first, str) and first not in (1, 1.0, True):
         asked["of"] = _spelled(first)
     return Query(
@@ -197,11 +197,11 @@ def _greeting(server: str) -> Query:
 
 
 def _told_by(reply: Any) -> Json:
-    told = _decoded(reply.raw_command_response())
-    return _spelled({name: each for name, each in told.items() if name not in {"$clusterTime", "operationTime"}})
+    document = _decoded(reply.raw_command_response())
+    return _spelled({name: each for name, each in document.items() if name not in {"$clusterTime", "operationTime"}})
 
 
-def _noted(connection: Any, message: bytes) -> tuple[_Talk, int]:
+def _note_message(connection: Any, message: bytes) -> tuple[_Talk, int]:
     """Hear of a message that is sent; of one that cannot be read only that it is."""
     talk = _talk(connection)
     talk.command = None
@@ -242,22 +242,22 @@ def _question(connection: Any, request_id: Any) -> tuple[_Talk, Query | None]:
 
 def _greeted(connection: Any, talk: _Talk, reply: Any) -> None:
     """Tell how a server greeted, once for each connection."""
-    passage = databases.held(connection.conn).pop(_GREETS, None)
+    passage = databases.client_attributes(connection.conn).pop(_GREETS, None)
     if passage is None or _name(talk) not in _GREETINGS:
         return
     about: Json = None
     try:
-        told = _decoded(reply.raw_command_response())
-        about = _spelled({name: each for name, each in told.items() if name not in _OWN_NEWS})
-        talk.made = databases.Made(_greeting(_server(connection)), about)
+        document = _decoded(reply.raw_command_response())
+        about = _spelled({name: each for name, each in document.items() if name not in _OWN_NEWS})
+        talk.made = databases.MadeConnection(_greeting(_server(connection)), about)
     except Exception:
         forgive("pymongo.greeted")
-    databases.told(passage, about)
+    databases.describe_answer(passage, about)
 
 
 def _unheard(connection: Any, error: BaseException) -> None:
     """Tell that a server did not greet."""
-    passage = databases.held(connection.conn).pop(_GREETS, None)
+    passage = databases.client_attributes(connection.conn).pop(_GREETS, None)
     if passage is not None:
         databases.failed(passage, error)
 
@@ -271,10 +271,10 @@ def _send(original: Any) -> Any:
     def send_message(self: Any, message: bytes, *args: Any, **kwargs: Any) -> Any:
         if not door.is_kept() and not _talk(self).standing:
             return original(self, message, *args, **kwargs)
-        talk, flags = _noted(self, message)
+        talk, flags = _note_message(self, message)
         query = _asked_in_vain(talk, self) if flags & _MORE_TO_COME else None
         if talk.standing:
-            return None if query is None else databases.asked(query) and None
+            return None if query is None else databases.ask_stand_in(query) and None
         if query is None:
             return original(self, message, *args, **kwargs)
         run = lambda: original(self, message, *args, **kwargs)  # noqa: E731 - it is used once, here
@@ -288,7 +288,7 @@ def _send_async(original: Any) -> Any:
     async def send_message(self: Any, message: bytes, *args: Any, **kwargs: Any) -> Any:
         if not door.is_kept() and not _talk(self).standing:
             return await original(self, message, *args, **kwargs)
-        talk, flags = _noted(self, message)
+        talk, flags = _note_message(self, message)
         query = _asked_in_vain(talk, self) if flags & _MORE_TO_COME else None
         if talk.standing:
             return None if query is None else await databases.asked_async(query) and None
@@ -307,7 +307,7 @@ def _receive(original: Any) -> Any:
             return original(self, request_id)
         talk, query = _question(self, request_id)
         if talk.standing:
-            return _message(_own_answer(talk) if query is None else _unspelled(databases.asked(query)))
+            return _message(_own_answer(talk) if query is None else _unspelled(databases.ask_stand_in(query)))
         if query is not None:
             return databases.witness(query, lambda: original(self, request_id), _told_by, made=talk.made)
         try:
@@ -370,8 +370,8 @@ def _authenticate_async(original: Any) -> Any:
 class _Nowhere:
     """Stands where a socket would."""
 
-    def __init__(self, about: Json, made: databases.Made) -> None:
-        self.about, self.made = about, made
+    def __init__(self, about: Json, handshake: databases.MadeConnection) -> None:
+        self.about, self.made = about, handshake
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -401,9 +401,9 @@ class _NowhereAsync(_Nowhere):
     async def close(self) -> None: ...
 
 
-def _stand_in(address: Any, kind: type[_Nowhere], told: Json) -> _Nowhere:
+def _stand_in(address: Any, kind: type[_Nowhere], about: Json) -> _Nowhere:
     query = _greeting(_address(address))
-    return kind(told, databases.Made(query, told))
+    return kind(about, databases.MadeConnection(query, about))
 
 
 def _address(address: Any) -> str:
@@ -419,18 +419,18 @@ def _connect(original: Any) -> Any:
     @wraps(original)
     def configured(address: Any, *args: Any, **kwargs: Any) -> Any:
         if door.is_kept() and door.is_strict():
-            return _stand_in(address, _Nowhere, databases.asked(_greeting(_address(address))))
+            return _stand_in(address, _Nowhere, databases.ask_stand_in(_greeting(_address(address))))
         passage = _opened(address)
         if passage is None:
             return original(address, *args, **kwargs)
         try:
             with passage.crossing():
-                made = original(address, *args, **kwargs)
+                connection = original(address, *args, **kwargs)
         except BaseException as error:
             databases.failed(passage, error)
             raise
-        databases.held(made)[_GREETS] = passage
-        return made
+        databases.client_attributes(connection)[_GREETS] = passage
+        return connection
 
     return configured
 
@@ -445,12 +445,12 @@ def _connect_async(original: Any) -> Any:
             return await original(address, *args, **kwargs)
         try:
             with passage.crossing():
-                made = await original(address, *args, **kwargs)
+                connection = await original(address, *args, **kwargs)
         except BaseException as error:
             databases.failed(passage, error)
             raise
-        databases.held(made)[_GREETS] = passage
-        return made
+        databases.client_attributes(connection)[_GREETS] = passage
+        return connection
 
     return configured
 

@@ -63,8 +63,8 @@ def _query(request: Any) -> Query | None:
         return None
 
 
-def _told(response: Any) -> Json:
-    return rest.told(response.status_code, response.headers.multi_items(), response.content)
+def _reply(response: Any) -> Json:
+    return rest.spell_reply(response.status_code, response.headers.multi_items(), response.content)
 
 
 def _untold(request: Any, answer: Json) -> Any:
@@ -79,7 +79,7 @@ def _send(original: Any) -> Any:
     def send_inner(self: Any, request: Any) -> Any:
         query = _query(request)
         run = lambda: original(self, request)  # noqa: E731 - it is used here only
-        return run() if query is None else databases.through(query, run, _told, lambda told: _untold(request, told))
+        return run() if query is None else databases.through(query, run, _reply, lambda reply: _untold(request, reply))
 
     return send_inner
 
@@ -91,7 +91,7 @@ def _send_async(original: Any) -> Any:
         run = lambda: original(self, request)  # noqa: E731 - it is used here only
         if query is None:
             return await run()
-        return await databases.through_async(query, run, _told, lambda told: _untold(request, told))
+        return await databases.through_async(query, run, _reply, lambda reply: _untold(request, reply))
 
     return send_inner
 

@@ -100,15 +100,15 @@ def _reply(value: Any) -> Json:
     return {"value": spelled(value, as_bytes=as_bytes), "bytes": as_bytes}
 
 
-def _replied(told: Json) -> Any:
-    about = as_object(told)
+def _replied(answer: Json) -> Any:
+    about = as_object(answer)
     return unspelled(about.get("value"), as_bytes=about.get("bytes") is not False)
 
 
 def _argument(value: Any) -> Json:
     if isinstance(value, bytes | bytearray | memoryview):
-        told = _text(bytes(cast("bytes", value)), plain=True)
-        return _settled(told) if isinstance(told, str) else told
+        text = _text(bytes(cast("bytes", value)), plain=True)
+        return _settled(text) if isinstance(text, str) else text
     return typed.encode(_settled(value) if isinstance(value, str) else value)
 
 
@@ -124,8 +124,8 @@ def _settled(text: str) -> str:
 
 
 def _where(connection: Any) -> tuple[str, str]:
-    held = databases.held(connection)
-    path = held.get("path")
+    attributes = databases.client_attributes(connection)
+    path = attributes.get("path")
     server = str(path) if path else databases.server_of(getattr(connection, "host", ""), getattr(connection, "port", 0))
     return server, str(getattr(connection, "db", 0) or 0)
 
@@ -140,25 +140,27 @@ def _query(connection: Any, args: Iterable[Any]) -> Query:
     if name in _TWO_WORDS and behind:
         name = f"{name} {_argument(behind[0])}".upper()
         behind = behind[1:]
-    told: list[Json] = [_argument(each) for each in behind] if name.split(" ")[0] not in _SECRET else []
+    parameters: list[Json] = [_argument(each) for each in behind] if name.split(" ")[0] not in _SECRET else []
     server, namespace = _where(connection)
     return Query(
         system=_SYSTEM,
         operation=PING if name == "PING" else "command",
         text=name,
-        parameters=told or None,
+        parameters=parameters or None,
         server=server,
         namespace=namespace,
     )
 
 
 def _pending(connection: Any) -> deque[tuple[Any, ...]]:
-    waiting: deque[tuple[Any, ...]] = databases.held(connection).setdefault(_SENT, deque())
+    waiting: deque[tuple[Any, ...]] = databases.client_attributes(connection).setdefault(_SENT, deque())
     return waiting
 
 
 def _is_stand_in(connection: Any) -> bool:
-    return isinstance(databases.held(connection).get("_sock") or getattr(connection, "_writer", None), _Nowhere)
+    return isinstance(
+        databases.client_attributes(connection).get("_sock") or getattr(connection, "_writer", None), _Nowhere
+    )
 
 
 class _Nowhere:
@@ -188,7 +190,7 @@ class _Nowhere:
 # sending
 
 
-def _sent(original: Any) -> Any:
+def _send_command(original: Any) -> Any:
     @wraps(original)
     def send_command(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _is_watched(self):
@@ -233,7 +235,7 @@ def _unsent(connection: Any, args: tuple[Any, ...], error: Exception, *, was_ope
     if not was_open:
         return
     try:
-        passage = databases.opened(_query(connection, args), made=_made(connection))
+        passage = databases.opened(_query(connection, args), made=_greeting(connection))
     except Exception:
         forgive("redis.unsent")
         return
@@ -243,7 +245,7 @@ def _unsent(connection: Any, args: tuple[Any, ...], error: Exception, *, was_ope
 
 def _is_watched(connection: Any) -> bool:
     """Tell whether a command is to be told: it is no part of a connection's being made."""
-    return door.is_kept() and databases.held(connection).get(_SEEN) != "making"
+    return door.is_kept() and databases.client_attributes(connection).get(_SEEN) != "making"
 
 
 def _ready(connection: Any) -> None:
@@ -312,8 +314,8 @@ def _read(original: Any) -> Any:
         if query is None:
             return original(self, *args, **kwargs)
         if _is_stand_in(self):
-            return _raised(_replied(databases.asked(query)))
-        return databases.witness(query, lambda: original(self, *args, **kwargs), _reply, made=_made(self))
+            return _raised(_replied(databases.ask_stand_in(query)))
+        return databases.witness(query, lambda: original(self, *args, **kwargs), _reply, made=_greeting(self))
 
     return read_response
 
@@ -326,14 +328,14 @@ def _read_async(original: Any) -> Any:
             return await original(self, *args, **kwargs)
         if _is_stand_in(self):
             return _raised(_replied(await databases.asked_async(query)))
-        return await databases.witnessed(query, lambda: original(self, *args, **kwargs), _reply, made=_made(self))
+        return await databases.witnessed(query, lambda: original(self, *args, **kwargs), _reply, made=_greeting(self))
 
     return read_response
 
 
-def _made(connection: Any) -> databases.Made:
-    made: Any = databases.held(connection).get(_SEEN)
-    return made if isinstance(made, databases.Made) else databases.NOT_SEEN
+def _greeting(connection: Any) -> databases.MadeConnection:
+    handshake: Any = databases.client_attributes(connection).get(_SEEN)
+    return handshake if isinstance(handshake, databases.MadeConnection) else databases.NOT_SEEN
 
 
 def _raised(reply: Any) -> Any:
@@ -362,11 +364,11 @@ def _can_read_async(original: Any) -> Any:
 
 
 def _is_open(connection: Any) -> bool:
-    return bool(databases.held(connection).get("_sock") or getattr(connection, "_writer", None))
+    return bool(databases.client_attributes(connection).get("_sock") or getattr(connection, "_writer", None))
 
 
 def _making(connection: Any) -> Query | None:
-    if not door.is_kept() or _is_open(connection) or databases.held(connection).get(_SEEN) == "making":
+    if not door.is_kept() or _is_open(connection) or databases.client_attributes(connection).get(_SEEN) == "making":
         return None
     server, namespace = _where(connection)
     return Query(system=_SYSTEM, operation=CONNECT, server=server, namespace=namespace)
@@ -391,14 +393,14 @@ def _connect(original: Any) -> Any:
             for callback in _callbacks(self):
                 callback(self)
             return None
-        before = databases.held(self).get(_SEEN)
-        databases.held(self)[_SEEN] = "making"
+        before = databases.client_attributes(self).get(_SEEN)
+        databases.client_attributes(self)[_SEEN] = "making"
         try:
             result = databases.witness(query, lambda: original(self, *args, **kwargs), _about)
-            before = databases.Made(query, _about(None))
+            before = databases.MadeConnection(query, _about(None))
             return result
         finally:
-            databases.held(self)[_SEEN] = before
+            databases.client_attributes(self)[_SEEN] = before
 
     return connect
 
@@ -416,26 +418,26 @@ def _connect_async(original: Any) -> Any:
             await databases.answer_async(passage)
             self._reader = self._writer = _Nowhere()
             for callback in _callbacks(self):
-                made = callback(self)
-                if hasattr(made, "__await__"):
-                    await made
+                awaitable = callback(self)
+                if hasattr(awaitable, "__await__"):
+                    await awaitable
             return None
-        before = databases.held(self).get(_SEEN)
-        databases.held(self)[_SEEN] = "making"
+        before = databases.client_attributes(self).get(_SEEN)
+        databases.client_attributes(self)[_SEEN] = "making"
         try:
             result = await databases.witnessed(query, lambda: original(self, *args, **kwargs), _about)
-            before = databases.Made(query, _about(None))
+            before = databases.MadeConnection(query, _about(None))
             return result
         finally:
-            databases.held(self)[_SEEN] = before
+            databases.client_attributes(self)[_SEEN] = before
 
     return connect
 
 
 def _callbacks(connection: Any) -> list[Any]:
     """Give what a subscription has done when a connection is made anew."""
-    held: Any = getattr(connection, "_connect_callbacks", ())
-    return [callback for each in held if (callback := each()) is not None]
+    references: Any = getattr(connection, "_connect_callbacks", ())
+    return [callback for each in references if (callback := each()) is not None]
 
 
 def _disconnect(original: Any) -> Any:
@@ -459,7 +461,7 @@ def _install(patches: PatchSet) -> None:
         connect = "connect_check_health" if hasattr(kind, "connect_check_health") else "connect"
         cuts = {"pack_commands": _packed, "disconnect": _disconnect}
         if module.__name__ == "redis.connection":
-            cuts |= {connect: _connect, "send_command": _sent, "send_packed_command": _packed_sent}
+            cuts |= {connect: _connect, "send_command": _send_command, "send_packed_command": _packed_sent}
             cuts |= {"read_response": _read, "can_read": _can_read}
         else:
             cuts |= {connect: _connect_async, "send_command": _sent_async, "send_packed_command": _packed_sent_async}

@@ -60,14 +60,14 @@ def _put(original: Callable[..., None]) -> Callable[..., None]:
 
 def _let_go(condition: threading.Condition, waiting: Waiting, seconds: float) -> bool:
     """Let the time of a wait pass that was up when recorded, others having the lock meanwhile."""
-    held: Any = condition
-    if not waiting.was_late or not held._is_owned():  # noqa: SLF001 - as `queue` lets go of it
+    lock: Any = condition
+    if not waiting.was_late or not lock._is_owned():  # noqa: SLF001 - as `queue` lets go of it
         return False
-    saved = held._release_save()  # noqa: SLF001 - as above
+    saved = lock._release_save()  # noqa: SLF001 - as above
     try:
         return is_late_again(waiting, seconds)
     finally:
-        held._acquire_restore(saved)  # noqa: SLF001 - as above
+        lock._acquire_restore(saved)  # noqa: SLF001 - as above
 
 
 def _wait(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -91,7 +91,7 @@ def _wait_for(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, predicate, timeout)
         if _let_go(self, waiting, timeout):
             return predicate()
-        return waited(waiting, timeout, lambda seconds: original(self, predicate, seconds), lambda found: not found)
+        return waited(waiting, timeout, lambda seconds: original(self, predicate, seconds), lambda value: not value)
 
     return wait_for
 
@@ -130,12 +130,12 @@ def _result(original: Callable[..., Any]) -> Callable[..., Any]:
         if is_late_again(waiting, timeout):
             raise concurrent.futures.TimeoutError
         try:
-            found = original(self, timeout if waiting.was_late is None else timeout + LONGER_S)
+            return_value = original(self, timeout if waiting.was_late is None else timeout + LONGER_S)
         except BaseException:
             waiting.ended(late=not self.done())
             raise
         waiting.ended(late=False)
-        return found
+        return return_value
 
     return result
 
@@ -147,38 +147,38 @@ def _wait_for_futures(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if not pauses.is_on() or SITES.of(_getframe(1)) is None:
             return original(fs, timeout, return_when)
-        given = task_births.in_order(fs)
+        futures = task_births.in_order(fs)
         if timeout is None and return_when == concurrent.futures.ALL_COMPLETED:
             pauses.blocks()
-            found = original(given)
-            done = found.done
+            outcome = original(futures)
+            done = outcome.done
         else:
-            found, done = _some_of(Waiting(), given, timeout, return_when, original)
-        parted = ([each for each in given if each in done], [each for each in given if each not in done])
-        return type(found)(*map(InOrder, parted))
+            outcome, done = _some_of(Waiting(), futures, timeout, return_when, original)
+        parted = ([each for each in futures if each in done], [each for each in futures if each not in done])
+        return type(outcome)(*map(InOrder, parted))
 
     return wait
 
 
 def _some_of(
-    waiting: Waiting, given: list[Future[Any]], seconds: float | None, return_when: str, wait: Callable[..., Any]
+    waiting: Waiting, futures: list[Future[Any]], seconds: float | None, return_when: str, wait: Callable[..., Any]
 ) -> tuple[Any, set[Future[Any]]]:
     """Wait for some of several futures: in a replay for those that had ended when recorded."""
     until = time.monotonic() + (seconds or 0)
     longer = LONGER_S if waiting.was_late is False else 0  # it was cut short
     try:
-        found = wait(given, None if seconds is None else seconds + longer, return_when)
-        done = set(found.done)
-        if (again := waiting.done_of(given)) is not None:
+        outcome = wait(futures, None if seconds is None else seconds + longer, return_when)
+        done = set(outcome.done)
+        if (again := waiting.done_of(futures)) is not None:
             if not wait(again, LONGER_S).not_done:
                 done = set(again)
-            if seconds and pauses.is_late(done, set(given) - done, return_when):
+            if seconds and pauses.is_late(done, set(futures) - done, return_when):
                 time.sleep(max(0, until - time.monotonic()))
     except BaseException:
         waiting.cut_short()
         raise
-    waiting.over(task_births.places(done, given))
-    return found, done
+    waiting.over(task_births.places(done, futures))
+    return outcome, done
 
 
 def _as_completed(original: Callable[..., Generator[Future[Any]]]) -> Callable[..., Generator[Future[Any]]]:
@@ -192,14 +192,14 @@ def _as_completed(original: Callable[..., Generator[Future[Any]]]) -> Callable[.
 
 
 def _one_by_one(
-    given: list[Future[Any]], seconds: float | None, each_of: Callable[..., Generator[Future[Any]]]
+    futures: list[Future[Any]], seconds: float | None, each_of: Callable[..., Generator[Future[Any]]]
 ) -> Generator[Future[Any]]:
     """Give futures as they end: in a replay in the order in which they ended when recorded."""
     waiting, ended = Waiting(), list[int]()
     until = time.monotonic() + (seconds or 0)
-    again, left = waiting.done_of(given) or [], dict(zip(given, range(len(given)), strict=True))
+    again, left = waiting.done_of(futures) or [], dict(zip(futures, range(len(futures)), strict=True))
     again.reverse()
-    given.clear()  # who was given is forgotten, so that the memory of results is freed
+    futures.clear()  # who was given is forgotten, so that the memory of results is freed
     late = False
     try:
         while again and not concurrent.futures.wait(again[-1:], LONGER_S).not_done:

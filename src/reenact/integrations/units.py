@@ -29,8 +29,8 @@ class _Unit:
         """Begin one call; None where it is part of what calls it, or where nobody is in charge."""
         if door.doorman() is None or inbound.under_way():
             return None
-        said = {"interface": INTERFACE, "name": self.name, "module": self.function.__module__}
-        begun = jobs.unit(self.name, jobs.arguments(args, kwargs), said, lambda: self._origin().to_json(INTERFACE))
+        facts = {"interface": INTERFACE, "name": self.name, "module": self.function.__module__}
+        begun = jobs.unit(self.name, jobs.arguments(args, kwargs), facts, lambda: self._origin().to_json(INTERFACE))
         begun.entry = self.function
         return begun
 
@@ -55,15 +55,15 @@ def unit(fn: Any = None, *, name: str | None = None) -> Any:
 
 
 def _decorated(fn: Callable[..., Any], name: str | None) -> Any:
-    known = _Unit(fn, name)
-    made = wraps(fn)(_coroutine(fn, known) if inspect.iscoroutinefunction(fn) else _plain(fn, known))
-    setattr(made, DECLARED, True)
-    return made
+    work_unit = _Unit(fn, name)
+    wrapper = wraps(fn)(_coroutine(fn, work_unit) if inspect.iscoroutinefunction(fn) else _plain(fn, work_unit))
+    setattr(wrapper, DECLARED, True)
+    return wrapper
 
 
-def _plain(fn: Callable[..., Any], known: _Unit) -> Callable[..., Any]:
+def _plain(fn: Callable[..., Any], work_unit: _Unit) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        begun = known.begin(args, kwargs)
+        begun = work_unit.begin(args, kwargs)
         if begun is None:
             return fn(*args, **kwargs)
         try:
@@ -78,9 +78,9 @@ def _plain(fn: Callable[..., Any], known: _Unit) -> Callable[..., Any]:
     return wrapper
 
 
-def _coroutine(fn: Callable[..., Any], known: _Unit) -> Callable[..., Any]:
+def _coroutine(fn: Callable[..., Any], work_unit: _Unit) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        begun = known.begin(args, kwargs)
+        begun = work_unit.begin(args, kwargs)
         if begun is None:
             return await fn(*args, **kwargs)
         try:

@@ -56,21 +56,21 @@ def _facts(environ: Environ) -> dict[str, Json]:
     return facts
 
 
-def _port(given: object) -> int:
-    return int(text) if (text := str(given or "")).isdigit() else 0
+def _port(value: object) -> int:
+    return int(text) if (text := str(value or "")).isdigit() else 0
 
 
 class _Input:
     """The body of a request, which is noted as it is read. It can do what the server's own can."""
 
-    def __init__(self, held: Any, exchange: Exchange) -> None:
-        self._held, self._exchange = held, exchange
+    def __init__(self, stream: Any, exchange: Exchange) -> None:
+        self._held, self._exchange = stream, exchange
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._held, name)
+        attribute = getattr(self._held, name)
         if name in _READ:
-            return partial(self._read, found)
-        return partial(self._read_into, found) if name in {"readinto", "readinto1"} else found
+            return partial(self._read, attribute)
+        return partial(self._read_into, attribute) if name in {"readinto", "readinto1"} else attribute
 
     def __iter__(self) -> Iterator[bytes]:
         for line in self._held:
@@ -147,15 +147,15 @@ def serve(app: App, environ: Environ, start_response: Callable[..., Any], served
     """
     facts, headers = _facts(environ), list(_headers(environ))  # frameworks write to the environment
     exchange = Exchange(served or app, "wsgi", lambda: facts, lambda: headers)
-    if (held := environ.get("wsgi.input")) is not None:
-        environ["wsgi.input"] = _Input(held, exchange)
+    if (stream := environ.get("wsgi.input")) is not None:
+        environ["wsgi.input"] = _Input(stream, exchange)
 
-    def starting(status: str, given: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], Any]:
+    def starting(status: str, header_list: list[tuple[str, str]], *exc_info: Any) -> Callable[[bytes], Any]:
         with suppress(ValueError):  # a status that the server will refuse
             code, _, reason = status.strip().partition(" ")
-            headers = lambda: [(":reason", reason), *((name.lower(), value) for name, value in given)]  # noqa: E731 - asked for only if it is needed
+            headers = lambda: [(":reason", reason), *((name.lower(), value) for name, value in header_list)]  # noqa: E731 - asked for only if it is needed
             exchange.begun(int(code), headers)
-        write = start_response(status, given, *exc_info)
+        write = start_response(status, header_list, *exc_info)
 
         def writing(data: bytes) -> Any:
             exchange.answer.add(data)

@@ -13,15 +13,15 @@ from reenact.values.assertion import Assertion, Placed
 from reenact.values.limits import max_record_bytes
 
 
-def asserted(given: Iterable[str | Path | Placed | Assertion]) -> tuple[Placed, ...]:
+def asserted(sources: Iterable[str | Path | Placed | Assertion]) -> tuple[Placed, ...]:
     """Read all of them: a text is read as assertions, one a line; a path names a file that holds some.
 
     Raises `errors.AssertionInvalid`, and `errors.InputError` for a file that cannot be read or holds none.
     """
-    found: list[Placed] = []
-    for each in given:
-        found += _of_file(each) if isinstance(each, Path) else placed([each])
-    return tuple(found)
+    assertions: list[Placed] = []
+    for each in sources:
+        assertions += _of_file(each) if isinstance(each, Path) else placed([each])
+    return tuple(assertions)
 
 
 def _of_file(path: Path) -> tuple[Placed, ...]:
@@ -31,7 +31,7 @@ def _of_file(path: Path) -> tuple[Placed, ...]:
         raise InputError(str(path), f"the assertions cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(str(path), "this is no text file of assertions") from error
-    found = parse(text, source=str(path))
-    if not found:
+    assertions = parse(text, source=str(path))
+    if not assertions:
         raise InputError(str(path), "holds no assertion", hint="write one a line: never called delete_accounts")
-    return found
+    return assertions

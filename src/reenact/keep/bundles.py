@@ -126,15 +126,15 @@ def _zip(
     import zipfile
 
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        seen: set[str] = set()
+        seen_digests: set[str] = set()
 
-        def put(digest: str, pieces: Iterator[bytes]) -> None:
-            if digest in seen or not is_digest(digest):
+        def add_pieces(digest: str, pieces: Iterator[bytes]) -> None:
+            if digest in seen_digests or not is_digest(digest):
                 return
-            seen.add(digest)
+            seen_digests.add(digest)
             with archive.open(_name(digest), "w", force_zip64=True) as stream:
                 for piece in pieces:
                     stream.write(piece)
 
-        referring = [cut(span, threshold, put) for span in spans]
+        referring = [cut(span, threshold, add_pieces) for span in spans]
         archive.writestr(trace, encode(referring))

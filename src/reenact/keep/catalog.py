@@ -12,7 +12,7 @@ from reenact.boundary.reading import answered, asked
 from reenact.disk.run_index import Entry
 from reenact.errors import InputError
 from reenact.graph.build import build
-from reenact.graph.history import Kept, history
+from reenact.graph.history import StoredRuns, history
 from reenact.graph.verdict import facts, judge
 from reenact.report.times import instant
 from reenact.stores.directory import DirectoryStore, IndexDamagedError
@@ -49,7 +49,7 @@ def status(run: Run) -> str:
 def summary(run: Run, *, source: str = "", history: History | None = None) -> dict[str, Json]:
     """Say of a run what `ls --json` promises; of a unit that came in, by what is kept of its history."""
     verdict = judge(run, history)
-    said: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "id": run.id,
         "name": run.name,
         "started": instant(run.started_ns) if run.started_ns else None,
@@ -67,8 +67,8 @@ def summary(run: Run, *, source: str = "", history: History | None = None) -> di
         "fork_of": fork_of(run),
     }
     if history is not None and history.units:
-        said["earlier"] = [each.id for each in history.units]
-    return said
+        fields["earlier"] = [each.id for each in history.units]
+    return fields
 
 
 def models(run: Run) -> tuple[str, ...]:
@@ -79,21 +79,21 @@ def models(run: Run) -> tuple[str, ...]:
 def entries(run: Run) -> tuple[str, ...]:
     """Give what the program of a run is called: the run's name, its main file, its service."""
     main = run.entry.get("main")
-    found = {run.name, *([main] if isinstance(main, str) else [])}
-    return tuple(sorted(found.union(*(_of_resource(node, ("service.name",)) for node in run.nodes)) - {""}))
+    names = {run.name, *([main] if isinstance(main, str) else [])}
+    return tuple(sorted(names.union(*(_of_resource(node, ("service.name",)) for node in run.nodes)) - {""}))
 
 
 def commits(run: Run) -> tuple[str, ...]:
     """Give the commits that the program of a run was at, as git and OpenTelemetry's `vcs` attributes tell."""
-    told = run.surroundings.get("commit")
-    known = told.get("id") if isinstance(told, dict) else None
-    found = {known} if isinstance(known, str) else set[str]()
-    return tuple(sorted(found.union(*(_of_resource(node, REVISIONS) for node in run.nodes)) - {""}))
+    commit = run.surroundings.get("commit")
+    commit_id = commit.get("id") if isinstance(commit, dict) else None
+    commit_ids = {commit_id} if isinstance(commit_id, str) else set[str]()
+    return tuple(sorted(commit_ids.union(*(_of_resource(node, REVISIONS) for node in run.nodes)) - {""}))
 
 
 def _of_resource(node: Node, names: Iterable[str]) -> Iterator[str]:
-    held = node.span.resource.attributes
-    return (value for name in names if isinstance(value := held.get(name), str))
+    attributes = node.span.resource.attributes
+    return (value for name in names if isinstance(value := attributes.get(name), str))
 
 
 def _model(node: Node) -> str | None:
@@ -103,21 +103,21 @@ def _model(node: Node) -> str | None:
 
 def replay_of(run: Run) -> str | None:
     """Give the id of the run that this one replays."""
-    told = (run.root,) if run.root else run.nodes  # of a run that goes on only its children may have ended
-    value = next((of for node in told if (of := node.span.attributes.get("reenact.replay.of"))), None)
+    nodes = (run.root,) if run.root else run.nodes  # of a run that goes on only its children may have ended
+    value = next((of for node in nodes if (of := node.span.attributes.get("reenact.replay.of"))), None)
     return str(value) if value else None
 
 
 def fork_of(run: Run) -> str | None:
     """Give the id of the run that this one was forked from."""
-    told = (run.root,) if run.root else run.nodes
-    value = next((of for node in told if (of := node.span.attributes.get(FORK_PARENT))), None)
+    nodes = (run.root,) if run.root else run.nodes
+    value = next((of for node in nodes if (of := node.span.attributes.get(FORK_PARENT))), None)
     return str(value) if value else None
 
 
-def entry(run: Run, kept: Kept | None = None) -> Entry:
-    """Make the store's index entry for a run; `kept` are the runs beside it."""
-    said = summary(run, history=history(run, kept) if kept is not None and unit.stands_on(run) else None)
+def entry(run: Run, others: StoredRuns | None = None) -> Entry:
+    """Make the store's index entry for a run; `others` are the runs beside it."""
+    fields = summary(run, history=history(run, others) if others is not None and unit.stands_on(run) else None)
     return Entry(
         id=run.id,
         name=run.name,
@@ -129,7 +129,7 @@ def entry(run: Run, kept: Kept | None = None) -> Entry:
         tenant=run.tenant,
         recording=run.recording,
         replay_of=replay_of(run),
-        summary=compact(said),
+        summary=compact(fields),
         models=models(run),
         entries=entries(run),
         commits=commits(run),
@@ -150,17 +150,17 @@ def uses(run: Run) -> Iterator[ToolUse]:
     What a model asked for counts where the recording holds no call of it: an emitter that kept model calls alone, a
     tool that the program dispatched by itself.
     """
-    done = set[str]()
+    seen_ids = set[str]()
     for node in run.nodes:
         if node.kind is CallKind.TOOL and isinstance(node.call.request, FunctionCall):
             if node.tool_call_id:
-                done.add(node.tool_call_id)
+                seen_ids.add(node.tool_call_id)
             yield ToolUse(id=node.id, tool=node.call.name, arguments=argument_pairs(node.call.request.arguments))
     for node in run.nodes:
         if node.kind is CallKind.LLM and (reply := answered(node)) is not None:
             asked_for = (part for message in reply.messages for part in message.parts if isinstance(part, ToolCall))
             for number, part in enumerate(asked_for):
-                if part.id not in done:
+                if part.id not in seen_ids:
                     pairs = argument_pairs(parsed_or_none(part.arguments))
                     yield ToolUse(id=f"{node.id}.{number}", tool=part.name, arguments=pairs)
 
@@ -195,10 +195,10 @@ def index(store: DirectoryStore, trace_ids: Iterable[str], say: Callable[[str], 
     runs = [run for trace_id in trace_ids for run in runs_of(store, trace_id)]
     if not runs:
         return runs
-    kept = kept_in(store)
-    entries = [entry(run, kept) for run in runs]
-    for later in {each for run in runs for each in kept.missed.pop(run.id, ())} - {run.id for run in runs}:
-        entries += [entry(run, kept) for run in runs_of(store, later)]  # it ended before one on which it stands
+    stored_runs = kept_in(store)
+    entries = [entry(run, stored_runs) for run in runs]
+    for later in {each for run in runs for each in stored_runs.missed.pop(run.id, ())} - {run.id for run in runs}:
+        entries += [entry(run, stored_runs) for run in runs_of(store, later)]  # it ended before one on which it stands
     try:
         store.index(entries)
     except IndexDamagedError as error:
@@ -214,20 +214,20 @@ def note_taken_in(store: DirectoryStore, within_s: float) -> int:
     """
     end, left = time.monotonic() + within_s, 0
     for further in store.further():
-        while time.monotonic() < end and (found := further.unnoted(_AT_A_GLANCE)):
+        while time.monotonic() < end and (trace_ids := further.unnoted(_AT_A_GLANCE)):
             entries: list[Entry] = []
-            done: list[str] = []
+            noted_ids: list[str] = []
             at = time.time_ns()
-            for trace_id in found:
+            for trace_id in trace_ids:
                 with suppress(InputError):
                     entries += [entry(run, kept_in(store)) for run in runs_of(store, trace_id)]
                 entries += around(store, trace_id)
-                done.append(trace_id)
+                noted_ids.append(trace_id)
                 if time.monotonic() > end:
                     break
             store.prepare()
             store.index(entries)
-            further.noted(done, at)
+            further.noted(noted_ids, at)
         left += len(further.unnoted(_AT_A_GLANCE))
     return left
 
@@ -270,16 +270,16 @@ def around(store: DirectoryStore, trace_id: str) -> list[Entry]:
 
 
 @lru_cache(maxsize=4)
-def _kept_in(folder: Path) -> Kept:
+def _kept_in(folder: Path) -> StoredRuns:
     def read(trace_id: str) -> Run | None:
         with suppress(InputError):  # it has been deleted
             return next(iter(runs_of(DirectoryStore(folder), trace_id)), None)
         return None
 
-    return Kept(read)
+    return StoredRuns(read)
 
 
-def kept_in(store: DirectoryStore) -> Kept:
+def kept_in(store: DirectoryStore) -> StoredRuns:
     """Keep what a store keeps, nobody's own, with what was read of it last: units stand on those just before them."""
     return _kept_in(store.folder)
 
@@ -301,20 +301,20 @@ def index_anew(store: DirectoryStore, progress: Callable[[int, int], None] | Non
     began = time.time_ns() - _CLOCK_NS
 
     def entries(trace_ids: Iterable[str]) -> list[Entry]:
-        found: list[Entry] = []
+        batch_entries: list[Entry] = []
         for trace_id in trace_ids:
             try:
-                found += [entry(run, kept_in(store)) for run in runs_of(store, trace_id)]
+                batch_entries += [entry(run, kept_in(store)) for run in runs_of(store, trace_id)]
             except InputError as error:
                 damaged.append(error)
-        return found
+        return batch_entries
 
     with store.index_anew() as note:
-        known = sorted(store.trace_ids())
-        for start in range(0, len(known), _BATCH):
-            note(entries(known[start : start + _BATCH]))
+        known_ids = sorted(store.trace_ids())
+        for start in range(0, len(known_ids), _BATCH):
+            note(entries(known_ids[start : start + _BATCH]))
             if progress is not None:
-                progress(min(start + _BATCH, len(known)), len(known))
+                progress(min(start + _BATCH, len(known_ids)), len(known_ids))
     if late := store.changed_since(began):
         store.index(entries(late))
     if damaged:

@@ -32,42 +32,42 @@ class Looked:
 
 def looked_through(store: DirectoryStore, *, repair: bool = False) -> Looked:
     """Read every frame and every trace. With `repair`, mend: no collector may run then. Raises `InputError`."""
-    found = Looked()
-    kept = FrameStore(store.folder)
-    if kept.folder.is_dir():
-        with _alone(kept) if repair else _looking():
-            damaged = [path for path in sorted(kept.folder.glob("*.rnf")) if _damaged(path, found)]
+    findings = Looked()
+    frame_store = FrameStore(store.folder)
+    if frame_store.folder.is_dir():
+        with _alone(frame_store) if repair else _looking():
+            damaged = [path for path in sorted(frame_store.folder.glob("*.rnf")) if _damaged(path, findings)]
             if repair and damaged:
                 for path in damaged:
-                    _cut_out(path, found)
-                kept.forget_index()
-                kept.catch_up()
-                found.mended.append("the index of frames is made again")
-            _look_at_index(kept, found, repair=repair)
-    kept.close()
+                    _cut_out(path, findings)
+                frame_store.forget_index()
+                frame_store.catch_up()
+                findings.mended.append("the index of frames is made again")
+            _look_at_index(frame_store, findings, repair=repair)
+    frame_store.close()
     for trace_id in store.trace_ids():
-        found.traces += 1
+        findings.traces += 1
         try:
             for _ in store.records(trace_id):
                 pass
         except InputError as error:
-            found.damage.append(str(error))
+            findings.damage.append(str(error))
     try:
         store.probe_index()
     except IndexDamagedError as error:
-        found.damage.append(str(error))
+        findings.damage.append(str(error))
     if repair:
         with suppress(InputError):
             index_anew(store)
-            found.mended.append("the index of runs is made again")
-    return found
+            findings.mended.append("the index of runs is made again")
+    return findings
 
 
 @contextmanager
-def _alone(kept: FrameStore) -> Generator[None]:
+def _alone(frame_store: FrameStore) -> Generator[None]:
     """Be the only one that writes, whatever is torn cut already."""
-    with packing(kept.folder):
-        lock = kept.lock()
+    with packing(frame_store.folder):
+        lock = frame_store.lock()
         try:
             yield
         finally:
@@ -79,24 +79,24 @@ def _looking() -> Generator[None]:
     yield
 
 
-def _damaged(path: Path, found: Looked) -> bool:
-    found.files += 1
+def _damaged(path: Path, findings: Looked) -> bool:
+    findings.files += 1
     with path.open("rb") as file:
         begins = file.read(len(frames.MAGIC))
     if begins != frames.MAGIC:
-        found.damage.append(f"{path}: begins like no file of frames")
+        findings.damage.append(f"{path}: begins like no file of frames")
         return True
     bad = False
     with _mapped(path) as data:
         for at, size, whole in frames.survey(data):
-            found.frames += whole
+            findings.frames += whole
             if not whole:
                 bad = True
-                found.damage.append(f"{path}: byte {at}: {spelled(size)} are no whole frame")
+                findings.damage.append(f"{path}: byte {at}: {spelled(size)} are no whole frame")
     return bad
 
 
-def _cut_out(path: Path, found: Looked) -> None:
+def _cut_out(path: Path, findings: Looked) -> None:
     """Write a file anew without what is damaged; the file as it was stays beside it."""
     draft, aside = path.with_suffix(".draft"), path.with_suffix(".damaged")
     with _mapped(path) as data, os.fdopen(private.opened(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
@@ -108,18 +108,18 @@ def _cut_out(path: Path, found: Looked) -> None:
         os.fsync(file.fileno())
     os.link(path, aside)
     draft.replace(path)
-    found.mended.append(f"{path.name} is written without what was damaged; kept as {aside.name}")
+    findings.mended.append(f"{path.name} is written without what was damaged; kept as {aside.name}")
 
 
-def _look_at_index(kept: FrameStore, found: Looked, *, repair: bool) -> None:
+def _look_at_index(frame_store: FrameStore, findings: Looked, *, repair: bool) -> None:
     try:
-        kept.trace_ids()
+        frame_store.trace_ids()
     except InputError as error:
-        found.damage.append(str(error))
+        findings.damage.append(str(error))
         if repair:
-            kept.forget_index()
-            kept.catch_up()
-            found.mended.append("the index of frames is made again")
+            frame_store.forget_index()
+            frame_store.catch_up()
+            findings.mended.append("the index of frames is made again")
 
 
 @contextmanager

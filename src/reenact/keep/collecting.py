@@ -78,8 +78,8 @@ async def _collect(
     say: Callable[[str], None],
     ready: Callable[[Server], None],
 ) -> None:
-    def note(written: Sequence[tuple[int, int, bytes]]) -> None:
-        frames.note(placed(written))
+    def note(new_frames: Sequence[tuple[int, int, bytes]]) -> None:
+        frames.note(placed(new_frames))
 
     from reenact.collect.server import Server
 
@@ -88,7 +88,7 @@ async def _collect(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
     server = Server(settings, appender, note, say)
-    keeping = asyncio.create_task(_kept(store, keeper, say))
+    keeping = asyncio.create_task(_keep_store(store, keeper, say))
     try:
         await server.start()
         ready(server)
@@ -100,7 +100,7 @@ async def _collect(
             await keeping
 
 
-async def _kept(store: DirectoryStore, options: Sequence[str], say: Callable[[str], None]) -> None:
+async def _keep_store(store: DirectoryStore, options: Sequence[str], say: Callable[[str], None]) -> None:
     """Have a process of its own keep the store, at a lower priority, as long as this one lives."""
     command = [sys.executable, "-m", "reenact", "store", "keep", "--store", str(store.folder), *options]
     while True:

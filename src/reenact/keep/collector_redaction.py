@@ -22,7 +22,7 @@ def taking_out(store: Path, environ: dict[str, str], chosen: str) -> Callable[[A
     """
     guard = in_force.of_policy(in_force.chosen_policy(store, environ, chosen=chosen), store, environ)
     key = guard.key or keys.of_store(store, environ)
-    engine = Engine(guard.plan, key=key.value, shared=True, known=credentials_in(environ))
+    engine = Engine(guard.plan, key=key.value, shared=True, known_secrets=credentials_in(environ))
     return taking_out_by(engine)
 
 
@@ -42,13 +42,13 @@ def _redact(request: Any, engine: Engine) -> None:
                     _pairs(record.attributes, engine)
                     _span(record, engine) if traces else _log(record, engine)
                 if replaced:
-                    said = {f"{in_force.REPLACED}{name}": count for name, count in replaced.items()}
-                    told = {in_force.POLICY: engine.policy_digest, in_force.KEY: engine.key_id, **said}
+                    counts = {f"{in_force.REPLACED}{name}": count for name, count in replaced.items()}
+                    marks = {in_force.POLICY: engine.policy_digest, in_force.KEY: engine.key_id, **counts}
                     if engine.salt:
-                        told[in_force.SALT] = engine.salt
-                    known = attributes_of(record.attributes)
+                        marks[in_force.SALT] = engine.salt
+                    attributes = attributes_of(record.attributes)
                     del record.attributes[:]
-                    write_attributes(record.attributes, {**known, **told})
+                    write_attributes(record.attributes, {**attributes, **marks})
 
 
 def _span(span: Any, engine: Engine) -> None:
@@ -63,9 +63,9 @@ def _span(span: Any, engine: Engine) -> None:
 
 
 def _log(log: Any, engine: Engine) -> None:
-    held: dict[str, Any] = attributes_of([_Pair(_BODY, log.body)])
-    redacted = engine.attributes(held)
-    if redacted != held:
+    attributes: dict[str, Any] = attributes_of([_Pair(_BODY, log.body)])
+    redacted = engine.attributes(attributes)
+    if redacted != attributes:
         pairs: Any = type(log)().attributes
         write_attributes(pairs, {_BODY: redacted[_BODY]})
         log.body.CopyFrom(pairs[0].value)
@@ -79,8 +79,8 @@ class _Pair:
 def _pairs(pairs: Any, engine: Engine) -> None:
     if not pairs:
         return
-    held = attributes_of(pairs)
-    redacted = engine.attributes(held)
-    if redacted != held or len(held) != len(pairs):  # of a key that is there twice, the last counts
+    attributes = attributes_of(pairs)
+    redacted = engine.attributes(attributes)
+    if redacted != attributes or len(attributes) != len(pairs):  # of a key that is there twice, the last counts
         del pairs[:]
         write_attributes(pairs, redacted)

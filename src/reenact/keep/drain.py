@@ -146,12 +146,12 @@ class Drain:
 
     def _poll(self, exit_codes: Mapping[int, int]) -> None:
         prefix = f"{self._recording}-" if self._recording else ""
-        found = journals(self._store.journals, prefix)
+        groups = journals(self._store.journals, prefix)
         going_on = (
-            set[str]() if self._living else {_recording_of(name) for name, files in found.items() if _held(files)}
+            set[str]() if self._living else {_recording_of(name) for name, files in groups.items() if _is_open(files)}
         )
         going_on |= set() if self._living else owned(self._store)
-        for name, files in found.items():
+        for name, files in groups.items():
             if _recording_of(name) in going_on:  # who lives on will carry it, what its children left included
                 continue
             tail = self._tails.setdefault(name, Tail(files[0], files))
@@ -230,10 +230,10 @@ class Drain:
         del self._tails[tail.name]
         self._missing.note(tail.reader)
         self._losses += tail.reader.losses
-        found = tail.salvaged()
-        self.done.journals.append(found)
-        if found.dropped:
-            self._report(f"process {found.pid} could not write {found.dropped} records, or not whole; its runs say so")
+        entry = tail.salvaged()
+        self.done.journals.append(entry)
+        if entry.dropped:
+            self._report(f"process {entry.pid} could not write {entry.dropped} records, or not whole; its runs say so")
         if self._store.aside is not None:
             return  # it stays where it is, for whoever can write there
         if tail.reader.damaged:
@@ -261,14 +261,14 @@ class Drain:
                 self.done.damaged.append(str(aside))
         self._report(f"{problem}; kept as {tail.path.with_suffix('.damaged')}")
 
-    def _put_made(self, trace_id: str, made: list[SpanRecord]) -> None:
+    def _put_made(self, trace_id: str, stand_ins: list[SpanRecord]) -> None:
         """Store what was made, and owe it to the backends that have the rest of its recording."""
-        recording = str(made[0].resource.attributes.get("reenact.recording.id", ""))
+        recording = str(stand_ins[0].resource.attributes.get("reenact.recording.id", ""))
         if backends := self._recipients.get(recording, []):
             with suppress(OutboxUnusableError), self._outbox.taking_in(f"{trace_id} made", backends) as intake:
-                intake.owe(self._store.put(made))
+                intake.owe(self._store.put(stand_ins))
                 return
-        self._store.append(made)
+        self._store.append(stand_ins)
 
     def _make_missing(self) -> None:
         """Put what is known in the place of spans whose record was destroyed, where nobody is left to write them."""
@@ -276,11 +276,11 @@ class Drain:
             return  # a process that lives on may have them
         for trace_id in self._missing.traces():
             with suppress(InputError):  # told where the trace is read
-                made = self._missing.made(trace_id, list(self._store.spans(trace_id)))
-                if made:
-                    self._put_made(trace_id, made)
+                stand_ins = self._missing.made(trace_id, list(self._store.spans(trace_id)))
+                if stand_ins:
+                    self._put_made(trace_id, stand_ins)
                     self._due[trace_id] = None
-                    self.done.made += len(made)
+                    self.done.made += len(stand_ins)
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
         self._missing = Missing()
@@ -297,24 +297,24 @@ class Drain:
                 root = next((span for span in spans if span.attributes.get("reenact.run.root")), None)
                 if root is not None:
                     lost = f"what stood in {count} damaged places of its journal"
-                    told = {"field": "records", "lost": lost, "fix": "look after the disk"}
-                    self._due.update(dict.fromkeys(self._store.append(marked([root], [told]), proofs=True)))
+                    mark = {"field": "records", "lost": lost, "fix": "look after the disk"}
+                    self._due.update(dict.fromkeys(self._store.append(marked([root], [mark]), proofs=True)))
                     self.done.traces[trace_id] = None
                     self._built.pop(trace_id, None)
 
     def _with_units(self, spans: list[SpanRecord]) -> list[SpanRecord]:
         """Note how many units others asked a process for that did not come to say so itself."""
-        noted: list[SpanRecord] = []
+        new_spans: list[SpanRecord] = []
         for span in spans:
-            pid, said = span.resource.attributes.get("process.pid"), span.attributes
-            if isinstance(pid, int) and said.get(FROM_OUTSIDE):
+            pid, tags = span.resource.attributes.get("process.pid"), span.attributes
+            if isinstance(pid, int) and tags.get(FROM_OUTSIDE):
                 self._asked[pid] += 1
             elif (
-                isinstance(pid, int) and said.get(PROCESS_ROOT) and said.get("reenact.incomplete") and self._asked[pid]
+                isinstance(pid, int) and tags.get(PROCESS_ROOT) and tags.get("reenact.incomplete") and self._asked[pid]
             ):
-                span = replace(span, attributes={**said, SERVED: self._asked[pid]})  # noqa: PLW2901 - the noted one is meant
-            noted.append(span)
-        return noted
+                span = replace(span, attributes={**tags, SERVED: self._asked[pid]})  # noqa: PLW2901 - the noted one is meant
+            new_spans.append(span)
+        return new_spans
 
     def _with_exit_codes(self, spans: list[SpanRecord], exit_codes: Mapping[int, int]) -> list[SpanRecord]:
         """Note how a process ended, which only its parent knows, on the root that ended last."""
@@ -329,12 +329,12 @@ class Drain:
             if INBOUND not in span.attributes:  # how the server ended says nothing of a request
                 self._roots[pid] = span
         last = {self._roots[pid].span_id: pid for pid in self._roots.keys() & exit_codes.keys()}
-        noted: list[SpanRecord] = []
+        new_spans: list[SpanRecord] = []
         for span in spans:
             if (pid := last.get(span.span_id)) is not None:
                 span = self._roots[pid] = _ended(span, exit_codes[pid])  # noqa: PLW2901 - from here on the ended one is meant
-            noted.append(span)
-        return noted
+            new_spans.append(span)
+        return new_spans
 
     def _taken_in(self, tail: Tail, spans: Sequence[SpanRecord]) -> dict[str, None]:
         """Store spans and owe them to the backends of their recording; give their traces.
@@ -352,8 +352,8 @@ class Drain:
             if not backends and not self._outbox.exists:
                 return dict.fromkeys(self._store.append(spans, proofs=True))
             with self._outbox.taking_in(ended, backends) as intake:
-                known = max(0, min(len(spans), intake.carried - before))
-                intake.owe(self._store.put(spans[known:], proofs=True))
+                offset = max(0, min(len(spans), intake.carried - before))
+                intake.owe(self._store.put(spans[offset:], proofs=True))
         except OutboxUnusableError as error:
             self._report(f"{len(spans)} spans are in the store, but not on their way to any backend: {error}")
             self._store.append(spans, proofs=True)
@@ -393,8 +393,8 @@ class Drain:
                 return False
             except InputError as error:
                 if len(batch) > 1:
-                    noted = [self._note([trace_id]) for trace_id in batch]
-                    if not all(noted):
+                    outcomes = [self._note([trace_id]) for trace_id in batch]
+                    if not all(outcomes):
                         return False
                     continue
                 self._failed = error  # a damaged trace, told at the end, when everything else is done
@@ -416,8 +416,8 @@ class Drain:
         for root in self._open.values():
             code = exit_codes.get(cast("int", root.resource.attributes.get("process.pid")))
             attributes = {**root.attributes, STOPPED: signal.Signals(stopped_by).name}
-            noted = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
-            self._due.update(dict.fromkeys(self._store.append([noted], proofs=True)))
+            marked_root = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
+            self._due.update(dict.fromkeys(self._store.append([marked_root], proofs=True)))
 
     def finish(
         self,
@@ -462,15 +462,15 @@ class Drain:
         return [run for trace_id in self.done.traces for run in self._runs(trace_id)]
 
     def _runs(self, trace_id: str) -> list[Run]:
-        known = self._built.get(trace_id)
-        return [known] if known is not None else runs_of(self._store, trace_id)
+        run = self._built.get(trace_id)
+        return [run] if run is not None else runs_of(self._store, trace_id)
 
 
 def _recording_of(name: str) -> str:
     return name.partition("-")[0]
 
 
-def _held(files: list[Path]) -> bool:
+def _is_open(files: list[Path]) -> bool:
     return Tail(files[0], files).is_written()
 
 

@@ -22,7 +22,7 @@ from reenact.export.limits import limits_from
 from reenact.export.log_events import SUFFIX, for_log_events
 from reenact.export.post import Post, Standing
 from reenact.export.sender import Sender
-from reenact.keep.posting import named, post_for
+from reenact.keep.posting import post_for, with_names
 from reenact.stores.directory import DirectoryStore
 from reenact.stores.frames import FrameStore, place_name
 from reenact.stores.outbox import Outbox
@@ -34,8 +34,8 @@ _AT_ONCE = 500
 
 def senders(urls: Sequence[str]) -> list[Sender]:
     """Give a sender for each URL; headers for them are in REENACT_EXPORT_HEADERS. Raises `InputError`."""
-    told = {name: value for name, value in os.environ.items() if name.startswith("REENACT_EXPORT_")}
-    return backends_from_environment({**told, "REENACT_EXPORT": ",".join(urls)})
+    settings = {name: value for name, value in os.environ.items() if name.startswith("REENACT_EXPORT_")}
+    return backends_from_environment({**settings, "REENACT_EXPORT": ",".join(urls)})
 
 
 class Forwarding:
@@ -44,7 +44,7 @@ class Forwarding:
     def __init__(self, store: DirectoryStore, backends: Sequence[Sender], say: Callable[[str], None]) -> None:
         self._store, self._say = store, say
         self._frames, self._outbox = FrameStore(store.folder), Outbox(store.folder)
-        self._numbers = list(self._outbox.register(_RECORDING, [each.name for each in named(backends)]).values())
+        self._numbers = list(self._outbox.register(_RECORDING, [each.name for each in with_names(backends)]).values())
         self._posts = [post] if (post := post_for(store, backends, _RECORDING)) is not None else list[Post]()
         self._logs = _log_events(backends, say)
         """Senders of log events; none any more once they are at work."""
@@ -99,8 +99,8 @@ class Forwarding:
         count = 0
         segments = [each for each in self._frames.segments() if each[0] >= self._first]
         for number, path in segments:
-            while path.stat().st_size > self._cursors.get(number, 0) and (done := self._owe_of(number)):
-                count += done
+            while path.stat().st_size > self._cursors.get(number, 0) and (frame_count := self._owe_of(number)):
+                count += frame_count
         owed = self._outbox.first_owed(f"{place_name(0)[:-1]}%")
         newest = segments[-1][0] if segments else self._first
         self._first = min(int(owed.rpartition("/")[2]), newest) if owed else newest
@@ -110,38 +110,38 @@ class Forwarding:
         return count
 
     def _owe_of(self, number: int) -> int:
-        path, known = self._frames.segment(number), self._cursors.get(number)
+        path, cursor = self._frames.segment(number), self._cursors.get(number)
         names = {framing.SPANS: path.name, framing.LOGS: f"{path.name}{SUFFIX}"}
         with self._outbox.snapshot() as owed:  # how many records are owed already, by the kind of their frames
-            left = {kind: owed.carried(name) if known is None else 0 for kind, name in names.items()}
-        found: dict[int, list[Parcel]] = {kind: [] for kind in names}
-        end, count = known or len(framing.MAGIC), 0
+            left = {kind: owed.carried(name) if cursor is None else 0 for kind, name in names.items()}
+        parcels: dict[int, list[Parcel]] = {kind: [] for kind in names}
+        end, count = cursor or len(framing.MAGIC), 0
         with path.open("rb") as file:
             for at, size, frame in framing.scan(file, end):
                 end, count = at + size, count + 1
-                if frame.kind in found:
+                if frame.kind in parcels:
                     left[frame.kind] -= frame.records
                     if left[frame.kind] < 0:
                         parcel = Parcel(trace_id=place_name(number), at=at, size=size, spans=frame.records)
-                        found[frame.kind].append(parcel)
-                if sum(map(len, found.values())) >= _AT_ONCE:
+                        parcels[frame.kind].append(parcel)
+                if sum(map(len, parcels.values())) >= _AT_ONCE:
                     break
-        if found[framing.LOGS] and self._logs:
+        if parcels[framing.LOGS] and self._logs:
             self._begin_logs()
         with self._outbox.taking_in(path.name, self._numbers) as intake:
-            if found[framing.SPANS]:
-                intake.owe(found[framing.SPANS])
-            if found[framing.LOGS] and self._log_numbers:
-                intake.beside(names[framing.LOGS], self._log_numbers).owe(found[framing.LOGS])
+            if parcels[framing.SPANS]:
+                intake.owe(parcels[framing.SPANS])
+            if parcels[framing.LOGS] and self._log_numbers:
+                intake.beside(names[framing.LOGS], self._log_numbers).owe(parcels[framing.LOGS])
         self._cursors[number] = end
         return count
 
 
 def _log_events(backends: Sequence[Sender], say: Callable[[str], None]) -> list[Sender]:
-    found: list[Sender] = []
+    log_senders: list[Sender] = []
     for backend in backends:
         if (sender := for_log_events(backend)) is not None:
-            found.append(sender)
+            log_senders.append(sender)
         else:
             say(f"{backend.name} gets no log events: its URL does not end in /v1/traces, so nobody knows where to")
-    return named(found)
+    return with_names(log_senders)

@@ -54,7 +54,7 @@ def loaded(store: DirectoryStore, recording: str) -> None:
 
 def owned(store: DirectoryStore) -> set[str]:
     """Name the recordings whose journals a living process carries; what the dead left of this is removed."""
-    found: set[str] = set()
+    recordings: set[str] = set()
     for path in store.journals.glob(f"*{_SUFFIX}"):
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -65,9 +65,9 @@ def owned(store: DirectoryStore) -> set[str]:
             if os.fstat(fd).st_mtime < time.time() - _OLD_S:  # a new one may be about to be locked
                 path.unlink(missing_ok=True)
         except BlockingIOError:
-            found.add(path.stem)
+            recordings.add(path.stem)
         except OSError:
             continue
         finally:
             os.close(fd)
-    return found
+    return recordings

@@ -19,10 +19,10 @@ _PIECE = 2 << 20
 
 def journals(folder: Path, prefix: str = "") -> dict[str, list[Path]]:
     """Find the journals whose name begins with `prefix`: the files of each, in the order in which they were begun."""
-    found: dict[str, list[Path]] = {}
+    journal_files: dict[str, list[Path]] = {}
     for path in sorted(folder.glob(f"{prefix}*{FORMAT.suffix}"), key=lambda path: segment_of(path.name)):
-        found.setdefault(segment_of(path.name)[0], []).append(path)
-    return found
+        journal_files.setdefault(segment_of(path.name)[0], []).append(path)
+    return journal_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

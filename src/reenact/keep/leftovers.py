@@ -84,8 +84,8 @@ def _index(store: DirectoryStore, *, indexed: bool) -> None:
 
 
 def _holds_anything(folder: os.PathLike[str]) -> bool:
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
-        return any(found)
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        return any(entries)
     return False
 
 

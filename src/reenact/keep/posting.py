@@ -37,14 +37,14 @@ class _Named:
         self.sender.close()
 
 
-def named(backends: Sequence[Sender]) -> list[Sender]:
+def with_names(backends: Sequence[Sender]) -> list[Sender]:
     """Give every backend a name of its own: the second of one name is `name (2)`."""
-    seen: dict[str, int] = {}
-    found: list[Sender] = []
+    counts: dict[str, int] = {}
+    senders: list[Sender] = []
     for sender in backends:
-        seen[sender.name] = number = seen.get(sender.name, 0) + 1
-        found.append(sender if number == 1 else _Named(sender, f"{sender.name} ({number})"))
-    return found
+        counts[sender.name] = number = counts.get(sender.name, 0) + 1
+        senders.append(sender if number == 1 else _Named(sender, f"{sender.name} ({number})"))
+    return senders
 
 
 def post_for(
@@ -58,7 +58,7 @@ def post_for(
     from reenact.export.limits import limits_from
     from reenact.export.post import Post
 
-    outbox, senders = Outbox(store.folder), named(backends)
+    outbox, senders = Outbox(store.folder), with_names(backends)
     names = [sender.name for sender in senders]
     numbers = outbox.register(recording, names) if recording else outbox.known(names)
     served = {numbers[sender.name]: sender for sender in senders if sender.name in numbers}
@@ -80,7 +80,7 @@ def send_waiting(store: DirectoryStore, say: Callable[[str], None], within_s: fl
             return []
         from reenact.export.backends import backends_from_environment
 
-        backends = [sender for sender in named(backends_from_environment(os.environ)) if sender.name in waiting]
+        backends = [sender for sender in with_names(backends_from_environment(os.environ)) if sender.name in waiting]
         post = post_for(store, backends)
         if post is None:
             return []
@@ -131,10 +131,10 @@ def undelivered(standing: Standing) -> str:
     from reenact.export.log_events import SUFFIX
 
     what = "log events" if standing.backend.endswith(SUFFIX) else "spans"
-    said = [f"{standing.exported} {what} delivered"]
+    phrases = [f"{standing.exported} {what} delivered"]
     if standing.dropped:
-        said.append(f"{sum(standing.dropped.values())} dropped ({', '.join(standing.dropped)})")
+        phrases.append(f"{sum(standing.dropped.values())} dropped ({', '.join(standing.dropped)})")
     if standing.waiting:
-        said.append(f"{standing.waiting} waiting, to be sent next time")
+        phrases.append(f"{standing.waiting} waiting, to be sent next time")
     why = f" ({standing.reason})" if standing.reason else ""
-    return f"{standing.backend}: {', '.join(said)}{why}; `reenact status` says how things stand"
+    return f"{standing.backend}: {', '.join(phrases)}{why}; `reenact status` says how things stand"

@@ -36,17 +36,17 @@ def glimpse(trace_id: str, spans: bytes) -> Entry | None:
     every: list[Any] = [span for group in request.resource_spans for entry in group.scope_spans for span in entry.spans]
     if not every:
         return None
-    seen = _Seen()
+    facts = _Seen()
     for group in request.resource_spans:
-        seen.hear(group.resource.attributes)
+        facts.hear(group.resource.attributes)
     for span in every:
-        seen.look(span)
+        facts.look(span)
     ids = {span.span_id for span in every}
     root = next((span for span in every if not span.parent_span_id), None)
     root = root or next((span for span in every if span.parent_span_id not in ids), every[0])
     started = min((span.start_time_unix_nano for span in every if span.start_time_unix_nano), default=0)
     ended = max(started, *(span.end_time_unix_nano for span in every))
-    return seen.entry(trace_id, root, started, ended)
+    return facts.entry(trace_id, root, started, ended)
 
 
 class _Seen:
@@ -71,21 +71,21 @@ class _Seen:
 
     def look(self, span: Any) -> None:
         """Take what one span says."""
-        held: dict[str, str] = {
+        attributes: dict[str, str] = {
             pair.key: pair.value.string_value for pair in span.attributes if pair.key in _WANTED
         }  # fmt: skip
         for names in (_SESSION, _USER, _TENANT):
-            if names[0] not in self.told and (value := _first(held, names)):
+            if names[0] not in self.told and (value := _first(attributes, names)):
                 self.told[names[0]] = value
-        if model := _first(held, _MODEL):
+        if model := _first(attributes, _MODEL):
             self.models.add(model)
-        kind = _KINDS.get(_first(held, _KIND), "")
-        if kind and "reenact.run.root" not in held and PROCESS_REST not in held:
+        kind = _KINDS.get(_first(attributes, _KIND), "")
+        if kind and "reenact.run.root" not in attributes and PROCESS_REST not in attributes:
             self.calls[kind] = self.calls.get(kind, 0) + 1
         if kind == "tool":
-            name = _first(held, _TOOL) or span.name
+            name = _first(attributes, _TOOL) or span.name
             self.tools.add(name)
-            pairs = argument_pairs(parsed_or_none(_first(held, _ARGUMENTS)))
+            pairs = argument_pairs(parsed_or_none(_first(attributes, _ARGUMENTS)))
             self.uses.append(ToolUse(id=span.span_id.hex(), tool=name, arguments=pairs))
 
     def entry(self, trace_id: str, root: Any, started: int, ended: int) -> Entry:
@@ -93,7 +93,7 @@ class _Seen:
         status = "error" if root.status.code == 2 else ("ok" if not root.parent_span_id else "unset")
         session, user, tenant = (self.told.get(names[0]) for names in (_SESSION, _USER, _TENANT))
         calls: dict[str, Json] = dict(self.calls)
-        said: dict[str, Json] = {
+        summary: dict[str, Json] = {
             "id": trace_id,
             "name": root.name,
             "started": instant(started) if started else None,
@@ -113,10 +113,10 @@ class _Seen:
         }
         return Entry(
             id=trace_id, name=root.name, started=started, ended=ended, status=status, session=session, user=user,
-            tenant=tenant, summary=compact(said), models=tuple(sorted(self.models)), uses=tuple(self.uses),
+            tenant=tenant, summary=compact(summary), models=tuple(sorted(self.models)), uses=tuple(self.uses),
             entries=tuple(sorted({root.name, *self.services} - {""})), commits=tuple(sorted(self.commits)),
         )  # fmt: skip
 
 
-def _first(held: dict[str, str], names: tuple[str, ...]) -> str:
-    return next((value for name in names if (value := held.get(name))), "")
+def _first(attributes: dict[str, str], names: tuple[str, ...]) -> str:
+    return next((value for name in names if (value := attributes.get(name))), "")

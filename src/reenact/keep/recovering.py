@@ -31,11 +31,11 @@ def recover(store: DirectoryStore) -> Recovered:
         return Recovered(journals=(), runs=(), made=0, damaged=(), living=0)
     drain = Drain(store, living=False, report=say)
     runs = drain.finish()
-    done = drain.done
+    outcome = drain.done
     return Recovered(
-        journals=tuple(done.journals),
+        journals=tuple(outcome.journals),
         runs=tuple(runs),
-        made=done.made,
-        damaged=tuple(done.damaged),
+        made=outcome.made,
+        damaged=tuple(outcome.damaged),
         living=len(journals(store.journals)),
     )

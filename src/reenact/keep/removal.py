@@ -16,17 +16,17 @@ def unused(store: DirectoryStore, grace_s: float = GRACE_S) -> Mapping[str, int]
 
     Raises `InputError` where a trace is damaged: what it refers to cannot be known.
     """
-    found = dict(store.blobs.old(grace_s))
-    for trace_id in store.trace_ids() if found else ():
+    blob_sizes = dict(store.blobs.old(grace_s))
+    for trace_id in store.trace_ids() if blob_sizes else ():
         for span in store.bare_spans(trace_id):
             for reference in references(span):
-                found.pop(reference.digest, None)
-    return found
+                blob_sizes.pop(reference.digest, None)
+    return blob_sizes
 
 
 def sweep(store: DirectoryStore, grace_s: float = GRACE_S) -> Mapping[str, int]:
     """Delete the blobs that no trace refers to, and give what they were. Raises `InputError` before any is deleted."""
-    found = unused(store, grace_s)
-    for digest in found:
+    blob_sizes = unused(store, grace_s)
+    for digest in blob_sizes:
         store.blobs.delete(digest)
-    return found
+    return blob_sizes

@@ -108,46 +108,46 @@ def rules(
 
 
 def prune(
-    store: DirectoryStore, given: Rules, *, dry_run: bool = False, over: Callable[[], bool] = lambda: False
+    store: DirectoryStore, policy: Rules, *, dry_run: bool = False, over: Callable[[], bool] = lambda: False
 ) -> Pruned:
     """Delete what the rules do not keep, and write anew the files that this leaves half empty.
 
     `over` is asked now and then whether to leave the rest for another time. Raises `InputError`.
     """
-    flags, since = Flags(store), time.time_ns() - int(given.settled_s * 1e9)
-    done, before = _chosen(store, given, flags, since), _size(store)
-    done.size = before
+    flags, since = Flags(store), time.time_ns() - int(policy.settled_s * 1e9)
+    pruning, before = _chosen(store, policy, flags, since), _size(store)
+    pruning.size = before
     if dry_run:
-        return done
-    for trace_id, why in done.flagged.items():
+        return pruning
+    for trace_id, why in pruning.flagged.items():
         flags.add(trace_id, why)
-    done.deleted = _deleted(store, done.deleted, flags, since, over)
-    _reclaimed(store, 0.3, beside=given.settled_s > 0)
-    done.size = _size(store)
-    done.freed = max(0, before - done.size)
-    return done
+    pruning.deleted = _deleted(store, pruning.deleted, flags, since, over)
+    _reclaimed(store, 0.3, beside=policy.settled_s > 0)
+    pruning.size = _size(store)
+    pruning.freed = max(0, before - pruning.size)
+    return pruning
 
 
-def _chosen(store: DirectoryStore, given: Rules, flags: Flags, since: int) -> Pruned:
+def _chosen(store: DirectoryStore, policy: Rules, flags: Flags, since: int) -> Pruned:
     """Choose by the index what is to be deleted and what flagged."""
-    done, flagged = Pruned(), set(flags.all())
-    growing = _growing(store, since) if given.settled_s else set[str]()
-    if given.days is not None:
-        oldest = time.time_ns() - int(given.days * _DAY_NS)
+    pruning, flagged = Pruned(), set(flags.all())
+    growing = _growing(store, since) if policy.settled_s else set[str]()
+    if policy.days is not None:
+        oldest = time.time_ns() - int(policy.days * _DAY_NS)
         for entry in _oldest_first(store, oldest):
             if entry.id not in growing:
-                _judge(store, entry, given, done, flagged)
-    if given.most_bytes is not None:
-        left = _packed(store) - sum(_weight(store, trace_id) for trace_id in done.deleted)
-        known = {*done.deleted, *done.flagged, *growing}
+                _judge(store, entry, policy, pruning, flagged)
+    if policy.most_bytes is not None:
+        left = _packed(store) - sum(_weight(store, trace_id) for trace_id in pruning.deleted)
+        known_ids = {*pruning.deleted, *pruning.flagged, *growing}
         for entry in _oldest_first(store, 2**63 - 1):
-            if left <= given.most_bytes:
+            if left <= policy.most_bytes:
                 break
-            if entry.id not in known and (weight := _weight(store, entry.id)):
-                count = len(done.deleted)
-                _judge(store, entry, given, done, flagged)
-                left -= weight if len(done.deleted) > count else 0
-    return done
+            if entry.id not in known_ids and (weight := _weight(store, entry.id)):
+                count = len(pruning.deleted)
+                _judge(store, entry, policy, pruning, flagged)
+                left -= weight if len(pruning.deleted) > count else 0
+    return pruning
 
 
 def _growing(store: DirectoryStore, since: int) -> set[str]:
@@ -156,26 +156,26 @@ def _growing(store: DirectoryStore, since: int) -> set[str]:
     return {*store.changed_since(since), *unjudged}
 
 
-def _judge(store: DirectoryStore, entry: Entry, given: Rules, done: Pruned, flagged: set[str]) -> None:
-    if entry.id in flagged or entry.id in done.flagged or (given.errors and entry.status in _ENDED_BADLY):
-        done.kept += 1
+def _judge(store: DirectoryStore, entry: Entry, policy: Rules, pruning: Pruned, flagged: set[str]) -> None:
+    if entry.id in flagged or entry.id in pruning.flagged or (policy.errors and entry.status in _ENDED_BADLY):
+        pruning.kept += 1
         return
     try:
-        why = flag_for(store, entry.id, given)
+        why = flag_for(store, entry.id, policy)
     except InputError:  # nobody can tell what it did: told where it is read, and by `reenact store check`
-        done.kept += 1
+        pruning.kept += 1
         return
     if why:
-        done.flagged[entry.id] = why
+        pruning.flagged[entry.id] = why
     else:
-        done.deleted.append(entry.id)
+        pruning.deleted.append(entry.id)
 
 
 def _deleted(
     store: DirectoryStore, chosen: Iterable[str], flags: Flags, since: int, over: Callable[[], bool]
 ) -> list[str]:
     """Delete runs but those that grew or were flagged meanwhile, and say which that were."""
-    done: list[str] = []
+    deleted_ids: list[str] = []
     with ExitStack() as sparing:
         for each in store.further():
             sparing.enter_context(each.sparing(since))
@@ -190,8 +190,8 @@ def _deleted(
                 raise
             except InputError:  # it grew, or somebody else deleted it
                 continue
-            done.append(trace_id)
-    return done
+            deleted_ids.append(trace_id)
+    return deleted_ids
 
 
 def _written_since(store: DirectoryStore, trace_id: str, since: int) -> bool:
@@ -201,15 +201,15 @@ def _written_since(store: DirectoryStore, trace_id: str, since: int) -> bool:
         return False
 
 
-def flag_for(store: DirectoryStore, trace_id: str, given: Rules) -> str:
+def flag_for(store: DirectoryStore, trace_id: str, policy: Rules) -> str:
     """Say why a run is to be flagged by the assertions of the rules; nothing where it is not."""
-    if not given.flag_if and not given.flag_unless:
+    if not policy.flag_if and not policy.flag_unless:
         return ""
     for run in runs_of(store, trace_id):
-        for wanted, assertions in ((Standing.HOLDS, given.flag_if), (Standing.FAILS, given.flag_unless)):
-            for found in check(run, assertions):
-                if found.standing is wanted:
-                    return f"{found.assertion}: {found.because}"
+        for wanted, assertions in ((Standing.HOLDS, policy.flag_if), (Standing.FAILS, policy.flag_unless)):
+            for finding in check(run, assertions):
+                if finding.standing is wanted:
+                    return f"{finding.assertion}: {finding.because}"
     return ""
 
 
@@ -218,16 +218,16 @@ def erase(store: DirectoryStore, user: str) -> Pruned:
 
     What is still to be sent to a backend is counted as dropped there. Raises `InputError`.
     """
-    done, before = Pruned(), _size(store)
+    pruning, before = Pruned(), _size(store)
     for entry in store.find([("user = ?", user)]):
         with suppress(InputError):
             store.delete(entry.id)
         Flags(store).remove(entry.id)
-        done.deleted.append(entry.id)
+        pruning.deleted.append(entry.id)
     _reclaimed(store, 0.0, beside=False)
-    done.size = _size(store)
-    done.freed = max(0, before - done.size)
-    return done
+    pruning.size = _size(store)
+    pruning.freed = max(0, before - pruning.size)
+    return pruning
 
 
 def _reclaimed(store: DirectoryStore, least: float, *, beside: bool) -> None:

@@ -41,7 +41,7 @@ def handed_on(recording: str, say: Callable[[str], None]) -> Generator[dict[str,
     """
     folder = None
     try:
-        key = user_key.found(make=True)
+        key = user_key.find_key(make=True)
         folder = _Folder(origin.recording_key(key, recording)) if key is not None else None
     except (InputError, OSError) as error:
         say(f"{error}\nreenact: the run is not known as your own then: a replay asks for its command")
@@ -79,11 +79,11 @@ def _left_in(folder: Path, key: bytes) -> dict[str, str]:
 class Prover:
     """Proves the roots that this process writes, with the key of its recording."""
 
-    def __init__(self, key: bytes, store: Path, told: Mapping[str, str] | None = None) -> None:
-        """Prove what goes into `store`; `told` names the file that this process was left the key in, if it was."""
+    def __init__(self, key: bytes, store: Path, variables: Mapping[str, str] | None = None) -> None:
+        """Prove what goes into `store`; `variables` names the file that this process was left the key in, if it was."""
         self._key, self._store = key, store
         self._folder: _Folder | None = None
-        self._told = dict(told or {})
+        self._told = dict(variables or {})
 
     def __call__(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> str:
         """Prove one root."""
@@ -113,11 +113,11 @@ def prover(store: DirectoryStore, recording: str, environ: Mapping[str, str], *,
     """
     user_key.take()  # whoever started this process: the program finds no REENACT_KEY
     with suppress(InputError, OSError, ValueError):
-        if named := environ.get(origin.VARIABLE, ""):
-            key = bytes.fromhex(Path(named).read_text(encoding="ascii").strip())
-            return Prover(key, store.folder, {origin.VARIABLE: named})
+        if key_file := environ.get(origin.VARIABLE, ""):
+            key = bytes.fromhex(Path(key_file).read_text(encoding="ascii").strip())
+            return Prover(key, store.folder, {origin.VARIABLE: key_file})
         if not environ.get(_RECORDING):
-            key = user_key.found(make=make)
+            key = user_key.find_key(make=make)
             return Prover(origin.recording_key(key, recording), store.folder) if key is not None else None
     return None
 
@@ -125,7 +125,7 @@ def prover(store: DirectoryStore, recording: str, environ: Mapping[str, str], *,
 def marked(records: Iterable[_Of], store: DirectoryStore) -> Iterator[_Of]:
     """Mark those spans of a store whose proofs hold."""
     try:
-        key = user_key.found()
+        key = user_key.find_key()
     except InputError:  # `problem` says why nothing is known as the user's own
         key = None
     keys: dict[str, bytes] = {}
@@ -139,22 +139,22 @@ def marked(records: Iterable[_Of], store: DirectoryStore) -> Iterator[_Of]:
 def own_again(spans: Iterable[SpanRecord], before: DirectoryStore, store: DirectoryStore) -> Iterator[SpanRecord]:
     """Give spans of one store as they go into another, proven there where they were here: this process moves them."""
     try:
-        key = user_key.found()
+        key = user_key.find_key()
     except InputError:
         key = None
     keys: dict[str, bytes] = {}
     for span in spans:
         bare = origin.without_proof(span.attributes)
         if key is not None and origin.ORIGIN in span.attributes and _proven(span, key, keys, before):
-            said = origin.proof(keys[_recording(span)], store.folder, span.trace_id, span.span_id, bare)
-            bare = {**bare, origin.ORIGIN: said}
+            proof_text = origin.proof(keys[_recording(span)], store.folder, span.trace_id, span.span_id, bare)
+            bare = {**bare, origin.ORIGIN: proof_text}
         yield replace(span, attributes=bare)
 
 
 def problem() -> str:
     """Say why no recording is known as the user's own; empty where nothing is wrong with the key."""
     try:
-        user_key.found()
+        user_key.find_key()
     except InputError as error:
         return str(error)
     return ""
@@ -168,5 +168,5 @@ def _proven(span: SpanRecord, key: bytes, keys: dict[str, bytes], store: Directo
 
 
 def _recording(span: SpanRecord) -> str:
-    said = span.resource.attributes.get(_ID)
-    return said if isinstance(said, str) else ""
+    value = span.resource.attributes.get(_ID)
+    return value if isinstance(value, str) else ""

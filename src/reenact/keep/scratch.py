@@ -118,8 +118,8 @@ def _sweep(kind: str) -> None:
 def _remove_unlocked(path: Path) -> None:
     handle = os.open(path, _OPEN)
     try:
-        seen = os.fstat(handle)
-        if seen.st_uid == os.geteuid() and seen.st_mtime < time.time() - _NEW_S:  # a new one may be about to be locked
+        file = os.fstat(handle)
+        if file.st_uid == os.geteuid() and file.st_mtime < time.time() - _NEW_S:  # a new one may be about to be locked
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(path)
     finally:

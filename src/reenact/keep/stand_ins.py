@@ -53,15 +53,15 @@ class Missing:
         wanted = [span_id for span_id in self._above.get(trace_id, ()) if span_id in below]
         wanted.sort(key=lambda span_id: min(_place(span) for span in below[span_id]))
         root = next((span.span_id for span in there.values() if span.attributes.get("reenact.run.root") is True), None)
-        made: list[SpanRecord] = []
+        stand_ins: list[SpanRecord] = []
         for span_id in wanted:
-            made.append(self._stand_in(trace_id, span_id, below[span_id], root))
+            stand_ins.append(self._stand_in(trace_id, span_id, below[span_id], root))
             root = root or span_id
-        known = {*there, *(span.span_id for span in made)}
+        known_ids = {*there, *(span.span_id for span in stand_ins)}
         for end, reader in self._headless.get(trace_id, ()):
-            if end["span"] not in known:
-                made.append(_ended(trace_id, end, root, reader))
-        return made
+            if end["span"] not in known_ids:
+                stand_ins.append(_ended(trace_id, end, root, reader))
+        return stand_ins
 
     def _stand_in(self, trace_id: str, span_id: str, below: list[SpanRecord], root: str | None) -> SpanRecord:
         first = min(below, key=_place)
@@ -128,5 +128,5 @@ def _place(span: SpanRecord) -> tuple[int, int]:
 
 def _common(spans: list[SpanRecord]) -> Mapping[str, Any]:
     """Give what all of them say of whom the run is for."""
-    said = {name: {str(span.attributes.get(name, "")) for span in spans} for name in _SHARED}
-    return {name: values.pop() for name, values in said.items() if len(values) == 1 and "" not in values}
+    attributes = {name: {str(span.attributes.get(name, "")) for span in spans} for name in _SHARED}
+    return {name: values.pop() for name, values in attributes.items() if len(values) == 1 and "" not in values}

@@ -50,18 +50,18 @@ def status_of(store: DirectoryStore, configured: Iterable[str]) -> StoreStatus:
 
 
 def _backend(account: Account, journals: _Journals, configured: set[str], outbox: Outbox) -> BackendStatus:
-    held = sum(journals.ended[recording] for recording in account.recordings)
+    journal_count = sum(journals.ended[recording] for recording in account.recordings)
     with outbox.sending(account.number) as alone:
         sending = not alone
     return BackendStatus(
         name=account.name,
         configured=account.name in configured,
         sending=sending,
-        created=account.created + held,
+        created=account.created + journal_count,
         exported=account.exported,
         referred=account.referred,
-        waiting=account.waiting + held,
-        in_journals=held,
+        waiting=account.waiting + journal_count,
+        in_journals=journal_count,
         dropped=account.dropped,
         oldest_ns=account.oldest_ns,
         delivered_ns=account.delivered_ns,
@@ -89,10 +89,10 @@ class _Journals:
         written = tail.is_written()
         self.in_use += written
         self.left_over += not written
-        given = Counter[str]()
+        counts = Counter[str]()
         with suppress(InputError):  # damaged: it is set aside when it is carried, and counted there
             while (spans := tail.poll()) is not None:
-                given[tail.file] += len(spans)
+                counts[tail.file] += len(spans)
         for path in tail.files:
             with suppress(FileNotFoundError):
                 self.size += path.stat().st_size
@@ -100,7 +100,7 @@ class _Journals:
         if written:
             self.open_spans += unfinished
         else:
-            given[unfinished_of(name)] = unfinished
+            counts[unfinished_of(name)] = unfinished
         self.ended[name.partition("-")[0]] += sum(
-            max(0, count - snapshot.carried(place)) for place, count in given.items()
+            max(0, count - snapshot.carried(place)) for place, count in counts.items()
         )

@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final
 
-from reenact.contracts.backend import Held
+from reenact.contracts.backend import BackendContent
 from reenact.errors import InputError
 from reenact.graph.logs import strays_of, trace_of
 from reenact.graph.loose_logs import is_loose, placed, proves
@@ -60,23 +60,23 @@ def concerned(store: DirectoryStore, trace_id: str) -> list[str]:
     return []
 
 
-def of_backend(held: Held, trace_id: str) -> list[Record]:
+def of_backend(backend: BackendContent, trace_id: str) -> list[Record]:
     """Read a trace of a backend with the log events that name no trace and are about it. Raises `InputError`."""
-    whole = list(held.records(trace_id))
+    whole = list(backend.records(trace_id))
     spans = [span for span in _spans(whole) if proves(span)]
     if not spans:
         return whole
     window = _window(spans)
     own = {each for span in spans for each in strays_of(span)}
-    loose = [log for log in held.strays(*window) if is_loose(log) and trace_of(log) in own]
+    loose = [log for log in backend.strays(*window) if is_loose(log) and trace_of(log) in own]
     if not loose:
         return whole
-    near = list(islice(held.newest(Filters(window=window, replays=True)), _MOST_REMOTE + 1))
-    known = len(near) <= _MOST_REMOTE
+    near = list(islice(backend.newest(Filters(window=window, replays=True)), _MOST_REMOTE + 1))
+    complete = len(near) <= _MOST_REMOTE
     others = [
-        span for each in near if known and each != trace_id for span in _spans(held.records(each)) if proves(span)
+        span for each in near if complete and each != trace_id for span in _spans(backend.records(each)) if proves(span)
     ]
-    about = placed(loose, [*spans, *others], ids_only=not known)
+    about = placed(loose, [*spans, *others], ids_only=not complete)
     return [*whole, *(log for log in about if log.trace_id == trace_id)]
 
 
@@ -118,8 +118,8 @@ def _placed_in(
     for further in store.further():
         ids += further.unnoted(_MOST_TRACES)
     near = {*ids} - {own, *(trace_of(log) for log in loose)}
-    found = [*spans, *_read(store.records, sorted(near))]
-    return placed(loose, [span for span in found if proves(span)], ids_only=len(ids) >= _MOST_TRACES)
+    candidates = [*spans, *_read(store.records, sorted(near))]
+    return placed(loose, [span for span in candidates if proves(span)], ids_only=len(ids) >= _MOST_TRACES)
 
 
 def _read(read: Callable[[str], Iterator[Record]], trace_ids: Iterable[str]) -> Iterator[SpanRecord]:

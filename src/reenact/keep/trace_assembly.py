@@ -64,14 +64,14 @@ def keep(
 
 def _prune(store: DirectoryStore, rules: Rules, over: Callable[[float], bool], say: Callable[[str], None]) -> None:
     try:
-        done = prune(store, rules, over=lambda: over(0.0))
+        pruning = prune(store, rules, over=lambda: over(0.0))
     except Exception as error:  # noqa: BLE001 - the keeping goes on, and it is tried again later
         say(f"what is too old was not deleted for now: {error}")
         return
-    if done.deleted or done.flagged:
+    if pruning.deleted or pruning.flagged:
         say(
-            f"{len(done.deleted)} runs deleted and {len(done.flagged)} flagged by the rules of retention; "
-            f"{spelled(done.freed)} freed, {spelled(done.size)} left"
+            f"{len(pruning.deleted)} runs deleted and {len(pruning.flagged)} flagged by the rules of retention; "
+            f"{spelled(pruning.freed)} freed, {spelled(pruning.size)} left"
         )
 
 
@@ -83,10 +83,10 @@ def compacted(store: DirectoryStore, idle_s: float, most: int = _AT_ONCE) -> int
             frames.catch_up()
             unnoted = set(frames.unnoted(1_000_000))
             ids = frames.idle(time.time_ns() - int(idle_s * 1e9), most)
-            done = frames.compact(ids) if ids else {}
-        entries = [glimpse(trace_id, spans) for trace_id, (spans, _) in done.items() if trace_id in unnoted]
+            compactions = frames.compact(ids) if ids else {}
+        entries = [glimpse(trace_id, spans) for trace_id, (spans, _) in compactions.items() if trace_id in unnoted]
         if entries:
-            store.index([found for found in entries if found is not None])
+            store.index([index_entry for index_entry in entries if index_entry is not None])
         return len(ids)
     finally:
         frames.close()
@@ -99,17 +99,17 @@ def judged(store: DirectoryStore, most: int = _JUDGED_AT_ONCE, within_s: float =
         at = time.time_ns() - _SETTLED_NS  # what is under way now was made before now: it counts as come in since
         ids = further.unnoted(most, at)
         entries: list[Entry] = []
-        done: list[str] = []
+        noted_ids: list[str] = []
         for trace_id in ids:
             entries += _entries(store, trace_id)
-            done.append(trace_id)
+            noted_ids.append(trace_id)
             if time.monotonic() > end:
                 break
-        if done:
+        if noted_ids:
             store.prepare()
             store.index(entries)
-            further.noted(done, at)
-            count += len(done)
+            further.noted(noted_ids, at)
+            count += len(noted_ids)
     return count
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.keep.catalog import index
 from reenact.stores.directory import DirectoryStore
 from reenact.values.call import Outcome, Streamed
@@ -20,13 +20,13 @@ APPENDED_BY: Final = "reenact.appended_by"
 _OF_THE_REPLAY = {"reenact.replay.live", "reenact.replay.parent", "reenact.order.head"}
 
 
-def append(found: Found, fetched: Sequence[Node], store: DirectoryStore) -> int:
+def append(recording: RunSource, fetched: Sequence[Node], store: DirectoryStore) -> int:
     """Append calls to a recording, after everything it holds, and say how many.
 
     A recording that came from a file is kept whole in the store first; the file itself is not touched.
     """
-    run = found.run
-    spans = [] if found.source == str(store.folder) else spans_of([run])
+    run = recording.run
+    spans = [] if recording.source == str(store.folder) else spans_of([run])
     store.append([*spans, *appended(run, fetched)])
     index(store, [run.id])
     return len(fetched)
@@ -52,9 +52,9 @@ def appended(run: Run, fetched: Sequence[Node]) -> list[SpanRecord]:
 
 def _recorded_parent(node: Node, run: Run) -> str | None:
     """Give the recorded call that a fetched one was made in, else the root."""
-    said = node.span.attributes.get("reenact.replay.parent")
-    if said in {each.id for each in run.nodes}:
-        return str(said)
+    parent_id = node.span.attributes.get("reenact.replay.parent")
+    if parent_id in {each.id for each in run.nodes}:
+        return str(parent_id)
     return run.root.id if run.root else None
 
 

@@ -10,7 +10,7 @@ def is_bisecting(folder: Path) -> bool:
     """Tell whether a bisection is under way in the repository around `folder`."""
     words = ["git", "-C", str(folder), "rev-parse", "--git-path", "BISECT_START"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
+        process = subprocess.run(words, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0 and (folder / done.stdout.strip()).exists()
+    return process.returncode == 0 and (folder / process.stdout.strip()).exists()

@@ -56,8 +56,8 @@ def _write(source: Path) -> None:
     import py_compile  # needed once for an installation
 
     cache = Path(cache_from_source(str(source)))
-    told = source.stat()
-    expected = b"\0\0\0\0" + int(told.st_mtime).to_bytes(8, "little")[:4] + told.st_size.to_bytes(8, "little")[:4]
+    status = source.stat()
+    expected = b"\0\0\0\0" + int(status.st_mtime).to_bytes(8, "little")[:4] + status.st_size.to_bytes(8, "little")[:4]
     with suppress(OSError), cache.open("rb") as stream:
         header = stream.read(_HEADER)
         if header[4:8] != b"\0\0\0\0" or header[4:] == expected:  # by digest, which others wrote; or up to date

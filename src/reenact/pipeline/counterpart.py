@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.values import unit
 from reenact.values.run import Run
 
@@ -12,13 +12,13 @@ BEFORE = "reenact.replay.before"
 """The attribute of an earlier unit's run in a replay that names the unit before which it was delivered."""
 
 
-def counterpart(runs: Sequence[Run], found: Found) -> Run | None:
+def counterpart(runs: Sequence[Run], recording: RunSource) -> Run | None:
     """Pick the run that stands for the recorded one: it came in as that did, met most of its calls, has its name.
 
     Where several do alike, or none met any, it is the one with most calls.
     """
-    recorded = found.run
-    if found.history.units:  # others came in as it did
+    recorded = recording.run
+    if recording.history.units:  # others came in as it did
         runs = [run for run in runs if not done_again(run)]
     calls = {node.id for node in recorded.nodes}
     came_in = unit.inbound(recorded) is not None

@@ -45,16 +45,16 @@ def judged(
     if not earlier:
         return result
     again = {done_again(run): run for run in runs}
-    told: list[dict[str, Json]] = []
+    reports: list[dict[str, Json]] = []
     first: tuple[str, ReplayResult] | None = None
     for each in earlier:
         entries = ledgers.get(each.id, ())
         over = any(entry["t"] == "over" for entry in entries) and not _outlived(each, asked_for)
         came = _one(each, again.get(each.id), entries, over=over)
-        told.append({"run": each.id, "result": came.result, "replay": came.replay})
+        reports.append({"run": each.id, "result": came.result, "replay": came.replay})
         if first is None and came.result != "same":
             first = each.id, came
-    result = replace(result, earlier=tuple(told))
+    result = replace(result, earlier=tuple(reports))
     if first is None:
         return result
     unit, came = first

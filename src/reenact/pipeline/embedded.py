@@ -19,7 +19,7 @@ from reenact.export.backends import backends_from_environment
 from reenact.export.limits import EXIT_S, limits_from
 from reenact.export.meters import observe
 from reenact.export.sender import Sender
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.keep.drain import Drain
 from reenact.keep.journal_owner import owning
 from reenact.keep.leftovers import leftovers
@@ -52,11 +52,11 @@ _LEISURE = 2.0
 class _Carrier:
     """Carries this process's journal into the store and to backends, now and then and at the end."""
 
-    def __init__(self, made: Recording) -> None:
+    def __init__(self, capture: Recording) -> None:
         backends = _backends()
-        self._drain = Drain(made.store, recording=made.id, backends=backends, report=_say, gentle=True)
+        self._drain = Drain(capture.store, recording=capture.id, backends=backends, report=_say, gentle=True)
         if backends:
-            observe(Outbox(made.store.folder))
+            observe(Outbox(capture.store.folder))
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="reenact-carrier", daemon=True)
         self._thread.start()
@@ -119,37 +119,37 @@ def _say(line: str) -> None:
 
 def begin(setup: Setup) -> Recording:
     """Start to record this process and to carry its journal."""
-    made = recording.start(setup)
+    capture = recording.start(setup)
     try:
-        made.store.prepare()
-        leftovers(made.store, send=False)  # the carrier sends what waits, and the program need not wait for that
+        capture.store.prepare()
+        leftovers(capture.store, send=False)  # the carrier sends what waits, and the program need not wait for that
     except Exception as error:  # noqa: BLE001 - recording forgives
         _say(str(error))
     try:
-        _carriers[made.id] = _Carrier(made)
+        _carriers[capture.id] = _Carrier(capture)
     except Exception as error:  # noqa: BLE001 - the journal stays where it is
         _say(f"the journal is not carried ({error}); `reenact ls` will")
-    atexit.register(_at_exit, made)
-    return made
+    atexit.register(_at_exit, capture)
+    return capture
 
 
-def _at_exit(made: Recording) -> None:
-    recording.stop(made)
-    carried(made, _exit_s(), latest=0)
+def _at_exit(capture: Recording) -> None:
+    recording.stop(capture)
+    carried(capture, _exit_s(), latest=0)
 
 
-def carried(made: Recording, within_s: float | None = None, *, latest: int | None = None) -> tuple[Run, ...]:
+def carried(capture: Recording, within_s: float | None = None, *, latest: int | None = None) -> tuple[Run, ...]:
     """Carry the rest of a stopped recording, once; within so many seconds, where that is given, as much as can be.
 
     Gives its runs; with `latest` no more than so many of them.
     """
-    carrier = _carriers.pop(made.id, None)
+    carrier = _carriers.pop(capture.id, None)
     return carrier.finish(within_s, latest) if carrier is not None else ()
 
 
-def flushed(made: Recording, within_s: float) -> bool:
+def flushed(capture: Recording, within_s: float) -> bool:
     """Tell whether every span that ended is in the store and with every backend, within so many seconds."""
-    carrier = _carriers.get(made.id)
+    carrier = _carriers.get(capture.id)
     return carrier is not None and carrier.flush(within_s)
 
 
@@ -169,20 +169,20 @@ class Outcome:
 
 
 @contextmanager
-def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generator[Outcome]:
+def replaying(source: RunSource, store: Path, policies: Mapping[str, str]) -> Generator[Outcome]:
     """Answer this process's calls from a recording until the block ends; what is thrown to stop the agent ends here.
 
     `policies` holds values of the fields of `Policy` by their names.
     """
     scratch = Scratch("reenact-replay-")
-    kept = scratch.path / "ledger.jsonl"  # on disk, since forked children write to it too
-    outcome, ledger = Outcome(), Ledger(kept)
+    ledger_path = scratch.path / "ledger.jsonl"  # on disk, since forked children write to it too
+    outcome, ledger = Outcome(), Ledger(ledger_path)
     ledger.note("joined", pid=os.getpid())
     policy = Policy.named(policies)
     ledger.note("guard", world=guard.world(policy))
-    recorded, branch = found.altered.run(found.run), found.altered.branch_in(scratch.path)
+    recorded, branch = source.altered.run(source.run), source.altered.branch_in(scratch.path)
     place = own_store(DirectoryStore(store)).folder
-    within = InProcess((recorded, *found.siblings), recorded, ledger, policy, place, branch=branch, block=True)
+    within = InProcess((recorded, *source.siblings), recorded, ledger, policy, place, branch=branch, block=True)
     try:
         yield outcome
     except (Miss, SideEffectRefused):
@@ -194,18 +194,18 @@ def replaying(found: Found, store: Path, policies: Mapping[str, str]) -> Generat
         with owning(within.recording.store, within.recording.id):
             within.close()
             runs = Drain(within.recording.store, recording=within.recording.id).finish()
-        own = outcome.run = counterpart(runs, found)
-        entries = read_ledger(kept)
-        result = judge_replay(recorded, found.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
-        outside = scopes_missed(recorded, found.siblings, own, result.divergences)
+        own = outcome.run = counterpart(runs, source)
+        entries = read_ledger(ledger_path)
+        result = judge_replay(recorded, source.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
+        outside = scopes_missed(recorded, source.siblings, own, result.divergences)
         outcome.result = replace(result, levels_refused=IN_PROCESS, outside=outside)
         ledger.close()
         scratch.close()
 
 
-def judged(found: Found, outcome: Outcome, assertions: Sequence[Placed]) -> FixJudgement | None:
+def judged(source: RunSource, outcome: Outcome, assertions: Sequence[Placed]) -> FixJudgement | None:
     """Judge a replay that is over by assertions; None where it came to nothing."""
-    return judge_fix(found.run, outcome.run, outcome.result, assertions) if outcome.result is not None else None
+    return judge_fix(source.run, outcome.run, outcome.result, assertions) if outcome.result is not None else None
 
 
 def accuse(outcome: Outcome, judgement: FixJudgement | None = None) -> None:

@@ -68,15 +68,15 @@ class Family:
             within=self._runs.within or not self._runs.is_process(here),
         )
 
-    def environment(self, given: Mapping[str, str], descent: Descent) -> dict[str, str] | None:
-        """Give `given` with what a child needs; None where it would not join."""
+    def environment(self, variables: Mapping[str, str], descent: Descent) -> dict[str, str] | None:
+        """Give `variables` with what a child needs; None where it would not join."""
         ours = {key: value for key, value in os.environ.items() if key.startswith("REENACT_")}
         inherited = {**self._inherited, **(ours if self._inherited else {})}
         if not inherited:
             return None
         with place.at(_NOBODYS):  # what is left for the child there is none of the agent's doing
             proving_it = self._proving()
-        return injected({**given, **inherited}, **proving_it, **{VARIABLE: descent.spelled()})
+        return injected({**variables, **inherited}, **proving_it, **{VARIABLE: descent.spelled()})
 
     def take_in(self, descent: Descent, *, eager: bool) -> None:
         """Make this process the child that `descent` describes."""

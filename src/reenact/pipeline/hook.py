@@ -21,5 +21,5 @@ def injected(environ: Mapping[str, str], **further: str) -> dict[str, str]:
     No program finds the user's key in it, and none the key of another recording.
     """
     path = [HOOK, *(part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != HOOK)]
-    kept = {name: value for name, value in environ.items() if name not in _WITHHELD}
-    return {**kept, "PYTHONPATH": os.pathsep.join(path), **further}
+    variables = {name: value for name, value in environ.items() if name not in _WITHHELD}
+    return {**variables, "PYTHONPATH": os.pathsep.join(path), **further}

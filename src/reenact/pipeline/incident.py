@@ -15,7 +15,7 @@ from reenact.assess.fix import judge_fix
 from reenact.compare.align import compare
 from reenact.disk.whole_file import write_whole
 from reenact.errors import InputError
-from reenact.find.sources import Found, find
+from reenact.find.sources import RunSource, find
 from reenact.formats import otlp_json
 from reenact.graph.build import build
 from reenact.graph.verdict import judge
@@ -50,21 +50,21 @@ class Wanted:
     """When, RFC 3339."""
 
 
-def other_run(found: Found, selector: str, store: DirectoryStore) -> Found:
+def other_run(recording: RunSource, selector: str, store: DirectoryStore) -> RunSource:
     """Find the run that an incident is held against; `last` is the newest replay of it. Raises `InputError`."""
     if selector != "last":
         return find(selector, store)
-    newest = store.find([("replay_of = ?", found.run.id)], newest=1)
+    newest = store.find([("replay_of = ?", recording.run.id)], newest=1)
     if not newest:
-        hint = f"make one: reenact replay {found.run.id[:12]} -- python your_agent.py"
-        raise InputError(str(store.folder), f"holds no replay of {found.run.id[:12]}", hint=hint)
+        hint = f"make one: reenact replay {recording.run.id[:12]} -- python your_agent.py"
+        raise InputError(str(store.folder), f"holds no replay of {recording.run.id[:12]}", hint=hint)
     return find(newest[0].id, store)
 
 
-def of_runs(found: Found, other: Found | None, wanted: Wanted) -> Incident:
+def of_runs(recording: RunSource, other: RunSource | None, wanted: Wanted) -> Incident:
     """Put together the incident of a run, held against another one or none."""
-    run, replaced = shareable(found.run)
-    incident = _begun(run, found, replaced, wanted)
+    run, replaced = shareable(recording.run)
+    incident = _begun(run, recording, replaced, wanted)
     if other is None:
         findings = check(run, wanted.assertions, complete=is_complete(run))
         return replace(incident, findings=findings, commits=(_commit(run), _here()))
@@ -94,14 +94,14 @@ def of_replay(judged: Judged, wanted: Wanted) -> Incident:
     return _of_replay(incident, outcome.run, result, comparison, judgement)
 
 
-def _begun(run: Run, found: Found, replaced: Mapping[str, int], wanted: Wanted) -> Incident:
+def _begun(run: Run, recording: RunSource, replaced: Mapping[str, int], wanted: Wanted) -> Incident:
     return Incident(
         run=run,
-        verdict=judge(run, found.history),
+        verdict=judge(run, recording.history),
         status=status(run),
         title=wanted.title,
         replaced=replaced,
-        trace=_packed((run, *(shareable(each)[0] for each in (*found.siblings, *found.history.units))))
+        trace=_packed((run, *(shareable(each)[0] for each in (*recording.siblings, *recording.history.units))))
         if wanted.trace
         else b"",
         written=wanted.written,
@@ -187,13 +187,13 @@ def _packed(runs: Sequence[Run]) -> bytes:
 
 def _commit(run: Run) -> str | None:
     told = run.surroundings.get("commit")
-    found = told.get("id") if isinstance(told, dict) else None
-    return str(found) if found else None
+    commit_id = told.get("id") if isinstance(told, dict) else None
+    return str(commit_id) if commit_id else None
 
 
 def _here() -> str | None:
-    found = (commit(Path.cwd()) or {}).get("id")
-    return str(found) if found else None
+    commit_id = (commit(Path.cwd()) or {}).get("id")
+    return str(commit_id) if commit_id else None
 
 
 def write(incident: Incident, target: Path) -> int:
@@ -203,7 +203,7 @@ def write(incident: Incident, target: Path) -> int:
     return len(data)
 
 
-def told(incident: Incident) -> dict[str, Json]:
+def incident_document(incident: Incident) -> dict[str, Json]:
     """Say in JSON what a page says: the document of `reenact incident --json`."""
     second = incident.second
     return {

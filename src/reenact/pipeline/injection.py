@@ -92,16 +92,16 @@ def record(
         from reenact.keep.collecting import require_extra
 
         require_extra("reenact run --collect")
-    told = _unfailing(say)
-    with ExitStack() as held:
+    announce = _unfailing(say)
+    with ExitStack() as stack:
         try:
-            kit = _kit(store, identity, told, policy, held, collect=collect, strict=strict)
+            kit = _kit(store, identity, announce, policy, stack, collect=collect, strict=strict)
         except Exception as error:
             if strict:
                 raise
-            told(f"{error}\n  the program runs unrecorded")
+            announce(f"{error}\n  the program runs unrecorded")
             return Recorded(exit_code=_shell_code(ended(_started(argv, os.environ))), lost="nothing of it was recorded")
-        return _recorded(argv, store, kit, told)
+        return _recorded(argv, store, kit, announce)
 
 
 def _kit(
@@ -109,7 +109,7 @@ def _kit(
     identity: Mapping[str, str],
     say: Callable[[str], None],
     policy: str | Path,
-    held: ExitStack,
+    stack: ExitStack,
     *,
     collect: bool,
     strict: bool,
@@ -131,16 +131,16 @@ def _kit(
         say(guard.problem)
     collector = _collector(store, guard, say) if collect else None
     if collector is not None:
-        held.callback(collector.close)
-    told = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
-    loaded = held.enter_context(owning(store, recording))
-    proves = held.enter_context(run_proof.handed_on(recording, say))
+        stack.callback(collector.close)
+    variables = _redaction(guard) | (_endpoint(collector, say) if collector is not None else {})
+    loaded = stack.enter_context(owning(store, recording))
+    proves = stack.enter_context(run_proof.handed_on(recording, say))
     environ = injected(
         {"PYTHONHASHSEED": _hash_seed(), **os.environ},
         REENACT_RECORD="1",
         REENACT_RECORDING=recording,
         REENACT_STORE=str(store.folder),
-        **told,
+        **variables,
         **proves,
         **{f"REENACT_{name.upper()}": value for name, value in identity.items()},
     )
@@ -167,11 +167,11 @@ def _backends(say: Callable[[str], None], *, strict: bool) -> Sequence[Sender]:
 def _unfailing(say: Callable[[str], None]) -> Callable[[str], None]:
     """Give what says a line where it can be said: a closed standard error is no reason for a program to end."""
 
-    def told(line: str) -> None:
+    def announce(line: str) -> None:
         with suppress(Exception):
             say(line)
 
-    return told
+    return announce
 
 
 def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callable[[str], None]) -> Recorded:
@@ -179,9 +179,9 @@ def _recorded(argv: Sequence[str], store: DirectoryStore, kit: _Kit, say: Callab
     over = threading.Event()
     carrier = threading.Thread(target=_carry, args=(store, kit.drain, over, say), daemon=True)
     carrier.start()
-    sent: list[int] = []
-    code = ended(process, sent)
-    runs, lost = _finished(process.pid, code, sent, store, kit, (over, carrier))
+    signals: list[int] = []
+    code = ended(process, signals)
+    runs, lost = _finished(process.pid, code, signals, store, kit, (over, carrier))
     return Recorded(
         exit_code=_shell_code(code),
         runs=tuple(runs),
@@ -201,15 +201,15 @@ def _collector(store: DirectoryStore, guard: Guard, say: Callable[[str], None]) 
 
 
 def _endpoint(collector: Beside, say: Callable[[str], None]) -> dict[str, str]:
-    from reenact.pipeline.side_collector import told
+    from reenact.pipeline.side_collector import child_variables
 
-    return told(collector, os.environ, say)
+    return child_variables(collector, os.environ, say)
 
 
 def _finished(
     pid: int,
     code: int,
-    sent: Sequence[int],
+    signals: Sequence[int],
     store: DirectoryStore,
     kit: _Kit,
     carrying: tuple[threading.Event, threading.Thread],
@@ -223,14 +223,14 @@ def _finished(
             kit.collector.close()  # before the runs are built: what was sent may be a part of them
         if not store.journals.is_dir():
             return (), f"{store.journals} is gone, and with it what was recorded there"
-        runs = kit.drain.finish({pid: code}, stopped_by=-code if code < 0 else next(iter(sent), 0), latest=_TOLD)
+        runs = kit.drain.finish({pid: code}, stopped_by=-code if code < 0 else next(iter(signals), 0), latest=_TOLD)
     except KeyboardInterrupt:
         return (), "interrupted before all of it was carried into the store; `reenact recover` carries the rest"
     except Exception as error:  # noqa: BLE001 - the program did what it did
         return (), f"not all of it is in the store yet: {error}"
     if not runs and kit.full:
         return runs, "the disk was full"
-    dropped = sum(found.dropped for found in kit.drain.done.journals)
+    dropped = sum(journal.dropped for journal in kit.drain.done.journals)
     return runs, f"{dropped} records could not be written" if dropped else ""
 
 
@@ -252,11 +252,11 @@ def _shell_code(code: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _redaction(found: Guard) -> dict[str, str]:
+def _redaction(guard: Guard) -> dict[str, str]:
     """Give the policy and the key, found before the program starts, so that all its processes have the same."""
     from reenact.redact import in_force
 
-    return {"REENACT_SALT": found.salt or os.urandom(16).hex(), **in_force.handed_on(found)}
+    return {"REENACT_SALT": guard.salt or os.urandom(16).hex(), **in_force.handed_on(guard)}
 
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -268,18 +268,18 @@ def _hash_seed() -> str:
     return str(int.from_bytes(os.urandom(4)))
 
 
-def ended(process: subprocess.Popen[bytes], sent: list[int] | None = None) -> int:
+def ended(process: subprocess.Popen[bytes], signals: list[int] | None = None) -> int:
     """Wait for a program, passing on what is sent to us; what a key of the terminal sends it gets by itself.
 
-    `sent` gets the numbers of the signals that came, in order.
+    `signals` gets the numbers of the signals that came, in order.
     A thread other than the main one only waits, since signals are not its own.
     """
     if threading.current_thread() is not threading.main_thread():
         return process.wait()
 
     def forward(number: int, _frame: object) -> None:
-        if sent is not None:
-            sent.append(number)
+        if signals is not None:
+            signals.append(number)
         if number in _OF_TERMINALS and _has_the_terminal():
             return
         with suppress(ProcessLookupError):
@@ -321,8 +321,8 @@ def program(argv: Sequence[str]) -> list[str]:
     """
     words = list(argv)
     if words and words[0] in {"python", "python3"} and "VIRTUAL_ENV" not in os.environ:
-        found = shutil.which(words[0])
+        interpreter = shutil.which(words[0])
         here = Path(sys.prefix) / "bin"
-        if found is None or (sys.prefix != sys.base_prefix and Path(found).parent != here):
+        if interpreter is None or (sys.prefix != sys.base_prefix and Path(interpreter).parent != here):
             words[0] = sys.executable
     return words

@@ -20,8 +20,8 @@ class stops_as_interrupted:  # noqa: N801 - reads as a function does
         """The name of the signal that came; empty where none did."""
         self._before = {}
         if threading.current_thread() is threading.main_thread():
-            heard = [each for each in self._SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-            self._before = {number: signal.signal(number, self._interrupt) for number in heard}
+            signals = [each for each in self._SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._interrupt) for number in signals}
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -94,7 +94,7 @@ class InProcess:
             taped=self._draws.is_taped,
             generators=self._draws.generators,
             writes=writes,
-            wrote=lambda paths: self.ledger.note("wrote", paths=[*paths], temporary=side_effects.made()),
+            wrote=lambda paths: self.ledger.note("wrote", paths=[*paths], temporary=side_effects.temporary_paths()),
         )
 
     def _stubs(self, runs: Sequence[Run], selected: str, history: Sequence[str], *, block: bool) -> Stubs:
@@ -105,8 +105,8 @@ class InProcess:
 
     def _doorman(self, policy: Policy) -> Callable[..., Any]:
         def make(recorder: Any, engine: Any) -> Replayer:
-            told = (self.stubs, recorder, engine, self.ledger, policy, self._process)
-            replayer = Replayer(*told) if self._branch is None else _fork_replayer(*told, self._branch.fork)
+            arguments = (self.stubs, recorder, engine, self.ledger, policy, self._process)
+            replayer = Replayer(*arguments) if self._branch is None else _fork_replayer(*arguments, self._branch.fork)
             replayer.crossed = self._draws.crossed
             self._draws.process = lambda: replayer.process
             self._stack.callback(replayer.close)
@@ -129,10 +129,10 @@ def _earlier(history: Collection[str]) -> Callable[[], str]:
     return name
 
 
-def _fork_replayer(*told: Any) -> Replayer:
+def _fork_replayer(*arguments: Any) -> Replayer:
     from reenact.replay.forking import ForkReplayer
 
-    return ForkReplayer(*told)
+    return ForkReplayer(*arguments)
 
 
 def _links(run: Run, what: str) -> tuple[Link, ...]:
@@ -177,8 +177,8 @@ def join(path: str) -> None:
         )
     process = _played(runs, selected, Path(plan.ledger), descent.lane if descent is not None else "")
     sealed = guard.is_sealed()
-    told: dict[str, Any] = {"sealed": sealed, "history": plan.history}
-    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, **told)
+    options: dict[str, Any] = {"sealed": sealed, "history": plan.history}
+    InProcess(runs, selected, ledger, policy, Path(plan.store), process, altered.branch, **options)
     ledger.note("joined", pid=os.getpid(), process=process)
     if unit.inbound(selected) is None:
         ledger.halted = _end_where_it_stands_still
@@ -238,12 +238,12 @@ def _played(runs: Sequence[Run], selected: Run, ledger: Path, lane: str) -> str:
 
     Where several stood there, or the recording names no lane, it is one that was started alike.
     """
-    taken = {entry.get("process") for entry in read_ledger(ledger) if entry["t"] == "joined"}
-    if lane and (found := _on_lane(runs, lane)):
-        free = [node for node in found if process_of(node) not in taken] or found
+    process_ids = {entry.get("process") for entry in read_ledger(ledger) if entry["t"] == "joined"}
+    if lane and (lane_nodes := _on_lane(runs, lane)):
+        free = [node for node in lane_nodes if process_of(node) not in process_ids] or lane_nodes
         alike = [node for node in free if _words(node) == sys.orig_argv[1:]]
         return process_of((alike or free)[0])
-    if not taken:
+    if not process_ids:
         return _process(selected)
     alike = (run for run in runs if as_list(run.entry.get("argv"))[1:] == sys.orig_argv[1:])
-    return next((process for run in alike if (process := _process(run)) not in taken), "")
+    return next((process for run in alike if (process := _process(run)) not in process_ids), "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Final
 
 from reenact.errors import UsageError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.pipeline.commands import command
 from reenact.pipeline.injection import program
 from reenact.pipeline.replaying import Replayed, check_judgeable, printing, replay
@@ -42,7 +42,7 @@ class Order:
 class Judged:
     """A replay that is over."""
 
-    found: Found
+    found: RunSource
     outcome: Replayed
     order: Order
     judgement: FixJudgement | None = None
@@ -76,18 +76,18 @@ class Judged:
         """Make the document of `reenact replay --json`."""
         from reenact.report.documents import replay_document
 
-        said = replay_document(
+        fields = replay_document(
             self.outcome.result,
             recorded=self.found.run.id,
             commits=self._commits,
             uncommitted=self.outcome.uncommitted,
         )
-        said |= {"appended": self.outcome.appended, "after": self.order.policy.after.value}
+        fields |= {"appended": self.outcome.appended, "after": self.order.policy.after.value}
         if self.judgement is not None:
             from reenact.report.fix import judgement_document
 
-            said["check"] = judgement_document(self.judgement, after=self.order.policy.after)
-        return said
+            fields["check"] = judgement_document(self.judgement, after=self.order.policy.after)
+        return fields
 
     def lines(self) -> list[str]:
         """Say it for a person: the word first."""
@@ -107,7 +107,7 @@ class Judged:
 
 
 def replay_and_judge(
-    found: Found,
+    recording: RunSource,
     order: Order,
     store: DirectoryStore,
     *,
@@ -120,24 +120,24 @@ def replay_and_judge(
     recording could answer a call, or the program cannot be started.
     """
     if order.history_max is not None:
-        found = replace(found, most=order.history_max)
-    check_judgeable(found, program(order.given))
-    _check_named(found, order.policy)
-    argv, cwd = command(found, program(order.given), order.app)
-    outcome = replay(found, argv, cwd, order.policy, store, start=printing(stdout, stderr))
+        recording = replace(recording, most=order.history_max)
+    check_judgeable(recording, program(order.given))
+    _check_named(recording, order.policy)
+    argv, cwd = command(recording, program(order.given), order.app)
+    outcome = replay(recording, argv, cwd, order.policy, store, start=printing(stdout, stderr))
     judgement = None
     if order.assertions:
         from reenact.assess.fix import judge_fix
 
-        judgement = judge_fix(found.run, outcome.run, outcome.result, order.assertions)
-    return Judged(found=found, outcome=outcome, order=order, judgement=judgement)
+        judgement = judge_fix(recording.run, outcome.run, outcome.result, order.assertions)
+    return Judged(found=recording, outcome=outcome, order=order, judgement=judgement)
 
 
-def _check_named(found: Found, policy: Policy) -> None:
+def _check_named(recording: RunSource, policy: Policy) -> None:
     """Raise `UsageError` where a tool is named to run that was not recorded: its name may hold a typo."""
     if not policy.live_tools:
         return
-    nodes = [node for run in (found.run, *found.siblings) for node in run.nodes]
+    nodes = [node for run in (recording.run, *recording.siblings) for node in run.nodes]
     tools = sorted({node.call.name for node in nodes if node.kind is CallKind.TOOL})
     if unknown := [name for name in policy.live_tools if name not in tools]:
         hint = f"its tools are {', '.join(tools)}" if tools else "it has none"

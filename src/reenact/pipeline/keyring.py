@@ -47,9 +47,9 @@ class Keyring:
     @staticmethod
     def of(run: Run, environ: Mapping[str, str], store: DirectoryStore) -> Keyring:
         """Gather it for the replay of a run."""
-        found = in_force.of_run(run, environ, store.folder)
-        known = in_force.known_keys(environ, store.folder)
-        return Keyring(salt=found.salt, keys=tuple(known or ([found.key] if found.key is not None else [])))
+        guard = in_force.of_run(run, environ, store.folder)
+        known_keys = in_force.known_keys(environ, store.folder)
+        return Keyring(salt=guard.salt, keys=tuple(known_keys or ([guard.key] if guard.key is not None else [])))
 
     def less(self, spans: Sequence[SpanRecord]) -> tuple[Keyring, list[SpanRecord]]:
         """Take the salts out of spans, and give a keyring that holds them."""
@@ -75,14 +75,14 @@ class Keyring:
     @classmethod
     def read(cls, text: str) -> Self:
         """Read what `spelled` gave. What is no keyring is an empty one."""
-        said = as_object(parsed_or_none(text))
+        fields = as_object(parsed_or_none(text))
         held: list[Key] = []
-        for each in map(as_object, as_list(said.get("keys"))):
+        for each in map(as_object, as_list(fields.get("keys"))):
             with suppress(ValueError):
                 value = bytes.fromhex(as_text(each.get("value")))
                 held.append(Key(value=value, source=as_text(each.get("source")), shared=each.get("shared") is True))
-        salts = {name: as_text(value) for name, value in as_object(said.get("salts")).items()}
-        return cls(salt=as_text(said.get("salt")), keys=tuple(held), salts=salts)
+        salts = {name: as_text(value) for name, value in as_object(fields.get("salts")).items()}
+        return cls(salt=as_text(fields.get("salt")), keys=tuple(held), salts=salts)
 
 
 def leave(ring: Keyring, scratch: Path) -> None:
@@ -109,7 +109,7 @@ _held: list[Keyring] = []
 _by_descriptor: list[str] = []
 
 
-def held() -> Keyring:
+def process_keyring() -> Keyring:
     """Give the keyring that this process was handed."""
     return _held[0] if _held else Keyring()
 

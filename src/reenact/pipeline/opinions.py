@@ -57,22 +57,22 @@ class Bench:
 
 def judged_check(
     run: Run,
-    given: Iterable[Placed | Assertion | str],
+    sources: Iterable[Placed | Assertion | str],
     bench: Bench,
     store: DirectoryStore,
     *,
     complete: bool = True,
 ) -> tuple[Checked, Run | None]:
     """Hold assertions against a run, prose included. Gives the findings, and the run in which judges were asked."""
-    assertions = placed(given)
+    assertions = placed(sources)
     prose = [each.assertion for each in assertions if isinstance(each.assertion, Prose) and needs_judge(each.assertion)]
     asks = any(each.judge or bench.judge for each in prose)
     if bench.earlier is not None or not asks:
         judge = _Remembering(bench.earlier, bench) if bench.earlier is not None else None
         return Checked(findings=check(run, assertions, complete=complete, judge=judge), run=run.id), None
-    with _recorded(run, store) as made:
-        found = Checked(findings=check(run, assertions, complete=complete, judge=_Asking(bench)), run=run.id)
-    return found, made[0] if made else None
+    with _recorded(run, store) as runs:
+        outcome = Checked(findings=check(run, assertions, complete=complete, judge=_Asking(bench)), run=run.id)
+    return outcome, runs[0] if runs else None
 
 
 @contextmanager
@@ -80,17 +80,17 @@ def _recorded(run: Run, store: DirectoryStore) -> Generator[list[Run]]:
     """Record the judging, unless this process is recorded, or replayed, already."""
     from reenact.pipeline import embedded, recording
 
-    made: list[Run] = []
+    runs: list[Run] = []
     if recording.current() is not None:
-        yield made
+        yield runs
         return
     within = embedded.begin(recording.Setup(store=judgements(store).folder, root={JUDGEMENT_OF: run.id}, hears=False))
     try:
         with within.unit(f"judgement of {run.name}", value={"run": run.id}):
-            yield made
+            yield runs
     finally:
         recording.stop(within)
-        made += [each for each in embedded.carried(within) if _opinions(each)]
+        runs += [each for each in embedded.carried(within) if _opinions(each)]
 
 
 def judgements(store: DirectoryStore) -> DirectoryStore:
@@ -114,17 +114,17 @@ class _Asking:
         name = by if isinstance(by, str) else _name(by)
         if not by:
             return Opinion(by="nobody", reason="no judge was given (`--judge`)")
-        made = self._judge(by)
+        critic = self._judge(by)
 
         def judge(judge: str, asks: str, text: str, answer: str) -> dict[str, Json]:
             del judge
-            return _opinion_json(made(answer, text if asks == "says" else f"The text is like this one: {text}"))
+            return _opinion_json(critic(answer, text if asks == "says" else f"The text is like this one: {text}"))
 
         try:
-            said = boundary(CallKind.EVALUATOR, judge, name=JUDGE)(**_asked(name, assertion, answer))
+            reply = boundary(CallKind.EVALUATOR, judge, name=JUDGE)(**_asked(name, assertion, answer))
         except Exception as error:  # noqa: BLE001 - whatever a judge raises, the check goes on
             return Opinion(by=name, reason=f"it failed with {type(error).__name__}: {error}")
-        return _opinion(said, name)
+        return _opinion(reply, name)
 
     def _judge(self, by: str | Callable[[str, str], Any]) -> Callable[[str, str], Any]:
         if not isinstance(by, str):
@@ -190,12 +190,12 @@ def _imported(name: str) -> Callable[[str, str], Any]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module)
+        member: Any = importlib.import_module(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
+            member = getattr(member, part)
     except (ImportError, AttributeError) as error:
         raise UsageError(f"the judge {name} cannot be imported: {error}") from error
-    return found
+    return member
 
 
 def _model_judge(name: str, base_url: str) -> Callable[[str, str], Any]:
@@ -219,34 +219,34 @@ def _model_judge(name: str, base_url: str) -> Callable[[str, str], Any]:
         ]
         reply = client.chat.completions.create(model=model, messages=asked, temperature=0)
         text = reply.choices[0].message.content or ""
-        found = _OBJECT.search(text)
-        said = parsed_or_none(found[0]) if found else None
-        return said if isinstance(said, dict) else {"reason": f"the model gave no verdict: {text[:200]}"}
+        match = _OBJECT.search(text)
+        verdict = parsed_or_none(match[0]) if match else None
+        return verdict if isinstance(verdict, dict) else {"reason": f"the model gave no verdict: {text[:200]}"}
 
     return judge
 
 
-def _opinion_json(said: Any) -> dict[str, Json]:
+def _opinion_json(opinion: Any) -> dict[str, Json]:
     """Bring what a judge gives into one form: a bool, a score, or a mapping of `holds`, `score` and `reason`."""
-    if isinstance(said, bool):
-        return {"holds": said}
-    if isinstance(said, int | float):
-        return {"score": float(said)}
-    if isinstance(said, Opinion):
-        return {"holds": said.holds, "score": said.score, "reason": said.reason}
-    if isinstance(said, Mapping):
-        return {str(name): value for name, value in said.items()}  # type: ignore[reportUnknownVariableType]  # from TOML
-    return {"reason": f"the judge gave {said!r}, which is no bool, score or mapping"}
+    if isinstance(opinion, bool):
+        return {"holds": opinion}
+    if isinstance(opinion, int | float):
+        return {"score": float(opinion)}
+    if isinstance(opinion, Opinion):
+        return {"holds": opinion.holds, "score": opinion.score, "reason": opinion.reason}
+    if isinstance(opinion, Mapping):
+        return {str(name): value for name, value in opinion.items()}  # type: ignore[reportUnknownVariableType]  # from TOML
+    return {"reason": f"the judge gave {opinion!r}, which is no bool, score or mapping"}
 
 
-def _opinion(said: Json, by: str) -> Opinion:
-    held = as_object(said)
-    holds, score = held.get("holds"), held.get("score")
+def _opinion(reply: Json, by: str) -> Opinion:
+    fields = as_object(reply)
+    holds, score = fields.get("holds"), fields.get("score")
     number = float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None
     return Opinion(
         holds=holds if isinstance(holds, bool) else None,
         score=number if number is not None and 0 <= number <= 1 else None,
-        reason=as_text(held.get("reason")),
+        reason=as_text(fields.get("reason")),
         by=by,
     )
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from reenact.disk import user_key
 from reenact.errors import InputError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.redact.in_force import POLICY, SALT
 from reenact.stores.directory import DirectoryStore
 from reenact.values import origin
@@ -39,7 +39,7 @@ Mend = Callable[[SpanRecord], SpanRecord]
 class Started:
     """What was started."""
 
-    found: Found
+    found: RunSource
     """What is replayed."""
     argv: Sequence[str]
     cwd: Path
@@ -49,7 +49,7 @@ class Started:
 def mending(started: Started, store: DirectoryStore, recording: str, salt: str) -> Mend:
     """Make what completes each span of a replay's journal. Makes no key of the user's, and never raises."""
     try:
-        key = user_key.found()
+        key = user_key.find_key()
     except (InputError, OSError):
         key = None  # the run that comes of it is not known as the user's own; nothing else depends on it
     derived = origin.recording_key(key, recording) if key is not None else None
@@ -60,8 +60,8 @@ def mending(started: Started, store: DirectoryStore, recording: str, salt: str) 
         if salt and POLICY in attributes:
             attributes.setdefault(SALT, salt)
         if derived is not None and attributes.get(_ROOT) and knows.all_of(attributes):
-            said = origin.proof(derived, store.folder, span.trace_id, span.span_id, attributes)
-            attributes[origin.ORIGIN] = said
+            proof = origin.proof(derived, store.folder, span.trace_id, span.span_id, attributes)
+            attributes[origin.ORIGIN] = proof
         return span if attributes == span.attributes else replace(span, attributes=attributes)
 
     return mend
@@ -72,11 +72,11 @@ class _Knowledge:
 
     def __init__(self, started: Started) -> None:
         self._started = started
-        found = started.found
+        recording = started.found
         self._recorded: Mapping[str, Any] = {}
-        if found.starts and found.run.root is not None:
-            self._recorded = found.run.root.span.attributes
-        self._entry = found.run.entry if found.starts else {}
+        if recording.starts and recording.run.root is not None:
+            self._recorded = recording.run.root.span.attributes
+        self._entry = recording.run.entry if recording.starts else {}
 
     def all_of(self, attributes: Mapping[str, Any]) -> bool:
         """Tell whether all that a root says of how a program is started is known."""
@@ -118,10 +118,10 @@ class _Knowledge:
         return {*words, *(str(self._started.cwd / word) for word in words if "\0" not in word)}
 
     def _is_environment(self, environment: Mapping[str, Json]) -> bool:
-        found, given = self._started.found, self._started.environ
-        recorded = as_object(found.run.surroundings.get("environment")) if found.starts else {}
+        recording, environ = self._started.found, self._started.environ
+        recorded = as_object(recording.run.surroundings.get("environment")) if recording.starts else {}
         return all(
-            value in (given.get(name), recorded.get(name)) or TOKEN.fullmatch(as_text(value))
+            value in (environ.get(name), recorded.get(name)) or TOKEN.fullmatch(as_text(value))
             for name, value in environment.items()
         )
 
@@ -131,8 +131,8 @@ def _are(words: Sequence[str], command: Sequence[str]) -> bool:
     return len(words) == len(command) and all(map(_is, words, command))
 
 
-def _is(word: str, given: str) -> bool:
-    if word == given:
+def _is(word: str, actual: str) -> bool:
+    if word == actual:
         return True
     parts = [re.escape(part) for part in TOKEN.sub("\0", word).split("\0")]
-    return len(parts) > 1 and re.fullmatch(".*".join(parts), given, re.DOTALL) is not None
+    return len(parts) > 1 and re.fullmatch(".*".join(parts), actual, re.DOTALL) is not None

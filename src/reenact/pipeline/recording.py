@@ -40,7 +40,7 @@ from reenact.record.standard_input import StandardInput
 from reenact.redact import in_force, keys
 from reenact.redact.engine import KNOWN, Engine, names_a_secret
 from reenact.redact.in_force import Guard
-from reenact.redact.payloads import spoken
+from reenact.redact.payloads import replace_spoken_words
 from reenact.redact.processor import RedactionSpanProcessor
 from reenact.stores.directory import DirectoryStore, locate
 from reenact.values import typed
@@ -195,8 +195,8 @@ class Recording:
 
     @staticmethod
     def _default_identity(setup: Setup, environ: Mapping[str, str]) -> dict[str, str]:
-        named = {name: getattr(setup, name) or environ.get(f"REENACT_{name.upper()}") for name in _IDENTITY}
-        return {_IDENTITY[name]: value for name, value in named.items() if value}
+        values = {name: getattr(setup, name) or environ.get(f"REENACT_{name.upper()}") for name in _IDENTITY}
+        return {_IDENTITY[name]: value for name, value in values.items() if value}
 
     def _recorder(self, setup: Setup) -> Recorder:
         next_order = order_clock()
@@ -213,12 +213,12 @@ class Recording:
         self.runs.below = setup.root
         self.runs.around_unit = setup.around_unit
         if self.watches or setup.writes:
-            self.runs.writes = Writes(self.engine.attributes, self.runs.owner, side_effects.made)
+            self.runs.writes = Writes(self.engine.attributes, self.runs.owner, side_effects.temporary_paths)
             self.runs.wrote = setup.wrote
         if self.hears:
             keeps = self.engine.plan.payloads == "scan"
-            told = self.engine.attributes, self.runs.owner, side_effects.made
-            self.runs.outputs = Outputs(*told, keeps_texts=keeps)
+            arguments = self.engine.attributes, self.runs.owner, side_effects.temporary_paths
+            self.runs.outputs = Outputs(*arguments, keeps_texts=keeps)
             if not self.strict and "REENACT_RECORD" in self._environ and children.VARIABLE not in self._environ:
                 self.runs.stdin = StandardInput()
         return Recorder(
@@ -244,8 +244,10 @@ class Recording:
         token = self.engine.token
         stands = self.guard.stands_for(self.engine)
 
-        def safe(said: Sequence[str]) -> list[str]:
-            return spoken(words.without_secrets(said, lambda _, value: token(KNOWN, value), names_a_secret), stands)
+        def safe(argv: Sequence[str]) -> list[str]:
+            return replace_spoken_words(
+                words.without_secrets(argv, lambda _, value: token(KNOWN, value), names_a_secret), stands
+            )
 
         return surroundings.entry_point(safe, folder=self._folder)
 
@@ -266,10 +268,10 @@ class Recording:
 
     def _inherited(self) -> dict[str, str]:
         """Give the variables by which child programs record themselves or join the replay."""
-        told = {key: value for key, value in self._environ.items() if key.startswith("REENACT_")}
-        told |= self._redaction_told()
-        if "REENACT_REPLAY" in told or "REENACT_RECORD" in told:
-            return {key: value for key, value in told.items() if key != children.VARIABLE}
+        settings = {key: value for key, value in self._environ.items() if key.startswith("REENACT_")}
+        settings |= self._redaction_told()
+        if "REENACT_REPLAY" in settings or "REENACT_RECORD" in settings:
+            return {key: value for key, value in settings.items() if key != children.VARIABLE}
         if self.strict:
             return {}  # the plan is in the memory of this process
         own = {
@@ -278,7 +280,7 @@ class Recording:
             "REENACT_STORE": str(self.store.folder.absolute()),
             "REENACT_SALT": self.guard.salt,
         }
-        return {**told, **{key: value for key, value in own.items() if value}}
+        return {**settings, **{key: value for key, value in own.items() if value}}
 
     def _handed_on(self) -> dict[str, str]:
         """Give the variables by which a child proves its runs, or, in a replay, redacts as this process does."""
@@ -291,8 +293,8 @@ class Recording:
 
     def _redaction_told(self) -> dict[str, str]:
         """Give children the policy and key that are in force here, wherever they run."""
-        said = in_force.handed_on(self.guard)
-        return said if self._setup.recorded is None else {}
+        settings = in_force.handed_on(self.guard)
+        return settings if self._setup.recorded is None else {}
 
     def start(self) -> Recording:
         """Cut every boundary and take charge."""
@@ -338,8 +340,8 @@ class Recording:
 
     def unit(self, name: str, *, value: Json = None, **identity: str | None) -> AbstractContextManager[Run | None]:
         """Open a run of its own for one unit of work."""
-        named = {_IDENTITY.get(key, key): value for key, value in identity.items() if value is not None}
-        return self.runs.unit(name, named, value)
+        attributes = {_IDENTITY.get(key, key): value for key, value in identity.items() if value is not None}
+        return self.runs.unit(name, attributes, value)
 
     def stop(self) -> None:
         """Close every run, give every boundary back, close the journal."""
@@ -380,10 +382,10 @@ def _guard(setup: Setup, store: Path, environ: Mapping[str, str]) -> Guard:
     """Find what redaction is in force. A policy that cannot be read is told once, by whoever comes first."""
     if setup.recorded is not None:
         return in_force.as_recorded({in_force.SALT: setup.salt, **setup.recorded}, store, environ)
-    found = in_force.guard(store, environ, chosen=setup.policy, salt=setup.salt or environ.get("REENACT_SALT", ""))
-    if found.problem and in_force.TOLD not in environ:
-        tell(found.problem)
-    return found
+    guard = in_force.guard(store, environ, chosen=setup.policy, salt=setup.salt or environ.get("REENACT_SALT", ""))
+    if guard.problem and in_force.TOLD not in environ:
+        tell(guard.problem)
+    return guard
 
 
 _boundaries = _Boundaries()

@@ -24,7 +24,7 @@ from reenact.record.stream_backlog import scrubbed
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
 from reenact.redact.in_force import Guard
-from reenact.redact.payloads import spoken
+from reenact.redact.payloads import replace_spoken_words
 from reenact.redact.plan import UNSCANNED, WHOLE, Place
 from reenact.stores.directory import DirectoryStore
 from reenact.values.evidence import chunk_from_json, chunk_to_json
@@ -42,7 +42,7 @@ _KIND, _TOOL, _BOUNDARY = "openinference.span.kind", "tool.name", "reenact.bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class RemainingValues:
     """Values of one class at one kind of place that are, or were, to be replaced."""
 
     name: str
@@ -60,7 +60,7 @@ class Redacted:
 
     spans: tuple[SpanRecord, ...]
     guard: Guard
-    left: tuple[Left, ...] = ()
+    left: tuple[RemainingValues, ...] = ()
     """What there was to replace."""
     failed: int = 0
     """Spans of which something could not be redacted and was left out."""
@@ -106,8 +106,8 @@ def read(selector: str, store: DirectoryStore) -> list[SpanRecord]:
     path = Path(selector)
     if selector == "-" or path.exists():
         return joined(whole(open_spans(path, say), path))
-    found = find(selector, store)
-    return spans_of(found.together)
+    recording = find(selector, store)
+    return spans_of(recording.together)
 
 
 def applied(spans: Iterable[SpanRecord], guard: Guard, environ: Mapping[str, str]) -> Redacted:
@@ -129,12 +129,12 @@ def applied(spans: Iterable[SpanRecord], guard: Guard, environ: Mapping[str, str
         for where, token in one.tokens.items():
             tokens.setdefault(where, token)
         clean.append(copy)
-    told = [_told(span, engines, per_trace.get(span.trace_id, Counter())) for span in clean]
+    marked_spans = [_mark_root(span, engines, per_trace.get(span.trace_id, Counter())) for span in clean]
     listed = [
-        Left(name=name, place=place, count=count, token=tokens.get((name, place), ""))
+        RemainingValues(name=name, place=place, count=count, token=tokens.get((name, place), ""))
         for (name, place), count in sorted(left.items(), key=lambda each: (-each[1], each[0]))
     ]
-    return Redacted(spans=tuple(told), guard=guard, left=tuple(listed), failed=failed)
+    return Redacted(spans=tuple(marked_spans), guard=guard, left=tuple(listed), failed=failed)
 
 
 def cleaner(store: DirectoryStore, policy: str | Path = "") -> Callable[[Iterable[SpanRecord]], Sequence[SpanRecord]]:
@@ -191,8 +191,8 @@ class _One:
         self.found: Counter[tuple[str, str]] = Counter()
         self.tokens: dict[tuple[str, str], str] = {}
         self.failed = False
-        said = (span.attributes.get(name) for name in (_KIND, _TOOL, _BOUNDARY))
-        kind, tool, boundary = (each if isinstance(each, str) else "" for each in said)
+        values = (span.attributes.get(name) for name in (_KIND, _TOOL, _BOUNDARY))
+        kind, tool, boundary = (each if isinstance(each, str) else "" for each in values)
         self._place = Place(kind=kind, tool=tool, boundary=boundary)
 
     def copy(self) -> SpanRecord:
@@ -226,15 +226,15 @@ class _One:
 
     def _shared(self, entity: _Entity, part: str) -> _Entity:
         """Redact what many spans share: once for all of them, and counted once."""
-        known = self._entities.get(id(entity))
-        if known is None:
+        cached_pair = self._entities.get(id(entity))
+        if cached_pair is None:
             clean = self._attributes(entity.attributes, part, parts=False)
-            known = self._entities[id(entity)] = entity, replace(entity, attributes=clean)
-        return cast("_Entity", known[1])
+            cached_pair = self._entities[id(entity)] = entity, replace(entity, attributes=clean)
+        return cast("_Entity", cached_pair[1])
 
     def _text(self, text: str, part: str) -> str:
         place = replace(self._place, attribute=part)
-        return str(self._seen(text, part, lambda: self._engine.text(text, place=place))) if text else text
+        return str(self._count_redactions(text, part, lambda: self._engine.text(text, place=place))) if text else text
 
     def _attributes(
         self, attributes: Mapping[str, Attribute], part: str, *, parts: bool = True
@@ -245,50 +245,50 @@ class _One:
             for name, value in ((_KIND, self._place.kind), (_TOOL, self._place.tool), (_BOUNDARY, self._place.boundary))
             if value and parts
         }
-        kept: dict[str, Attribute] = {}
+        clean_attributes: dict[str, Attribute] = {}
         for name, value in attributes.items():
             if name in _DIGESTS and isinstance(value, str) and in_force.is_salt(value):
-                kept[name] = value
+                clean_attributes[name] = value
                 continue
             where = f"{part}{_numberless(name)}"
             if name == _ENTRY and isinstance(value, str):
                 value = self._seen_text(value, where)  # noqa: PLW2901 - the words that are free text went
             if name == _CHUNKS and isinstance(value, str):
-                kept[name] = str(self._seen(value, where, partial(self._chunks, value)))
+                clean_attributes[name] = str(self._count_redactions(value, where, partial(self._chunks, value)))
                 continue
-            given: dict[str, Any] = {**about, name: value}
-            clean = self._seen({name: value}, where, partial(self._engine.attributes, given))
+            context: dict[str, Any] = {**about, name: value}
+            clean = self._count_redactions({name: value}, where, partial(self._engine.attributes, context))
             if isinstance(clean, dict):
-                kept |= {
+                clean_attributes |= {
                     key: each
                     for key, each in cast("dict[str, Attribute]", clean).items()
                     if key not in about or key == name
                 }
-        return kept
+        return clean_attributes
 
     def _seen_text(self, text: str, where: str) -> str:
         """Replace what is free text in a command line, where payloads are taken whole."""
-        told = parsed_or_none(text)
-        if self._engine.plan.payloads == "scan" or not isinstance(told, dict) or not isinstance(told.get("argv"), list):
+        body = parsed_or_none(text)
+        if self._engine.plan.payloads == "scan" or not isinstance(body, dict) or not isinstance(body.get("argv"), list):
             return text
-        before = [str(word) for word in cast("list[Json]", told["argv"])]
-        after = spoken(before, self._stands_for)
+        before = [str(word) for word in cast("list[Json]", body["argv"])]
+        after = replace_spoken_words(before, self._stands_for)
         changed = sum(a != b for a, b in zip(before, after, strict=True))
         if changed:
             self.found[WHOLE, where] += changed
-        return compact({**told, "argv": [*after]}) if changed else text
+        return compact({**body, "argv": [*after]}) if changed else text
 
     def _chunks(self, text: str) -> str:
         """Redact the pieces of a stream as one text."""
-        told = parsed_or_none(text)
-        chunks = [chunk_from_json(each) for each in told] if isinstance(told, list) else [None]
+        pieces = parsed_or_none(text)
+        chunks = [chunk_from_json(each) for each in pieces] if isinstance(pieces, list) else [None]
         if any(chunk is None for chunk in chunks):
             return self._engine.text(text, place=replace(self._place, attribute=_CHUNKS))
-        known = [chunk for chunk in chunks if chunk is not None]
-        clean = scrubbed(known, self._engine)
-        return text if clean == tuple(known) else compact([chunk_to_json(chunk) for chunk in clean])
+        valid_chunks = [chunk for chunk in chunks if chunk is not None]
+        clean = scrubbed(valid_chunks, self._engine)
+        return text if clean == tuple(valid_chunks) else compact([chunk_to_json(chunk) for chunk in clean])
 
-    def _seen(self, before: object, where: str, redact: Callable[[], object]) -> object:
+    def _count_redactions(self, before: object, where: str, redact: Callable[[], object]) -> object:
         """Redact, and note by class what was replaced and by what. What fails is left out."""
         try:
             with self._engine.counting() as counted:
@@ -321,19 +321,19 @@ def _spelled(value: object) -> str:
     return ""
 
 
-def _told(span: SpanRecord, engines: _Engines, found: Mapping[str, int]) -> SpanRecord:
+def _mark_root(span: SpanRecord, engines: _Engines, counts: Mapping[str, int]) -> SpanRecord:
     """Say on the root of a trace which policy was applied, and what it replaced."""
     if span.span_id not in engines.roots:
         return span
     before = span.attributes
-    said: dict[str, Any] = {name: value for name, value in before.items() if name not in _REWRITTEN}
-    said |= engines.guard(span.trace_id).facts()
+    attributes: dict[str, Any] = {name: value for name, value in before.items() if name not in _REWRITTEN}
+    attributes |= engines.guard(span.trace_id).facts()
     earlier = before.get(_COUNT)
-    said[_COUNT] = sum(found.values()) + (earlier if isinstance(earlier, int) else 0)
-    for name, count in found.items():
-        known = before.get(f"{in_force.REPLACED}{name}")
-        said[f"{in_force.REPLACED}{name}"] = count + (known if isinstance(known, int) else 0)
-    return replace(span, attributes=said)
+    attributes[_COUNT] = sum(counts.values()) + (earlier if isinstance(earlier, int) else 0)
+    for name, count in counts.items():
+        prior_count = before.get(f"{in_force.REPLACED}{name}")
+        attributes[f"{in_force.REPLACED}{name}"] = count + (prior_count if isinstance(prior_count, int) else 0)
+    return replace(span, attributes=attributes)
 
 
 _REWRITTEN = frozenset({in_force.NAME, in_force.SOURCE, in_force.WORDS, in_force.KEY, in_force.SALT})

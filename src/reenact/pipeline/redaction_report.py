@@ -30,7 +30,7 @@ def document(result: Redacted, source: str, output: str | None) -> dict[str, Jso
     }
 
 
-def named(selector: str) -> str:
+def file_stem(selector: str) -> str:
     """Give the stem of the file that a redacted trace goes to."""
     if selector == "-":
         return "trace"
@@ -48,22 +48,22 @@ def lines(result: Redacted, source: str, target: Path | None) -> list[str]:
     many = f"{count:,} value{'' if count == 1 else 's'} {one if count == 1 else several}"
     verb = "left to replace" if target is None else "replaced"
     head = f"{source}: {len(result.spans):,} span{'' if len(result.spans) == 1 else 's'}, {many} {verb}"
-    said = [f"{head} under policy {plan.name} ({plan.digest[:12]})"]
+    report = [f"{head} under policy {plan.name} ({plan.digest[:12]})"]
     wide = max((len(each.name) for each in result.left), default=0)
     deep = max((len(each.place) for each in result.left), default=0)
-    said += [
+    report += [
         f"  {each.name:<{wide}}  {each.place:<{deep}}  {each.count:>6,}  {each.token}".rstrip()
         for each in result.left[:_SHOWN]
     ]
     if (more := len(result.left) - _SHOWN) > 0:
-        said.append(f"  … and {more} more classes and places: --json lists all")
+        report.append(f"  … and {more} more classes and places: --json lists all")
     if result.unscanned:
-        said.append(f"  {result.unscanned:,} texts could not be scanned in time; they are replaced whole")
+        report.append(f"  {result.unscanned:,} texts could not be scanned in time; they are replaced whole")
     if result.failed:
-        said.append(f"  {result.failed:,} spans lost what could not be redacted")
+        report.append(f"  {result.failed:,} spans lost what could not be redacted")
     if target is not None:
-        said.append(f"wrote {target}")
-    return said
+        report.append(f"wrote {target}")
+    return report
 
 
 _SHOWN = 40
@@ -73,20 +73,20 @@ def policy_lines(guard: Guard) -> list[str]:
     """Say for a person what is in force."""
     plan, key, read = guard.plan, guard.key, guard.policy
     where = str(read.file) if read is not None and read.file is not None else "built in"
-    said = [f"policy {plan.name} ({where})", f"digest {plan.digest}", f"payloads {_PAYLOADS[plan.payloads]}"]
+    report = [f"policy {plan.name} ({where})", f"digest {plan.digest}", f"payloads {_PAYLOADS[plan.payloads]}"]
     if key is not None:
         keyed = "keys every token" if key.shared else "keys tokens of personal values; credentials by each run's salt"
-        said.append(f"key {key.id} ({key.source}): {keyed}")
+        report.append(f"key {key.id} ({key.source}): {keyed}")
     classes: dict[tuple[str, str], dict[str, None]] = {}
     for detector in plan.detectors:
         action = plan.action(detector.name, Place())
         classes.setdefault((detector.group, action), {})[detector.name] = None
     for (group, action), names in sorted(classes.items()):
-        said.append(f"{action} of {group}, {len(names)}: {', '.join(names)}")
-    said += [f"rule: {rule.action}{_rule_words(rule)}" for rule in plan.rules if not rule.where.everywhere]
+        report.append(f"{action} of {group}, {len(names)}: {', '.join(names)}")
+    report += [f"rule: {rule.action}{_rule_words(rule)}" for rule in plan.rules if not rule.where.everywhere]
     if plan.names:
-        said.append(f"names in free text: {dict(plan.names)}")
-    return said
+        report.append(f"names in free text: {dict(plan.names)}")
+    return report
 
 
 _PAYLOADS = {
@@ -100,9 +100,9 @@ _PAYLOADS = {
 def _rule_words(rule: Rule) -> str:
     what = " whole values" if rule.whole else f" {', '.join(sorted(rule.names or rule.groups))}"
     where = [
-        f"{part} {said}"
+        f"{part} {value}"
         for part in ("attribute", "path", "tool", "kind", "boundary")
-        if (said := getattr(rule.where, part))
+        if (value := getattr(rule.where, part))
     ]
     return f"{what} at {', '.join(where)}"
 

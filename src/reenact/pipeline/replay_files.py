@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.seal import inventory
 from reenact.values import unit
 from reenact.values.call import FunctionCall, Returned, Value
-from reenact.values.file_writes import Absences, State, Written, together, written
+from reenact.values.file_writes import Absences, FileWrites, State, together, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_count, as_list, as_text
 from reenact.values.run import Node, Run
@@ -58,19 +58,19 @@ class Begin:
         return any(kind != "absent" or change.at is None for kind in kinds)
 
 
-def begin(found: Found, cwd: Path) -> Begin:
+def begin(recording: RunSource, cwd: Path) -> Begin:
     """Say what stood where the recorded run wrote, for a replay in `cwd`. Only the user's own runs say so."""
-    runs = _whole(found)
-    told = of_all(runs)
-    if told is None or not found.run.own:
+    runs = _whole(recording)
+    writes = of_all(runs)
+    if writes is None or not recording.run.own:
         return Begin()
-    absences = Absences(told, (made for run in runs for node in run.nodes for made in _made(node)))
-    absent = (*absences.of_programs(), *_made_past_notes(told, runs))
-    paths = (moved(path, told, cwd) for path in absent)
+    absences = Absences(writes, (creation for run in runs for node in run.nodes for creation in _child_files(node)))
+    absent = (*absences.of_programs(), *_made_past_notes(writes, runs))
+    paths = (moved(path, writes, cwd) for path in absent)
     entries: list[dict[str, Json]] = [{"path": path, "kind": "absent"} for path in paths if _is_path(path)]
     unlike: list[str] = []
-    for file in (*told.files.values(), *told.caches.values()):
-        path = moved(file.path, told, cwd)
+    for file in (*writes.files.values(), *writes.caches.values()):
+        path = moved(file.path, writes, cwd)
         if not _is_path(path):
             continue
         entry = _entry(path, None if absences.holds(file) else file.before)
@@ -78,11 +78,11 @@ def begin(found: Found, cwd: Path) -> Begin:
             entries.append(entry)
         elif file.before is not None and file.before.get("read") is True and _differs(path, file.before):
             why = as_text(file.before.get("lost")) or "it was not kept"
-            unlike.append(f"{told.named(file.path)} is not what it was when the run began, and was not kept: {why}")
+            unlike.append(f"{writes.named(file.path)} is not what it was when the run began, and was not kept: {why}")
     return Begin(entries=tuple(entries), unlike=tuple(unlike))
 
 
-def _made_past_notes(told: Written, runs: Iterable[Run]) -> list[str]:
+def _made_past_notes(writes: FileWrites, runs: Iterable[Run]) -> list[str]:
     """List what came into being past every note, less what a call made that is answered: nobody makes that again."""
     calls = [
         (node.span.start_ns - _COARSE_NS, node.span.end_ns)
@@ -91,10 +91,10 @@ def _made_past_notes(told: Written, runs: Iterable[Run]) -> list[str]:
         if isinstance(node.call.request, FunctionCall)
         and not (node.call.is_structure or node.call.is_query or node.call.is_child)
     ]
-    return [path for path, ns in told.made.items() if not any(began <= ns <= ended for began, ended in calls)]
+    return [path for path, ns in writes.made.items() if not any(began <= ns <= ended for began, ended in calls)]
 
 
-def _made(node: Node) -> Iterator[tuple[str, int]]:
+def _child_files(node: Node) -> Iterator[tuple[str, int]]:
     """Give what a program made that the recorded run started, with when it was started."""
     if not node.call.is_child or not isinstance(node.outcome, Returned):
         return
@@ -110,22 +110,22 @@ def _is_path(path: str) -> bool:
     return path.startswith("/") and "REDACTED_" not in path
 
 
-def _whole(found: Found) -> list[Run]:
+def _whole(source: RunSource) -> list[Run]:
     """List the runs of the whole program: a unit that came in is replayed with the earlier ones on which it stands."""
-    runs = (found.run, *(found.history.units if unit.inbound(found.run) is not None else found.siblings))
+    runs = (source.run, *(source.history.units if unit.inbound(source.run) is not None else source.siblings))
     return [run for run in runs if run.own]
 
 
-def of_all(runs: Iterable[Run]) -> Written | None:
+def of_all(runs: Iterable[Run]) -> FileWrites | None:
     """Join what several runs of one program wrote; None where none of them says it."""
-    parts = [part for run in runs if (part := written(run)) is not None]
+    parts = [part for run in runs if (part := writes_of(run)) is not None]
     return together((part.ended_ns, part) for part in parts)
 
 
-def moved(path: str, told: Written, cwd: Path) -> str:
+def moved(path: str, writes: FileWrites, cwd: Path) -> str:
     """Give the path that stands for a recorded one where the program runs in another folder."""
-    name = told.named(path)
-    return str(cwd / name) if name != path and told.cwd != str(cwd) else path
+    name = writes.named(path)
+    return str(cwd / name) if name != path and writes.cwd != str(cwd) else path
 
 
 def _entry(path: str, before: State | None) -> dict[str, Json] | None:
@@ -166,19 +166,19 @@ def _content(before: State) -> bytes | None:
 
 def _size(path: str) -> int:
     try:
-        seen = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return -1
-    return seen.st_size if stat.S_ISREG(seen.st_mode) else -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
 
 
 def _differs(path: str, before: State) -> bool:
     """Tell that a file is not what it was, as far as its size and the time of its last change tell."""
     try:
-        seen = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return True
-    return seen.st_size != before.get("size") or str(seen.st_mtime_ns) != before.get("mtime")
+    return status.st_size != before.get("size") or str(status.st_mtime_ns) != before.get("mtime")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,28 +259,28 @@ class _Look:
             if entry.is_dir(follow_symlinks=False):
                 if depth < _DEEPEST:
                     self._walk(Path(entry.path), path, cut, laid, there, depth + 1)
-            elif laid.get(entry.path[cut:]) != inventory.mark(seen := entry.stat(follow_symlinks=False)):
-                self.changed.append(self._change(entry, seen, path))
+            elif laid.get(entry.path[cut:]) != inventory.mark(status := entry.stat(follow_symlinks=False)):
+                self.changed.append(self._change(entry, status, path))
 
     def _is_spared(self, path: str) -> bool:
         return any(path == each or path.startswith(f"{each}/") for each in self._spared)
 
-    def _change(self, entry: os.DirEntry[str], seen: os.stat_result, path: str) -> Changed:
+    def _change(self, entry: os.DirEntry[str], status: os.stat_result, path: str) -> Changed:
         """Say what a file of the copy is to the one at its path."""
-        if stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0:  # a whiteout (overlayfs)
+        if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:  # a whiteout (overlayfs)
             return Changed(path=path, at=None)
-        same = stat.S_ISREG(seen.st_mode) and self._is_same(Path(entry.path), path, seen.st_size)
+        same = stat.S_ISREG(status.st_mode) and self._is_same(Path(entry.path), path, status.st_size)
         return Changed(path=path, at=Path(entry.path), same=same)
 
     def _is_same(self, layer: Path, path: str, size: int) -> bool:
         """Tell that a file was copied and not changed."""
         try:
-            seen = os.lstat(path)
-            if not stat.S_ISREG(seen.st_mode) or seen.st_size != size:
+            status = os.lstat(path)
+            if not stat.S_ISREG(status.st_mode) or status.st_size != size:
                 return False
             self._bytes_left -= size
             if self._bytes_left < 0:  # too much to read: a copy keeps the time of the last change
-                return os.lstat(layer).st_mtime_ns == seen.st_mtime_ns
+                return os.lstat(layer).st_mtime_ns == status.st_mtime_ns
             with layer.open("rb") as one, Path(path).open("rb") as other:
                 while piece := one.read(1 << 18):
                     if piece != other.read(len(piece)):
@@ -291,60 +291,60 @@ class _Look:
 
 
 def unwitnessed(
-    found: Iterable[Changed], notes: Iterable[Written], entries: Iterable[Mapping[str, Any]], began: Begin
+    changes: Iterable[Changed], notes: Iterable[FileWrites], entries: Iterable[Mapping[str, Any]], began: Begin
 ) -> list[str]:
     """Name the changed paths that no note names: native code wrote them, or a child that is not Python."""
-    noted = _Noted(entries)
-    named = noted.paths | {path for note in notes for path in note.files}
-    named |= {path for paths in by_tools(entries).values() for path in paths}
-    differ = [each.path for each in found if not each.same and not began.made(each)]
-    return [each for each in differ if not noted.is_of(each, named) and not noted.is_temporary(each)]
+    ledger = _Noted(entries)
+    known_paths = ledger.paths | {path for note in notes for path in note.files}
+    known_paths |= {path for paths in by_tools(entries).values() for path in paths}
+    differ = [each.path for each in changes if not each.same and not began.made(each)]
+    return [each for each in differ if not ledger.is_of(each, known_paths) and not ledger.is_temporary(each)]
 
 
 def by_tools(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Say by name which paths the tools wrote that ran since they were named (`--tool-live`)."""
-    found: dict[str, dict[str, None]] = {}
+    paths_by_tool: dict[str, dict[str, None]] = {}
     for entry in entries:
         if entry.get("t") == "tool_wrote":
             paths = map(as_text, as_list(entry.get("paths")))
-            found.setdefault(as_text(entry.get("tool")), {}).update(dict.fromkeys(paths))
-    return {tool: [*paths] for tool, paths in found.items()}
+            paths_by_tool.setdefault(as_text(entry.get("tool")), {}).update(dict.fromkeys(paths))
+    return {tool: [*paths] for tool, paths in paths_by_tool.items()}
 
 
-def written_by(found: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:
+def written_by(changes: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:
     """Name the changed paths that the program wrote itself, temporary files aside."""
-    noted = _Noted(entries)
-    written = [each for each in found if not each.same or each.path in noted.paths]
-    own = [each.path for each in written if each.path in noted.paths or not began.made(each)]
-    return [each for each in own if not noted.is_temporary(each)]
+    ledger = _Noted(entries)
+    written = [each for each in changes if not each.same or each.path in ledger.paths]
+    own = [each.path for each in written if each.path in ledger.paths or not began.made(each)]
+    return [each for each in own if not ledger.is_temporary(each)]
 
 
 class _Noted:
     """What the replay's processes say that they wrote."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        told = [entry for entry in entries if entry.get("t") == "wrote"]
-        self.paths = {as_text(path) for entry in told for path in as_list(entry.get("paths"))}
-        self._temporary = {as_text(path) for entry in told for path in as_list(entry.get("temporary"))}
+        write_entries = [entry for entry in entries if entry.get("t") == "wrote"]
+        self.paths = {as_text(path) for entry in write_entries for path in as_list(entry.get("paths"))}
+        self._temporary = {as_text(path) for entry in write_entries for path in as_list(entry.get("temporary"))}
 
     @staticmethod
-    def is_of(path: str, named: set[str]) -> bool:
+    def is_of(path: str, known_paths: set[str]) -> bool:
         """Tell whether a path is among those, or lies beside a database that is."""
         beside = (path.removesuffix(each) for each in _BESIDE if path.endswith(each))
-        return path in named or any(each in named for each in beside)
+        return path in known_paths or any(each in known_paths for each in beside)
 
     def is_temporary(self, path: str) -> bool:
         """Tell whether `tempfile` made a path, or a folder above it."""
-        return any(path == made or path.startswith(f"{made}/") for made in self._temporary)
+        return any(path == root or path.startswith(f"{root}/") for root in self._temporary)
 
 
-def keep(found: Iterable[Changed], folder: Path, cwd: Path, named: Iterable[str]) -> list[str]:
+def keep(changes: Iterable[Changed], folder: Path, cwd: Path, chosen_paths: Iterable[str]) -> list[str]:
     """Take what was written out into a folder; give the paths there. Raises `OSError` where that cannot be written.
 
     Files below the program's folder keep their place, others lie below `outside`.
     """
-    wanted, taken = set(named), list[str]()
-    for each in found:
+    wanted, copies = set(chosen_paths), list[str]()
+    for each in changes:
         if each.at is None or each.path not in wanted:
             continue
         inside = f"{str(cwd).rstrip('/')}/"
@@ -358,5 +358,5 @@ def keep(found: Iterable[Changed], folder: Path, cwd: Path, named: Iterable[str]
         handle = os.open(each.at, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as source, target.open("xb") as stream:
             shutil.copyfileobj(source, stream)
-        taken.append(str(target))
-    return taken
+        copies.append(str(target))
+    return copies

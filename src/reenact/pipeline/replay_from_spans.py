@@ -23,13 +23,13 @@ def retold(recorded: Run, replay: Run) -> tuple[ReplayResult, Comparison]:
     Of the outside world, of clock and chance, and of what was refused by name, the spans say nothing.
     """
     comparison = compare(recorded, replay)
-    found = [divergence_to_json(each) for each in comparison.divergences]
-    misses = [*_misses(replay, found)]
+    divergences = [divergence_to_json(each) for each in comparison.divergences]
+    misses = [*_misses(replay, divergences)]
     stopped = bool(misses)
     refused = _refused(replay)
-    reached = found
+    reached = divergences
     if stopped or refused:
-        reached = [each for each in found if not _is_aftermath(each, misses)]
+        reached = [each for each in divergences if not _is_aftermath(each, misses)]
     met = {str(node.span.attributes.get(name)) for node in replay.nodes for name in _MET}
     answered = [node for node in recorded.nodes if node.id in met]
     result = ReplayResult(
@@ -39,7 +39,7 @@ def retold(recorded: Run, replay: Run) -> tuple[ReplayResult, Comparison]:
         beyond=sum(node.span.attributes.get("reenact.evidence") is not None for node in replay.nodes),
         misses=misses,
         refused=refused,
-        not_reached=sum(each.get("kind") == "missing" for each in found)
+        not_reached=sum(each.get("kind") == "missing" for each in divergences)
         - sum(each.get("kind") == "missing" for each in reached),
         divergences=reached,
         replay=replay.id,
@@ -52,13 +52,13 @@ def retold(recorded: Run, replay: Run) -> tuple[ReplayResult, Comparison]:
 _MET = ("reenact.replay.answered_by", "reenact.replay.ran_again")
 
 
-def _misses(replay: Run, found: list[dict[str, Json]]) -> Iterator[dict[str, Json]]:
+def _misses(replay: Run, rows: list[dict[str, Json]]) -> Iterator[dict[str, Json]]:
     """Give the calls that the replay could not answer, each with the divergence that it is: it was stopped there."""
     first = True
     for node in replay.nodes:
         nearest = node.span.attributes.get(MISSED)
         if isinstance(nearest, str):
-            of = next((each for each in found if each.get("node_b") == node.id), {"call": node.label, "field": "call"})
+            of = next((each for each in rows if each.get("node_b") == node.id), {"call": node.label, "field": "call"})
             sides: dict[str, Json] = {"recorded": of.get("a"), "replay": of.get("b")}
             yield {"call": of["call"], "field": of["field"], "nearest": nearest or None, "first": first, **sides}
             first = False

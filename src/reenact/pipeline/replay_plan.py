@@ -66,7 +66,7 @@ class Plan:
         own = frozenset(self.own)
         spans = whole(open_spans(Path(self.spans)), Path(self.spans))
         marked = (
-            keyring.held().back(replace(span, own=True) if span.span_id in own else span)
+            keyring.process_keyring().back(replace(span, own=True) if span.span_id in own else span)
             for span in spans
             if isinstance(span, SpanRecord)
         )

@@ -16,7 +16,7 @@ from reenact.compare.judge import Outcome, ReplayResult, judge_replay
 from reenact.disk import user_key
 from reenact.disk.blob import cut
 from reenact.errors import CannotJudge, InputError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.foreign.own_call_span import settled
 from reenact.formats import otlp_json
 from reenact.graph.verdict import judge
@@ -34,7 +34,7 @@ from reenact.pipeline.keyring import Keyring
 from reenact.pipeline.own_replay import Started, mending
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replay_plan import Plan
-from reenact.pipeline.sealed import Given, Sealed, levels, sealed, untried, without
+from reenact.pipeline.sealed import Sealed, WorldAccess, levels, sealed, untried, without
 from reenact.record.surroundings import commit
 from reenact.redact import in_force
 from reenact.replay import ledger
@@ -43,7 +43,7 @@ from reenact.stores.blobs import FolderBlobs
 from reenact.stores.directory import DirectoryStore
 from reenact.values import unit
 from reenact.values.call import Unfinished
-from reenact.values.file_writes import Written, written
+from reenact.values.file_writes import FileWrites, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.output import is_noted, outputs
@@ -86,51 +86,51 @@ class Replayed:
     @property
     def needs_another(self) -> bool:
         """Tell whether a second replay can tell if what differs is the program's doing."""
-        told = self.result
-        if told.result == "same":
-            return bool(told.writes.undecided)
-        return told.result == "diverged" and all("stream" in each for each in told.divergences)
+        result = self.result
+        if result.result == "same":
+            return bool(result.writes.undecided)
+        return result.result == "diverged" and all("stream" in each for each in result.divergences)
 
 
 def policy_note(run: Run, store: DirectoryStore) -> str:
     """Say why a replay here passes another policy than the recording did; empty where it passes the same."""
-    found = in_force.of_run(run, os.environ, store.folder)
-    return found.note if found.otherwise else ""
+    guard = in_force.of_run(run, os.environ, store.folder)
+    return guard.note if guard.otherwise else ""
 
 
-def check_judgeable(found: Found, given: Sequence[str] = ()) -> None:
+def check_judgeable(recording: RunSource, argv: Sequence[str] = ()) -> None:
     """Raise `CannotJudge` where nothing in the recording could answer a call, or its program would wait for ever.
 
-    `given` is the command that the user names, if any.
+    `argv` is the command that the user names, if any.
     """
-    if not given:
-        _check_is_no_server(found)
-    verdict = judge(found.run, found.history)
+    if not argv:
+        _check_is_no_server(recording)
+    verdict = judge(recording.run, recording.history)
     if verdict.grade is Grade.NONE:
         why = verdict.reasons[0] if verdict.reasons else None
         lost = f"{why.call}: {why.lost}" if why else "no call was recorded"
-        raise CannotJudge(f"run {found.run.id[:12]} cannot be replayed: {lost}", hint=why.fix if why else "")
+        raise CannotJudge(f"run {recording.run.id[:12]} cannot be replayed: {lost}", hint=why.fix if why else "")
 
 
-def _check_is_no_server(found: Found) -> None:
-    units = unit.units_served(found.run)
+def _check_is_no_server(recording: RunSource) -> None:
+    units = unit.units_served(recording.run)
     if units is None:
         return
     newest = max(
-        (each for each in found.siblings if unit.inbound(each) is not None),
+        (each for each in recording.siblings if unit.inbound(each) is not None),
         key=lambda run: run.started_ns,
         default=None,
     )
-    why = f"run {found.run.id[:12]} is of a server's own process: its program would wait for somebody who asks"
+    why = f"run {recording.run.id[:12]} is of a server's own process: its program would wait for somebody who asks"
     if newest is None:
         hint = "it did nothing for others that is a run of its own; declare the function that does with @reenact.unit"
         raise CannotJudge(why, hint=hint)
-    said = f"of the {units} units that came in " if units > 1 else ""
-    raise CannotJudge(why, hint=f"replay what it was asked for; {said}the last is `reenact replay {newest.id[:12]}`")
+    scope = f"of the {units} units that came in " if units > 1 else ""
+    raise CannotJudge(why, hint=f"replay what it was asked for; {scope}the last is `reenact replay {newest.id[:12]}`")
 
 
 def replay(
-    found: Found,
+    recording: RunSource,
     argv: Sequence[str],
     cwd: Path,
     policy: Policy,
@@ -141,11 +141,11 @@ def replay(
 ) -> Replayed:
     """Run a program against a recording in a process of its own, and judge it.
 
-    `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where `found`
-    is altered the program is judged against the altered run. It is run once more, with nobody to read what it prints,
-    where only that can tell whether other bytes than recorded are the program's doing. `varied` says that answers are
-    others than the recorded ones, so that what it writes is not compared. Raises `CannotJudge` where the program cannot
-    be started, `UsageError` where a change fits no call.
+    `start` runs the program; by default a new process does, on this one's standard streams (`printing`). Where
+    `recording` is altered the program is judged against the altered run. It is run once more, with nobody to read
+    what it prints, where only that can tell whether other bytes than recorded are the program's doing. `varied` says
+    that answers are others than the recorded ones, so that what it writes is not compared. Raises `CannotJudge` where
+    the program cannot be started, `UsageError` where a change fits no call.
     """
     store = own_store(store)
     asked = policy
@@ -153,18 +153,18 @@ def replay(
         asked = replace(policy, keep=str(Path(policy.keep).absolute()))
     began = time.monotonic()
     with closing(Scratch("reenact-replay-")) as scratch:
-        done = _replay(found, argv, cwd, asked, store, scratch.path, start or printing(), compares=not varied)
-    if not done.needs_another:
-        return done
-    if done.result.writes.undecided:
+        attempt = _replay(recording, argv, cwd, asked, store, scratch.path, start or printing(), compares=not varied)
+    if not attempt.needs_another:
+        return attempt
+    if attempt.result.writes.undecided:
         time.sleep(max(0.0, _APART_S - (time.monotonic() - began)))
     with closing(Scratch("reenact-replay-")) as scratch:
         quietly = replace(asked, writes=Writes.COPY, keep="")
-        again = _replay(found, argv, cwd, quietly, store, scratch.path, silent, tells=False)
-    return _decided(done, again)
+        again = _replay(recording, argv, cwd, quietly, store, scratch.path, silent, tells=False)
+    return _decided(attempt, again)
 
 
-def _decided(done: Replayed, again: Replayed) -> Replayed:
+def _decided(attempt: Replayed, again: Replayed) -> Replayed:
     """Decide by a second replay on what differs from the recording in bytes or numbers that may be chance.
 
     A program that drew of the clock or of chance what the recording does not hold prints another value each time, and
@@ -172,12 +172,12 @@ def _decided(done: Replayed, again: Replayed) -> Replayed:
     """
     from reenact.compare.file_writes import decided
 
-    result = done.result
+    result = attempt.result
     printed = again.outcome.printed
     drew = bool(result.volatile)
-    if result.result == "diverged" and done.judged is not None and printed is not None and not drew:
-        result = done.judged(replace(done.outcome, printed_again=printed[1]))
-    wrote = done.outcome.wrote[1] if done.outcome.wrote is not None else None
+    if result.result == "diverged" and attempt.judged is not None and printed is not None and not drew:
+        result = attempt.judged(replace(attempt.outcome, printed_again=printed[1]))
+    wrote = attempt.outcome.wrote[1] if attempt.outcome.wrote is not None else None
     if wrote is not None and result.result == "same" and result.writes.undecided:
         second = again.outcome.wrote[1] if again.outcome.wrote is not None else None
         divergences, left = decided(result.writes.undecided, wrote, second, drew=drew)
@@ -187,7 +187,7 @@ def _decided(done: Replayed, again: Replayed) -> Replayed:
             divergences=divergences,
             writes=replace(result.writes, undecided=(), bytes_differ=tuple(left)),
         )
-    return replace(done, result=result)
+    return replace(attempt, result=result)
 
 
 def own_store(store: DirectoryStore) -> DirectoryStore:
@@ -210,7 +210,7 @@ def printing(stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None) -
 
 
 def _replay(  # noqa: PLR0913 - what is replayed, and how
-    found: Found,
+    source: RunSource,
     argv: Sequence[str],
     cwd: Path,
     policy: Policy,
@@ -221,48 +221,48 @@ def _replay(  # noqa: PLR0913 - what is replayed, and how
     tells: bool = True,
     compares: bool = True,
 ) -> Replayed:
-    found = replace(found, run=_recorded_here(found.run))
-    world, code, runs, entries = _run_again(found, argv, cwd, policy, store, scratch, start, tells=tells)
-    own = counterpart(runs, found)
+    source = replace(source, run=_recorded_here(source.run))
+    world, code, runs, entries = _run_again(source, argv, cwd, policy, store, scratch, start, tells=tells)
+    own = counterpart(runs, source)
     everything, (entries, ledgers) = entries, earlier_units.apart(entries)
     outcome = Outcome(
-        wrote=_wrote(found, own, runs) if world.changed is not None and policy.writes.copies else None,
-        printed=_printed(found, own, runs),
+        wrote=_wrote(source, own, runs) if world.changed is not None and policy.writes.copies else None,
+        printed=_printed(source, own, runs),
         strictness=policy.outcome,
     )
 
     def judged(outcome: Outcome | None) -> ReplayResult:
         result = judge_replay(
-            found.altered.run(found.run),
-            () if unit.inbound(found.run) is not None else found.siblings,  # its process's start-up is owed to nobody
+            source.altered.run(source.run),
+            () if unit.inbound(source.run) is not None else source.siblings,  # its process's start-up is owed to nobody
             own,
             entries,
             exit_code=code,
-            recorded_exit=_recorded_exit(found.run),
+            recorded_exit=_recorded_exit(source.run),
             outcome=outcome,
             beside=runs,
         )
-        told = _with_copy(result, world, runs, everything)
-        return earlier_units.judged(told, found.run, found.history.units, runs, ledgers)
+        full_result = _with_copy(result, world, runs, everything)
+        return earlier_units.judged(full_result, source.run, source.history.units, runs, ledgers)
 
-    given = _comparable(outcome, found, policy, entries, compares=compares)
-    commits = found.run.surroundings.get("commit"), commit(cwd)
+    basis = _comparable(outcome, source, policy, entries, compares=compares)
+    commits = source.run.surroundings.get("commit"), commit(cwd)
     return Replayed(
         outcome=outcome,
         judged=judged,
-        result=judged(given),
+        result=judged(basis),
         run=own,
         recorded_commit=_commit_id(commits[0]),
         current_commit=_commit_id(commits[1]),
         uncommitted=(_uncommitted(commits[0]), _uncommitted(commits[1])),
         exit_code=code,
-        appended=_append(found, runs, entries, policy, store) if found.altered.branch is None else 0,
+        appended=_append(source, runs, entries, policy, store) if source.altered.branch is None else 0,
         entries=tuple(entries),
     )
 
 
 def _run_again(  # noqa: PLR0913 - what is replayed, and how
-    found: Found,
+    source: RunSource,
     argv: Sequence[str],
     cwd: Path,
     policy: Policy,
@@ -275,36 +275,36 @@ def _run_again(  # noqa: PLR0913 - what is replayed, and how
     """Run the program against its recording: give its world, its exit code, the runs that it made, and the ledger."""
     user_key.take()  # no replayed process finds it
     recording = os.urandom(8).hex()
-    environ = _environ(found, scratch, recording)
-    ways = _ways(found, policy, environ)
-    ring, plan = _plan(found, policy, store, scratch, ways)
+    environ = _environ(source, scratch, recording)
+    ways = _ways(source, policy, environ)
+    ring, plan = _plan(source, policy, store, scratch, ways)
     out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
-    begun = _begin(found, cwd, policy, tells=tells)
+    begun = _begin(source, cwd, policy, tells=tells)
     world = _World(policy=policy, store=store, scratch=scratch, ring=ring, begin=begun, out=out)
     with owning(store, recording):
         code = _started(argv, cwd, environ, world, start)
-        started = Started(found=found, argv=argv, cwd=cwd, environ=environ)
+        started = Started(found=source, argv=argv, cwd=cwd, environ=environ)
         mend = mending(started, store, recording, ring.salt)
         runs = Drain(store, recording=recording, mend=mend).finish(exit_codes={})
     return world, code, runs, _entries(Path(plan.ledger))
 
 
 def _comparable(
-    outcome: Outcome, found: Found, policy: Policy, entries: Sequence[Mapping[str, Json]], *, compares: bool
+    outcome: Outcome, recording: RunSource, policy: Policy, entries: Sequence[Mapping[str, Json]], *, compares: bool
 ) -> Outcome | None:
     """Give what of the outcome can be held against the recording."""
     if Source.RECORDED_OR_LIVE in {policy.models, policy.tools} and any(each["t"] == "live" for each in entries):
         return Outcome(why="calls went live that the recording does not hold", strictness=policy.outcome)
-    if any(APPENDED_BY in node.span.attributes for node in found.run.nodes):
+    if any(APPENDED_BY in node.span.attributes for node in recording.run.nodes):
         return Outcome(why="calls of another replay were added to the recording", strictness=policy.outcome)
-    return outcome if compares and not (found.altered.branch or found.altered.changes) else None
+    return outcome if compares and not (recording.altered.branch or recording.altered.changes) else None
 
 
-def _begin(found: Found, cwd: Path, policy: Policy, *, tells: bool) -> replay_files.Begin:
+def _begin(recording: RunSource, cwd: Path, policy: Policy, *, tells: bool) -> replay_files.Begin:
     """Say how the files of the world begin; what cannot be as it was is told where `tells` says so."""
     if not policy.writes.copies:
         return replay_files.Begin()
-    begun = replay_files.begin(found, cwd)
+    begun = replay_files.begin(recording, cwd)
     for line in begun.unlike if tells else ():
         tell(line)
     return begun
@@ -317,21 +317,21 @@ def _with_copy(
     result = replace(result, level=world.level, levels_refused=without(world.refusals, world.level))
     if world.changed is None:
         return result
-    notes = [told for run in runs if (told := written(run)) is not None]
+    notes = [note for run in runs if (note := writes_of(run)) is not None]
     unnamed = replay_files.unwitnessed(world.changed, notes, entries, world.begin)
     by_tools = {
         tool: [each.path for each in world.changed if not each.same and each.path in paths]
         for tool, paths in replay_files.by_tools(entries).items()
     }
-    kept = replace(result.writes, kept=tuple(world.kept))
-    return replace(result, unwitnessed=unnamed, by_tools=by_tools, writes=kept)
+    writes = replace(result.writes, kept=tuple(world.kept))
+    return replace(result, unwitnessed=unnamed, by_tools=by_tools, writes=writes)
 
 
-def _environ(found: Found, scratch: Path, recording: str) -> dict[str, str]:
+def _environ(source: RunSource, scratch: Path, recording: str) -> dict[str, str]:
     """Give the environment of the program."""
     environ = injected(os.environ, REENACT_REPLAY=str(scratch / "plan.json"), REENACT_RECORDING=recording)
-    environ |= {name: value for name, value in settings.unset_ones(found).items() if name not in environ}
-    environ |= settings.set_always(found)
+    environ |= {name: value for name, value in settings.unset_ones(source).items() if name not in environ}
+    environ |= settings.set_always(source)
     environ.pop("REENACT_RECORD", None)
     environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # told apart by seconds, it would outlive a checkout of a bisect
     return environ
@@ -361,9 +361,9 @@ def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: 
     writes, leads_out = world.policy.writes is Writes.ALLOW, any(world.out)
     left = levels(os.environ, leads_out=leads_out) if not writes else []
     world.refusals = untried(os.environ, leads_out=leads_out, writes=writes)
-    given = Given(*world.out, begin=world.begin.entries, handed=world.ring.spelled())
+    openings = WorldAccess(*world.out, begin=world.begin.entries, handed=world.ring.spelled())
     while left:
-        with sealed(argv, cwd, world.store, world.scratch, left, given) as copy:
+        with sealed(argv, cwd, world.store, world.scratch, left, openings) as copy:
             code = start(copy.words, cwd, keyring.without_ours(environ))
             copy.take_out(world.store)
             refused = copy.refused()
@@ -398,21 +398,21 @@ def _look_through(copy: Sealed, cwd: Path, world: _World) -> None:
             raise InputError(str(error.filename), f"what was written cannot be kept: {error.strerror}") from error
 
 
-def _wrote(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Written | None, Written | None]:
+def _wrote(recording: RunSource, own: Run | None, runs: Sequence[Run]) -> tuple[FileWrites | None, FileWrites | None]:
     """Give what the recorded program wrote, and what this one did; of a unit that came in, that unit alone."""
-    if unit.inbound(found.run) is not None:
-        return written(found.run), written(own) if own is not None else None
-    return replay_files.of_all((found.run, *found.siblings)), replay_files.of_all(runs)
+    if unit.inbound(recording.run) is not None:
+        return writes_of(recording.run), writes_of(own) if own is not None else None
+    return replay_files.of_all((recording.run, *recording.siblings)), replay_files.of_all(runs)
 
 
-def _printed(found: Found, own: Run | None, runs: Sequence[Run]) -> tuple[Parts | None, Parts | None]:
+def _printed(recording: RunSource, own: Run | None, runs: Sequence[Run]) -> tuple[Parts | None, Parts | None]:
     """Give what the recorded program printed, and what this one did; of a unit that came in, that unit alone."""
-    if unit.inbound(found.run) is not None:
-        pair: tuple[Sequence[Run], Sequence[Run]] = (found.run,), () if own is None else (own,)
+    if unit.inbound(recording.run) is not None:
+        pair: tuple[Sequence[Run], Sequence[Run]] = (recording.run,), () if own is None else (own,)
     else:
-        pair = (found.run, *found.siblings), runs
+        pair = (recording.run, *recording.siblings), runs
     recorded, replay = (outputs(each) if any(map(is_noted, each)) else None for each in pair)
-    if recorded is not None and replay is not None and not found.run.own:  # whoever sent it may have added anything
+    if recorded is not None and replay is not None and not recording.run.own:  # whoever sent it may have added anything
         recorded = {key: part for key, part in recorded.items() if key in replay}
     return recorded, replay
 
@@ -432,30 +432,30 @@ def _recorded_here(run: Run) -> Run:
     return replace(run, nodes=tuple(node for node in run.nodes if node.call.is_structure or not node.span.sent))
 
 
-def _ways(found: Found, policy: Policy, environ: Mapping[str, str]) -> WaysOut | None:
+def _ways(recording: RunSource, policy: Policy, environ: Mapping[str, str]) -> WaysOut | None:
     """Say what may be reached, where anything may."""
     if policy.closed:
         return None
     from reenact.pipeline.ways_out import ways_out
 
-    ways = ways_out(found, policy, environ)
+    ways = ways_out(recording, policy, environ)
     for name in ways.shut:
         say(f"{name} names a proxy that would reach every host: `--allow-host` with its host and port lets it")
     return ways
 
 
 def _plan(
-    found: Found, policy: Policy, store: DirectoryStore, scratch: Path, ways: WaysOut | None
+    recording: RunSource, policy: Policy, store: DirectoryStore, scratch: Path, ways: WaysOut | None
 ) -> tuple[Keyring, Plan]:
     """Write down what the replaying processes are told, and give what they are told otherwise."""
     large = FolderBlobs(scratch / "blobs")
-    history = found.history
-    nodes = [node for run in (found.run, *found.siblings, *history.units) for node in run.nodes]
+    history = recording.history
+    nodes = [node for run in (recording.run, *recording.siblings, *history.units) for node in run.nodes]
     spans = [cut(settled(node), large.threshold, large.put) for node in nodes]
-    ring, spans = Keyring.of(found.run, os.environ, store).less(spans)
+    ring, spans = Keyring.of(recording.run, os.environ, store).less(spans)
     (scratch / "recording.jsonl").write_bytes(otlp_json.encode(spans))
     plan = Plan(
-        run=found.run.id,
+        run=recording.run.id,
         spans=str(scratch / "recording.jsonl"),
         ledger=str(scratch / _LEDGER),
         models=policy.models.value,
@@ -467,11 +467,11 @@ def _plan(
         ways=ways.told() if ways else None,
         children=policy.children.value,
         store=str(store.folder),
-        starts=found.starts,
+        starts=recording.starts,
         history=[run.id for run in history.units],
         overlap=history.overlap,
-        own=[run.root.id for run in found.together if run.own and run.root is not None],
-        **found.altered.in_plan(scratch),
+        own=[run.root.id for run in recording.together if run.own and run.root is not None],
+        **recording.altered.in_plan(scratch),
     )
     plan.write(scratch / "plan.json")
     return ring, plan
@@ -508,17 +508,21 @@ def _recorded_exit(run: Run) -> int | None:
 
 
 def _uncommitted(value: Json) -> bool | None:
-    said = value.get("uncommitted") if isinstance(value, dict) else None
-    return said if isinstance(said, bool) else None
+    flag = value.get("uncommitted") if isinstance(value, dict) else None
+    return flag if isinstance(flag, bool) else None
 
 
 def _commit_id(value: Json) -> str | None:
-    found = value.get("id") if isinstance(value, dict) else None
-    return str(found) if found else None
+    commit_id = value.get("id") if isinstance(value, dict) else None
+    return str(commit_id) if commit_id else None
 
 
 def _append(
-    found: Found, runs: Sequence[Run], entries: Sequence[Mapping[str, Json]], policy: Policy, store: DirectoryStore
+    recording: RunSource,
+    runs: Sequence[Run],
+    entries: Sequence[Mapping[str, Json]],
+    policy: Policy,
+    store: DirectoryStore,
 ) -> int:
     """Add what `recorded-or-live` had to fetch to the recording, in the store."""
     if Source.RECORDED_OR_LIVE not in {policy.models, policy.tools} or any(entry.get("onward") for entry in entries):
@@ -529,4 +533,4 @@ def _append(
     ]
     if not new:
         return 0
-    return append(found, new, store)
+    return append(recording, new, store)

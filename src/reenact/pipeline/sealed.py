@@ -60,32 +60,32 @@ class Sealed:
 
         Raises `CannotJudge` where the program cannot be started in any world.
         """
-        said = self._said()
-        if (number := said.get("start")) is not None:
+        answer = self._read_answer()
+        if (number := answer.get("start")) is not None:
             hint = "give the program after `--`"
             raise CannotJudge(f"cannot start {self.argv[0]!r}: {os.strerror(int(number))}", hint=hint)
-        if "copied" in said:
-            self.copied = [str(each) for each in said["copied"]]
-            self.folder = Path(str(said["folder"])) if "folder" in said else None
-            self._note("world", said.get("world"))
+        if "copied" in answer:
+            self.copied = [str(each) for each in answer["copied"]]
+            self.folder = Path(str(answer["folder"])) if "folder" in answer else None
+            self._note("world", answer.get("world"))
             return None
-        tried = [str(each) for each in as_list(said.get("tried"))]
+        tried = [str(each) for each in as_list(answer.get("tried"))]
         self.left = [level for level in self.left if tried and level not in tried]
-        refused = str(said.get("refused") or "the kernel gave no reason")
+        refused = str(answer.get("refused") or "the kernel gave no reason")
         for level in tried:
-            self._note(level, said.get(level) or refused)
+            self._note(level, answer.get(level) or refused)
         return refused
 
     def _note(self, level: str, why: object) -> None:
         if why:
             self.why[_NAMES[level]] = str(why)
 
-    def _said(self) -> dict[str, Any]:
-        said: dict[str, Any] = {}
+    def _read_answer(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {}
         with suppress(FileNotFoundError):
             for line in self.answer.read_text(encoding="utf-8").splitlines():
-                said |= as_object(parsed_or_none(line))
-        return said
+                answer |= as_object(parsed_or_none(line))
+        return answer
 
     def take_out(self, store: DirectoryStore) -> None:
         """Take over the journals that the program's recorder wrote."""
@@ -95,7 +95,7 @@ class Sealed:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class WorldAccess:
     """What a world has of the real one."""
 
     ways: Sequence[Mapping[str, Any]] = ()
@@ -116,8 +116,8 @@ def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
     """
     asked = environ.get(_ENFORCE, "")
     if asked not in _LEVELS:
-        known = ", ".join(sorted(level for level in _LEVELS if level))
-        raise UsageError(f"{_ENFORCE}={asked} is unknown", hint=f"it can be one of {known}")
+        choices = ", ".join(sorted(level for level in _LEVELS if level))
+        raise UsageError(f"{_ENFORCE}={asked} is unknown", hint=f"it can be one of {choices}")
     here = sys.platform.startswith("linux") and launch.GUARDED not in environ
     return [level for level in _LEVELS[asked] if level == "world" or not leads_out] if here else []
 
@@ -155,7 +155,7 @@ def sealed(
     store: DirectoryStore,
     scratch: Path,
     tried: Sequence[str],
-    given: Given,
+    openings: WorldAccess,
 ) -> Generator[Sealed]:
     """Write the order for a program in a world of its own, of the `levels` to be tried; the copy goes when it ends."""
     with closing(Scratch(_COPY)) as copy:
@@ -170,48 +170,48 @@ def sealed(
             "hidden": hidden,
         }
         order, answer = upper / "order.json", upper / "answer.jsonl"  # in the world they are copies
-        made = {
-            "world": {**world, "sockets": [*given.sockets], "used": _used(cwd), "working": str(cwd)},
+        orders = {
+            "world": {**world, "sockets": [*openings.sockets], "used": _used(cwd), "working": str(cwd)},
             "cell": {**world, **_bounds(os.environ)},
         }
-        told = {
+        instructions = {
             "argv": list(argv),
             "cwd": str(cwd),
-            "begin": [*given.begin],
+            "begin": [*openings.begin],
             "answer": str(answer),
-            "ways": [*given.ways],
+            "ways": [*openings.ways],
             "order": str(order),
-            "handed": given.handed,
+            "handed": openings.handed,
             "told": str(scratch / "ledger.jsonl"),
             "room": (_number(os.environ, room.OPTION) or room.MOST_MEGABYTES) << 20,
-            **{level: made[level] for level in tried},
+            **{level: orders[level] for level in tried},
         }
-        private.write_text(order, json.dumps(told))
+        private.write_text(order, json.dumps(instructions))
         yield Sealed(launch.command(order), answer, journals, upper, argv, left=[*tried])
 
 
 def _used(cwd: Path) -> list[str]:
     """Name the folders that a user's programs write to. A user may have no home."""
-    named = [str(cwd), tempfile.gettempdir()]
+    folders = [str(cwd), tempfile.gettempdir()]
     with suppress(RuntimeError):
-        named.append(str(Path("~").expanduser()))
-    return [each for each in named if Path(each).is_dir()]
+        folders.append(str(Path("~").expanduser()))
+    return [each for each in folders if Path(each).is_dir()]
 
 
 def _bounds(environ: Mapping[str, str]) -> dict[str, int]:
     """Give the bounds of a copy of the working folder that the user set. Raises `UsageError`."""
     asked = {"most_files": _MOST_FILES, "most_megabytes": _MOST_MEGABYTES}
-    found = {name: _number(environ, variable) for name, variable in asked.items()}
-    return {name: number for name, number in found.items() if number is not None}
+    numbers = {name: _number(environ, variable) for name, variable in asked.items()}
+    return {name: number for name, number in numbers.items() if number is not None}
 
 
 def _number(environ: Mapping[str, str], variable: str) -> int | None:
     """Read a number that the user set; None where none is. Raises `UsageError`."""
-    if (said := environ.get(variable, "")) == "":
+    if (text := environ.get(variable, "")) == "":
         return None
-    if not said.isascii() or not said.isdigit():
-        raise UsageError(f"{variable}={said} is no number", hint=f"set {variable} to a whole number")
-    return int(said)
+    if not text.isascii() or not text.isdigit():
+        raise UsageError(f"{variable}={text} is no number", hint=f"set {variable} to a whole number")
+    return int(text)
 
 
 def _stand_in(store: DirectoryStore, cwd: Path, scratch: Path) -> tuple[dict[str, str], Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from reenact.boundary.reading import shape_of
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.pipeline.hook import HOOK
 from reenact.redact.known_secrets import names_a_secret
 from reenact.values.json import parsed_or_none
@@ -20,27 +20,27 @@ _INERT: Final = "reenact-inert"
 _WITHHELD_SHOWN: Final = 8
 
 
-def unset_ones(found: Found) -> dict[str, str]:
+def unset_ones(source: RunSource) -> dict[str, str]:
     """Give what a replay sets where the present environment does not have it.
 
     A credential is its token: inert, and the same in every prompt. Of a stranger's recording nothing else is set but
     the locale.
     """
-    recorded = _recorded(found.run)
-    taken = {name: value for name, value in recorded.items() if not steers(name) and _is_taken(found, name, value)}
-    return dict.fromkeys(_credentials(found.run), _INERT) | taken
+    recorded = _recorded(source.run)
+    variables = {name: value for name, value in recorded.items() if not steers(name) and _is_taken(source, name, value)}
+    return dict.fromkeys(_credentials(source.run), _INERT) | variables
 
 
-def set_always(found: Found) -> dict[str, str]:
+def set_always(recording: RunSource) -> dict[str, str]:
     """Give the recorded order of sets and the recorded time zone, which a replay sets whatever is set here."""
     settings: dict[str, str] = {}
-    seed = as_text(found.run.surroundings.get("hash_seed"))
+    seed = as_text(recording.run.surroundings.get("hash_seed"))
     if is_seed(seed):
         settings["PYTHONHASHSEED"] = seed
-    recorded = _recorded(found.run).get("TZ")
-    zone = as_object(found.run.surroundings.get("zone"))
+    recorded = _recorded(recording.run).get("TZ")
+    zone = as_object(recording.run.surroundings.get("zone"))
     name, rule = as_text(zone.get("name")), as_text(zone.get("rule"))
-    if recorded is not None and (found.starts or is_zone_name(recorded) or is_zone_rule(recorded)):
+    if recorded is not None and (recording.starts or is_zone_name(recorded) or is_zone_rule(recorded)):
         settings["TZ"] = recorded
     elif recorded is None and is_zone_name(name):
         settings["TZ"] = name
@@ -49,36 +49,36 @@ def set_always(found: Found) -> dict[str, str]:
     return settings
 
 
-def notes(found: Found, environ: Mapping[str, str] | None = None) -> list[str]:
+def notes(recording: RunSource, environ: Mapping[str, str] | None = None) -> list[str]:
     """Say before a replay which settings are not those of the recording, and are not made so."""
     environ = os.environ if environ is None else environ
-    said: list[str] = []
-    told = as_object(found.run.surroundings.get("steering"))
-    if "steering" in found.run.surroundings:
+    lines: list[str] = []
+    steering = as_object(recording.run.surroundings.get("steering"))
+    if "steering" in recording.run.surroundings:
         now = digests(environ, HOOK)
-        if other := sorted(name for name in {*told, *now} if told.get(name) != now.get(name)):
-            few = ", ".join(map(_shown, other[:_WITHHELD_SHOWN]))
-            said.append(f"{few}: not as when it was recorded; a replay takes these from this shell")
-    said += _read_otherwise(found, environ)
-    if left := _left_out(found, environ):
-        few = ", ".join(map(_shown, left[:_WITHHELD_SHOWN]))
+        if other := sorted(name for name in {*steering, *now} if steering.get(name) != now.get(name)):
+            few = ", ".join(map(_printable, other[:_WITHHELD_SHOWN]))
+            lines.append(f"{few}: not as when it was recorded; a replay takes these from this shell")
+    lines += _read_otherwise(recording, environ)
+    if left := _left_out(recording, environ):
+        few = ", ".join(map(_printable, left[:_WITHHELD_SHOWN]))
         more = f" and {len(left) - _WITHHELD_SHOWN} more" if len(left) > _WITHHELD_SHOWN else ""
-        said.append(f"the recording names settings that are not taken from it: {few}{more}")
-    return said
+        lines.append(f"the recording names settings that are not taken from it: {few}{more}")
+    return lines
 
 
-def _read_otherwise(found: Found, environ: Mapping[str, str]) -> list[str]:
+def _read_otherwise(recording: RunSource, environ: Mapping[str, str]) -> list[str]:
     """Say which variables the program read that are set here and were not then, or the other way round."""
-    made = unset_ones(found) | set_always(found)
-    read = {name: was for name, was in _read(found.run) if name not in made and not name.startswith("REENACT_")}
-    gone = [_shown(name) for name, was_set in read.items() if was_set and name not in environ]
-    more = [_shown(name) for name, was_set in read.items() if not was_set and name in environ]
-    said: list[str] = []
-    if gone:
-        said.append(f"{_few(gone)}: set when it was recorded, and not here; the program reads it")
+    settings = unset_ones(recording) | set_always(recording)
+    read = {name: was for name, was in _read(recording.run) if name not in settings and not name.startswith("REENACT_")}
+    missing = [_printable(name) for name, was_set in read.items() if was_set and name not in environ]
+    more = [_printable(name) for name, was_set in read.items() if not was_set and name in environ]
+    lines: list[str] = []
+    if missing:
+        lines.append(f"{_few(missing)}: set when it was recorded, and not here; the program reads it")
     if more:
-        said.append(f"{_few(more)}: not set when it was recorded, and set here; the program reads it")
-    return said
+        lines.append(f"{_few(more)}: not set when it was recorded, and set here; the program reads it")
+    return lines
 
 
 def _few(names: Sequence[str]) -> str:
@@ -87,8 +87,8 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _read(run: Run) -> Iterator[tuple[str, bool]]:
-    told = run.root.span.attributes.get(READ_VARIABLES) if run.root is not None else None
-    for each in as_list(parsed_or_none(told) if isinstance(told, str) else None):
+    text = run.root.span.attributes.get(READ_VARIABLES) if run.root is not None else None
+    for each in as_list(parsed_or_none(text) if isinstance(text, str) else None):
         match each:
             case [str(name), bool(was_set)] if name:
                 yield name, was_set
@@ -96,25 +96,25 @@ def _read(run: Run) -> Iterator[tuple[str, bool]]:
                 continue
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """Spell a name from a trace so that a terminal only shows it."""
     return text if text.isascii() and text.isprintable() and len(text) < 64 else ascii(text[:64])
 
 
-def _left_out(found: Found, environ: Mapping[str, str]) -> list[str]:
-    taken = unset_ones(found) | set_always(found)
+def _left_out(recording: RunSource, environ: Mapping[str, str]) -> list[str]:
+    variables = unset_ones(recording) | set_always(recording)
     return sorted(
-        name for name, value in _recorded(found.run).items() if name not in taken and environ.get(name) != value
+        name for name, value in _recorded(recording.run).items() if name not in variables and environ.get(name) != value
     )
 
 
 def _recorded(run: Run) -> dict[str, str]:
-    kept = as_object(run.surroundings.get("environment"))
-    return {name: value for name, value in kept.items() if isinstance(value, str) and "\0" not in value and name}
+    variables = as_object(run.surroundings.get("environment"))
+    return {name: value for name, value in variables.items() if isinstance(value, str) and "\0" not in value and name}
 
 
-def _is_taken(found: Found, name: str, value: str) -> bool:
-    if found.starts:
+def _is_taken(recording: RunSource, name: str, value: str) -> bool:
+    if recording.starts:
         return True
     return is_locale(name, value) or (names_a_secret(name) and TOKEN.fullmatch(value) is not None)
 

@@ -115,8 +115,8 @@ class Beside:
         from reenact.keep.collecting import decoding
         from reenact.keep.collector_redaction import taking_out_by
 
-        def note(written: Sequence[tuple[int, int, bytes]]) -> None:
-            self._frames.note(placed(written))
+        def note(new_frames: Sequence[tuple[int, int, bytes]]) -> None:
+            self._frames.note(placed(new_frames))
 
         settings = Settings(
             decoding=decoding(taking_out_by(guard.engine(os.environ))),
@@ -156,12 +156,12 @@ def begin(store: DirectoryStore, guard: Guard, environ: Mapping[str, str], say: 
         return None
 
 
-def told(beside: Beside, environ: Mapping[str, str], say: Callable[[str], None]) -> dict[str, str]:
+def child_variables(beside: Beside, environ: Mapping[str, str], say: Callable[[str], None]) -> dict[str, str]:
     """Give the variables that the program is to have besides its own, and say which these are."""
-    found = {_ENDPOINT: beside.endpoint}
+    variables = {_ENDPOINT: beside.endpoint}
     if not any(environ.get(name, "").strip() for name in _PROTOCOLS):
-        found[_PROTOCOL] = "http/protobuf"
-    say(f"collecting what others trace; set for the program: {' '.join(f'{k}={v}' for k, v in found.items())}")
-    if kept := [f"{name}={environ[name]}" for name in _STEERING if environ.get(name, "").strip()]:
-        say(f"the program's own are kept: {' '.join(kept)}")
-    return {**found, BESIDE: beside.endpoint}
+        variables[_PROTOCOL] = "http/protobuf"
+    say(f"collecting what others trace; set for the program: {' '.join(f'{k}={v}' for k, v in variables.items())}")
+    if own_settings := [f"{name}={environ[name]}" for name in _STEERING if environ.get(name, "").strip()]:
+        say(f"the program's own are kept: {' '.join(own_settings)}")
+    return {**variables, BESIDE: beside.endpoint}

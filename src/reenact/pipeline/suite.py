@@ -61,12 +61,12 @@ def recordings(place: Path) -> list[Item]:
     """
     if not place.is_dir():
         raise InputError(str(place), "is no folder of recordings and no store")
-    found = _in_store(store_of(place, DirectoryStore(place))) if _is_store(place) else [*_in_folder(place)]
-    if not found:
+    items = _in_store(store_of(place, DirectoryStore(place))) if _is_store(place) else [*_in_folder(place)]
+    if not items:
         expected = ", ".join(sorted(_RECORDINGS))
         why = f"{place} holds no recording, so that nothing was replayed"
         raise CannotJudge(why, hint=f"expected a store, or files ({expected}; .gz, .zst)")
-    return found
+    return items
 
 
 def _is_store(place: Path) -> bool:
@@ -108,7 +108,7 @@ def _in_folder(place: Path) -> Iterator[Item]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class SuiteResult:
     """One replay of a suite, as its worker told it."""
 
     item: Item
@@ -134,8 +134,8 @@ def replay_suite(
     store: DirectoryStore,
     *,
     jobs: int,
-    told: Callable[[Done], None],
-) -> list[Done]:
+    told: Callable[[SuiteResult], None],
+) -> list[SuiteResult]:
     """Replay every item, so many at once, and give what came of each, in the order of `items`.
 
     `told` hears of each as it is done, on this thread. Raises `KeyboardInterrupt` after the workers were ended.
@@ -143,15 +143,15 @@ def replay_suite(
     with suppress(InputError):  # each replay says where it is kept, or that it is not
         store.prepare()
     crew = _Crew(min(jobs, len(items)), order, store)
-    found: dict[int, Done] = {}
+    outcomes: dict[int, SuiteResult] = {}
     with stops_as_interrupted():
         try:
-            for place, done in crew.work(items):
-                found[place] = done
-                told(done)
+            for place, outcome in crew.work(items):
+                outcomes[place] = outcome
+                told(outcome)
         finally:
             crew.end()
-    return [found[place] for place in sorted(found)]
+    return [outcomes[place] for place in sorted(outcomes)]
 
 
 class _Crew:
@@ -163,18 +163,20 @@ class _Crew:
         self._lock = threading.Lock()
         self._over = False
 
-    def work(self, items: Sequence[Item]) -> Iterator[tuple[int, Done]]:
+    def work(self, items: Sequence[Item]) -> Iterator[tuple[int, SuiteResult]]:
         """Give each item to whoever is free, and what came of it as it comes."""
         waiting: queue.SimpleQueue[tuple[int, Item]] = queue.SimpleQueue()
-        done: queue.SimpleQueue[tuple[int, Done]] = queue.SimpleQueue()
+        sink: queue.SimpleQueue[tuple[int, SuiteResult]] = queue.SimpleQueue()
         for each in enumerate(items):
             waiting.put(each)
         for _ in range(self._size):
-            threading.Thread(target=self._feed, args=(waiting, done), daemon=True).start()
+            threading.Thread(target=self._feed, args=(waiting, sink), daemon=True).start()
         for _ in items:
-            yield done.get()
+            yield sink.get()
 
-    def _feed(self, waiting: queue.SimpleQueue[tuple[int, Item]], done: queue.SimpleQueue[tuple[int, Done]]) -> None:
+    def _feed(
+        self, waiting: queue.SimpleQueue[tuple[int, Item]], sink: queue.SimpleQueue[tuple[int, SuiteResult]]
+    ) -> None:
         worker: subprocess.Popen[bytes] | None = None
         with suppress(queue.Empty):
             while not self._over:
@@ -185,7 +187,7 @@ class _Crew:
                     if worker is None or worker.poll() is not None:
                         worker = self._hire()
                     answer = self._ask(worker, item)
-                done.put((place, _done(item, answer, time.monotonic() - started)))
+                sink.put((place, _item_outcome(item, answer, time.monotonic() - started)))
         if worker is not None and worker.stdin is not None:
             with suppress(OSError):
                 worker.stdin.close()
@@ -205,10 +207,10 @@ class _Crew:
         try:
             worker.stdin.write(compact(_spelled(item, self._order, self._store)).encode() + b"\n")
             worker.stdin.flush()
-            said = parsed_or_none(worker.stdout.readline())
+            reply = parsed_or_none(worker.stdout.readline())
         except OSError as error:
             return {"error": f"its worker cannot be reached: {error.strerror}", "exit": 3}
-        if answer := as_object(said):
+        if answer := as_object(reply):
             return answer
         with suppress(OSError):
             os.killpg(worker.pid, signal.SIGKILL)  # what it had started; it was not reaped, so the number is its own
@@ -242,7 +244,7 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
         "selector": item.selector,
         "check": item.check,
         "agreed": item.agreed,
-        "key": user_key.told(),  # over a pipe: no program finds it in an environment
+        "key": user_key.key_message(),  # over a pipe: no program finds it in an environment
         "store": str(store.folder),
         "given": [*order.given],
         "app": order.app,
@@ -262,10 +264,10 @@ def _spelled(item: Item, order: Order, store: DirectoryStore) -> dict[str, Json]
     }
 
 
-def _done(item: Item, answer: dict[str, Json], seconds: float) -> Done:
+def _item_outcome(item: Item, answer: dict[str, Json], seconds: float) -> SuiteResult:
     error = answer.get("error")
     code = answer.get("exit")
-    return Done(
+    return SuiteResult(
         item=item,
         word="error" if error else str(answer.get("word")),
         line=str(error or answer.get("line")),

@@ -65,13 +65,13 @@ def _end(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _answer(told: dict[str, Json]) -> dict[str, Json]:
+def _answer(request: dict[str, Json]) -> dict[str, Json]:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            judged = _replayed(told, out, err)
+            judged = _replayed(request, out, err)
         except ReenactError as error:
             return {"error": str(error), "exit": error.exit_code}
-        said: dict[str, Json] = {
+        answer: dict[str, Json] = {
             "word": judged.word,
             "line": judged.line,
             "exit": judged.exit_code,
@@ -79,45 +79,45 @@ def _answer(told: dict[str, Json]) -> dict[str, Json]:
             "name": judged.found.run.name,
             "document": judged.document() | ({"stderr": _tail(err)} if judged.exit_code else {}),
         }
-        return said
+        return answer
 
 
-def _replayed(told: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
-    store = DirectoryStore(Path(as_text(told.get("store"))))
-    app = told.get("app")
+def _replayed(request: dict[str, Json], out: IO[bytes], err: IO[bytes]) -> Judged:
+    store = DirectoryStore(Path(as_text(request.get("store"))))
+    app = request.get("app")
     policy = Policy.named(
-        {name: as_text(value) for name, value in as_object(told.get("policy")).items()},
-        [as_text(each) for each in as_list(told.get("hosts"))],
-        [as_text(each) for each in as_list(told.get("tools live"))],
+        {name: as_text(value) for name, value in as_object(request.get("policy")).items()},
+        [as_text(each) for each in as_list(request.get("hosts"))],
+        [as_text(each) for each in as_list(request.get("tools live"))],
     )
     order = Order(
-        given=tuple(as_text(word) for word in as_list(told.get("given"))),
+        given=tuple(as_text(word) for word in as_list(request.get("given"))),
         app=app if isinstance(app, str) else None,
         policy=policy,
-        assertions=_assertions(told),
-        live_may_differ=told.get("live may differ") is True,
-        history_max=as_count(told.get("history")),
+        assertions=_assertions(request),
+        live_may_differ=request.get("live may differ") is True,
+        history_max=as_count(request.get("history")),
     )
-    user_key.hear(as_text(told.get("key")))
-    found = find(as_text(told.get("selector")), store)
-    if (agreed := as_text(told.get("agreed"))) and commands.digest(found) == agreed:
-        found = replace(found, trusted=True)
+    user_key.hear(as_text(request.get("key")))
+    recording = find(as_text(request.get("selector")), store)
+    if (agreed := as_text(request.get("agreed"))) and commands.digest(recording) == agreed:
+        recording = replace(recording, trusted=True)
     if policy.keep:  # of several runs, each in a folder of its own
-        order = replace(order, policy=replace(policy, keep=str(Path(policy.keep, found.run.id))))
-    return replay_and_judge(found, order, store, stdout=out, stderr=err)
+        order = replace(order, policy=replace(policy, keep=str(Path(policy.keep, recording.run.id))))
+    return replay_and_judge(recording, order, store, stdout=out, stderr=err)
 
 
-def _assertions(told: dict[str, Json]) -> tuple[Placed, ...]:
-    found: list[Placed] = []
-    for each in as_list(told.get("assertions")):
+def _assertions(request: dict[str, Json]) -> tuple[Placed, ...]:
+    assertions: list[Placed] = []
+    for each in as_list(request.get("assertions")):
         match each:
             case [str(text), str(place)]:
-                found += [Placed(assertion=read.assertion, place=place) for read in parse(text)]
+                assertions += [Placed(assertion=read.assertion, place=place) for read in parse(text)]
             case _:
                 continue
-    if own := as_text(told.get("check")):
-        found += asserted([Path(own)])
-    return tuple(found)
+    if own := as_text(request.get("check")):
+        assertions += asserted([Path(own)])
+    return tuple(assertions)
 
 
 def _tail(stream: IO[bytes]) -> str:

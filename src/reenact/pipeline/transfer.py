@@ -33,10 +33,10 @@ _AT_ONCE = 100
 
 def format_named(name: str) -> Format:
     """Find a format by its name. Raises `UsageError`."""
-    found = {each.name: each for each in members("formats", Format)}
-    if name not in found:
-        raise UsageError(f"there is no format {name!r}", hint=f"one of: {', '.join(found)}")
-    return found[name]
+    formats = {each.name: each for each in members("formats", Format)}
+    if name not in formats:
+        raise UsageError(f"there is no format {name!r}", hint=f"one of: {', '.join(formats)}")
+    return formats[name]
 
 
 def exported(runs: Iterable[Run], *, flat: bool) -> list[SpanRecord]:
@@ -66,8 +66,8 @@ def encoder(name: str) -> Callable[[Iterable[SpanRecord]], bytes]:
     """Find how a format is written. Raises `UsageError`."""
     chosen = format_named(name)
     if chosen.encode is None:
-        written = [each.name for each in members("formats", Format) if each.encode is not None]
-        raise UsageError(f"{name} is only read, not written", hint=f"one of: {', '.join(written)}")
+        names = [each.name for each in members("formats", Format) if each.encode is not None]
+        raise UsageError(f"{name} is only read, not written", hint=f"one of: {', '.join(names)}")
     return chosen.encode
 
 

@@ -77,10 +77,10 @@ class ReadyPython:
 
     def __init__(self, python: str, environ: Mapping[str, str], modules: Sequence[str]) -> None:
         """Start it. Raises `OSError` where it cannot be started, or did not get ready."""
-        kept = {name: value for name, value in environ.items() if not name.startswith("REENACT_")}
+        variables = {name: value for name, value in environ.items() if not name.startswith("REENACT_")}
         self._process = subprocess.Popen(
             [python, "-c", _SERVE],
-            env=kept,
+            env=variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -216,40 +216,40 @@ def _become(order: Mapping[str, Any]) -> int:
         opened = os.open(path, flags)
         os.dup2(opened, number)
         os.close(opened)
-    told = -1
+    handle = -1
     if path := order["environ"].pop(_TOLD, ""):
-        told = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # its folder is a copy in a sealed world
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)  # its folder is a copy in a sealed world
     if order["world"] is not None:
-        launch.carry_out(order["world"], lambda answer: _sealed(answer, order, told), [told] if told >= 0 else ())
-    return _run_program(order, told)
+        launch.carry_out(order["world"], lambda answer: _sealed(answer, order, handle), [handle] if handle >= 0 else ())
+    return _run_program(order, handle)
 
 
-def _sealed(answer: int, order: Mapping[str, Any], told: int) -> NoReturn:
+def _sealed(answer: int, order: Mapping[str, Any], handle: int) -> NoReturn:
     code = 70
     try:
         os.close(answer)
         order["environ"].update(launch.marks())
-        code = _run_program(order, told)
+        code = _run_program(order, handle)
     finally:
         os._exit(code)
 
 
-def _run_program(order: Mapping[str, Any], told: int) -> int:
+def _run_program(order: Mapping[str, Any], handle: int) -> int:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["environ"])
     time.tzset()
     argv: list[str] = order["argv"]
     sys.orig_argv[:] = argv
-    named = argv[1] == "-m"
-    sys.argv[:] = argv[2:] if named else argv[1:]
-    sys.path[0] = order["cwd"] if named else str(Path(argv[1]).resolve().parent)
-    if told >= 0:
-        atexit.register(_tell, told)
+    is_module = argv[1] == "-m"
+    sys.argv[:] = argv[2:] if is_module else argv[1:]
+    sys.path[0] = order["cwd"] if is_module else str(Path(argv[1]).resolve().parent)
+    if handle >= 0:
+        atexit.register(_tell, handle)
     importlib.import_module("reenact.bootstrap.start").start()
     code = 0
     try:
-        runpy._run_module_as_main(argv[2]) if named else _run(argv[1])  # type: ignore[attr-defined]  # noqa: SLF001 - what `os._exit` leaves out
+        runpy._run_module_as_main(argv[2]) if is_module else _run(argv[1])  # type: ignore[attr-defined]  # noqa: SLF001 - what `os._exit` leaves out
     except SystemExit as end:
         code = _exit_code(end)
     except BaseException as error:  # noqa: BLE001 - as the interpreter does at the top of a program
@@ -284,7 +284,7 @@ def _run(script: str) -> None:
     exec(code, vars(main))  # noqa: S102 - the user's own program
 
 
-def _tell(told: int) -> None:
+def _tell(handle: int) -> None:
     """Leave the names of the library modules that are imported by now, in their order."""
     libraries = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
     names = [
@@ -293,4 +293,4 @@ def _tell(told: int) -> None:
         if name != "__main__" and str(getattr(module, "__file__", None) or "").startswith(libraries)
     ]
     with suppress(OSError):
-        os.write(told, "\n".join(names).encode())
+        os.write(handle, "\n".join(names).encode())

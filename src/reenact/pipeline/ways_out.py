@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.replay.policy import MODELS, After, Policy, Source
 from reenact.values import way
 from reenact.values.call import CallKind, HttpRequest
@@ -73,20 +73,20 @@ class WaysOut:
         return [each.path for each in self.ways if each.path]
 
 
-def ways_out(found: Found, policy: Policy, environ: Mapping[str, str]) -> WaysOut:
+def ways_out(recording: RunSource, policy: Policy, environ: Mapping[str, str]) -> WaysOut:
     """Say what a replay of a run under a policy may reach. Raises `UsageError` where it names what is no host."""
     ways = dict.fromkeys(way.read(policy.hosts))
     kinds = live_kinds(policy)
-    if kinds and (policy.dials or found.starts):
-        ways |= dict.fromkeys(recorded((found.run, *found.siblings), kinds))
+    if kinds and (policy.dials or recording.starts):
+        ways |= dict.fromkeys(recorded((recording.run, *recording.siblings), kinds))
     if kinds & MODELS:
         ways |= dict.fromkeys(_bases(environ))
-    given = frozenset(ways)
-    if not (kinds and given):
+    known_ways = frozenset(ways)
+    if not (kinds and known_ways):
         return WaysOut(tuple(ways))
     proxies, shut = _proxies(environ)
-    held = tuple(each for each in proxies if each not in given)
-    return WaysOut((*ways, *held), held, shut)
+    new_proxies = tuple(each for each in proxies if each not in known_ways)
+    return WaysOut((*ways, *new_proxies), new_proxies, shut)
 
 
 def live_kinds(policy: Policy) -> frozenset[CallKind]:
@@ -101,9 +101,9 @@ def recorded(runs: Iterable[Run], kinds: frozenset[CallKind]) -> Iterable[Way]:
         for node in run.nodes:
             request = node.call.request
             if node.call.kind in kinds and isinstance(request, HttpRequest):
-                found = way.of_url(request.url)
-                if found is not None:
-                    yield found
+                target = way.of_url(request.url)
+                if target is not None:
+                    yield target
 
 
 def _bases(environ: Mapping[str, str]) -> Iterable[Way]:
@@ -111,9 +111,9 @@ def _bases(environ: Mapping[str, str]) -> Iterable[Way]:
         text = environ.get(name, "").strip()
         if text and "://" not in text:  # OLLAMA_HOST is a host and port as often as a URL
             text = f"http://{text}" if ":" in text else f"http://{text}:{_OLLAMA_PORT}"
-        found = way.of_url(text) if text else None
-        if found is not None:
-            yield found
+        target = way.of_url(text) if text else None
+        if target is not None:
+            yield target
 
 
 def _proxies(environ: Mapping[str, str]) -> tuple[tuple[Way, ...], tuple[str, ...]]:
@@ -125,9 +125,9 @@ def _proxies(environ: Mapping[str, str]) -> tuple[tuple[Way, ...], tuple[str, ..
         if not text:
             continue
         url = text if "://" in text else f"http://{text}"
-        found = way.of_url(url)
-        if urlsplit(url).scheme.lower() == "http" and found is not None:
-            ways[found] = None
+        target = way.of_url(url)
+        if urlsplit(url).scheme.lower() == "http" and target is not None:
+            ways[target] = None
         else:
             shut.append(name)
     return tuple(ways), tuple(shut)

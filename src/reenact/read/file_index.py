@@ -128,14 +128,14 @@ class FileIndex:
         clause = f"WHERE {' AND '.join(text for text, _ in conditions)}" if conditions else ""
         values = [value for _, value in conditions]
         select = f"SELECT {', '.join(_COLUMNS)} FROM runs {clause} ORDER BY started DESC, id"  # noqa: S608 - ours
-        for found in self._database.execute(select, values):
-            yield _listed(found)
+        for row in self._database.execute(select, values):
+            yield _listed(row)
 
     def beginning_with(self, prefix: str, most: int = 9) -> list[str]:
         """Give the ids of traces that begin so, at most `most`."""
         low, high = bytes.fromhex(prefix.ljust(32, "0")), bytes.fromhex(prefix.ljust(32, "f"))
         rows = self._database.execute("SELECT id FROM runs WHERE id BETWEEN ? AND ? LIMIT ?", (low, high, most))
-        return [cast("bytes", found).hex() for (found,) in rows]
+        return [cast("bytes", trace_id).hex() for (trace_id,) in rows]
 
     def count(self) -> int:
         """Count the traces."""
@@ -164,8 +164,8 @@ class FileIndex:
                     raise InputError(str(self.path), problem) from None
 
 
-def _listed(found: tuple[Any, ...]) -> Listed:
-    row = dict(zip(_COLUMNS, found, strict=True))
+def _listed(values: tuple[Any, ...]) -> Listed:
+    row = dict(zip(_COLUMNS, values, strict=True))
     return Listed(
         id=row["id"].hex(),
         name=row["name"],
@@ -211,9 +211,9 @@ def indexed(path: Path, progress: Progress | None = None) -> FileIndex:
     try:
         key = _key(path)
         folder = cache_folder()
-        known = folder / f"{hashlib.blake2b(str(path.resolve()).encode(), digest_size=16).hexdigest()}.db"
-        found = _opened(path, known, key)
-        return found if found is not None else _made(path, known, key, progress)
+        index_path = folder / f"{hashlib.blake2b(str(path.resolve()).encode(), digest_size=16).hexdigest()}.db"
+        index = _opened(path, index_path, key)
+        return index if index is not None else _build_index(path, index_path, key, progress)
     except OSError as failure:
         raise InputError(str(path), f"reading failed: {failure.strerror or failure}") from None
 
@@ -234,12 +234,12 @@ def _key(path: Path) -> str:
     return f"{_VERSION} {stat.st_size} {stat.st_mtime_ns} {ends}"
 
 
-def _opened(path: Path, known: Path, key: str) -> FileIndex | None:
-    if not known.is_file():
+def _opened(path: Path, index_path: Path, key: str) -> FileIndex | None:
+    if not index_path.is_file():
         return None
     closing = contextlib.ExitStack()
     try:
-        database = sqlite3.connect(f"file:{known}?mode=ro&immutable=1", uri=True)
+        database = sqlite3.connect(f"file:{index_path}?mode=ro&immutable=1", uri=True)
         closing.callback(database.close)
         (value,) = database.execute("SELECT value FROM facts WHERE name = 'key'").fetchone()
         if value == key:
@@ -250,9 +250,9 @@ def _opened(path: Path, known: Path, key: str) -> FileIndex | None:
     return None
 
 
-def _made(path: Path, known: Path, key: str, progress: Progress | None) -> FileIndex:
+def _build_index(path: Path, index_path: Path, key: str, progress: Progress | None) -> FileIndex:
     with contextlib.ExitStack() as opened:
-        draft = _draft(known, opened)
+        draft = _draft(index_path, opened)
         database = sqlite3.connect(draft)
         opened.callback(database.close)
         database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
@@ -267,8 +267,8 @@ def _made(path: Path, known: Path, key: str, progress: Progress | None) -> FileI
         database.commit()
         if _key(path) == key:  # nobody wrote to it meanwhile
             with contextlib.suppress(OSError):
-                shutil.move(draft, known)
-                _swept(known.parent)
+                shutil.move(draft, index_path)
+                _swept(index_path.parent)
         return FileIndex(path, database, opened.pop_all())
 
 
@@ -284,11 +284,11 @@ def _no_collection() -> Generator[None]:
             gc.enable()
 
 
-def _draft(known: Path, opened: contextlib.ExitStack) -> Path:
+def _draft(index_path: Path, opened: contextlib.ExitStack) -> Path:
     """Give a file to write the index to: in the cache folder, else one that goes with the process."""
     try:
-        known.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = known.with_name(f"{known.name}.{os.getpid()}")
+        index_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = index_path.with_name(f"{index_path.name}.{os.getpid()}")
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     except OSError:
         return Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="reenact-index-"))) / "index.db"
@@ -297,8 +297,8 @@ def _draft(known: Path, opened: contextlib.ExitStack) -> Path:
 
 
 def _swept(folder: Path) -> None:
-    kept = sorted(folder.glob("*.db"), key=lambda each: each.stat().st_mtime, reverse=True)
-    for old in kept[_MOST_KEPT:]:
+    index_files = sorted(folder.glob("*.db"), key=lambda each: each.stat().st_mtime, reverse=True)
+    for old in index_files[_MOST_KEPT:]:
         old.unlink(missing_ok=True)
 
 
@@ -317,7 +317,7 @@ class _Scan:
         self.unread = Unread(Path(place).name)
 
     def read(self, stream: BinaryIO) -> None:
-        limit, number, at, told = max_record_bytes(), 0, 0, 0
+        limit, number, at, last_report = max_record_bytes(), 0, 0, 0
         loads = orjson.loads
         while line := stream.readline(limit + 1):
             number += 1
@@ -326,13 +326,13 @@ class _Scan:
                 problem = f"this line is longer than the limit of {spelled(limit)}"
                 raise InputError(f"{self._place}:{number}", problem, hint=RAISE_THE_LIMIT)
             try:
-                found = self._traces(loads(line), number)
+                trace_ids = self._traces(loads(line), number)
             except (orjson.JSONDecodeError, otlp.NotOtlpError, *otlp.SHAPELESS, ValueError) as failure:
-                found = () if line.isspace() else self._refused(line, number, failure)
-            self._note(found, at, size)
+                trace_ids = () if line.isspace() else self._refused(line, number, failure)
+            self._note(trace_ids, at, size)
             at += size
-            if self._progress is not None and at - told >= _STEP:
-                told = at
+            if self._progress is not None and at - last_report >= _STEP:
+                last_report = at
                 self._progress(at, self._size)
             if len(self._rows) > _MOST_ROWS:
                 self._write()
@@ -346,8 +346,8 @@ class _Scan:
             raise NotLinesError
         if line.startswith(b"\xef\xbb\xbf"):
             raise NotLinesError
-        said = failure.msg if isinstance(failure, orjson.JSONDecodeError) else str(failure)
-        problem = f"this line is no OTLP/JSON document: {said}"
+        reason = failure.msg if isinstance(failure, orjson.JSONDecodeError) else str(failure)
+        problem = f"this line is no OTLP/JSON document: {reason}"
         hint = "It was damaged or not yet written to its end: copy it again, or cut the broken line out."
         raise InputError(f"{self._place}:{number}", problem, hint=hint) from None
 
@@ -355,22 +355,22 @@ class _Scan:
         """Note every span of a document and give the ids of the traces that it holds something of."""
         if type(document) is not dict:
             return self._slowly(document, number)
-        told = cast("dict[str, Any]", document)
-        if "resourceSpans" not in told and "resourceLogs" not in told:
-            return self._slowly(told, number)
+        fields = cast("dict[str, Any]", document)
+        if "resourceSpans" not in fields and "resourceLogs" not in fields:
+            return self._slowly(fields, number)
         glimpses: list[tuple[str, Glimpse]] = []
         logs: list[str] = []
         recording = ""
         try:
-            for group in told.get("resourceSpans") or ():
+            for group in fields.get("resourceSpans") or ():
                 recording = _recording(group) or recording
                 for scope in group["scopeSpans"]:
                     glimpses += [(self._names(span), span_facts.of_told(span)) for span in scope["spans"] if span]
-            for group in told.get("resourceLogs") or ():
+            for group in fields.get("resourceLogs") or ():
                 for scope in group["scopeLogs"]:
                     logs += [self._log_id(log) for log in scope["logRecords"] if log]
         except (AttributeError, KeyError, TypeError, ValueError):
-            return self._slowly(told, number)
+            return self._slowly(fields, number)
         return self._all(glimpses, logs, recording)
 
     def _names(self, span: dict[str, Any]) -> str:
@@ -392,14 +392,14 @@ class _Scan:
         return self._id(raw) if raw and not (isinstance(raw, str) and not raw.strip("0A=")) else ""
 
     def _all(self, glimpses: list[tuple[str, Glimpse]], logs: list[str], recording: str) -> Iterable[str]:
-        found = self._added(glimpses, recording)
+        trace_ids = self._added(glimpses, recording)
         for trace_id in logs:
             if trace_id:
                 self._row(trace_id)
-                found[trace_id] = None
+                trace_ids[trace_id] = None
             else:
                 self.unplaced += 1
-        return found
+        return trace_ids
 
     def _slowly(self, document: object, number: int) -> Iterable[str]:
         unread = self.unread.at(f"line {number}")
@@ -416,13 +416,13 @@ class _Scan:
         return self._all(glimpses, logs, recording)
 
     def _added(self, glimpses: list[tuple[str, Glimpse]], recording: str) -> dict[str, None]:
-        found: dict[str, None] = {}
+        trace_ids: dict[str, None] = {}
         for trace_id, glimpse in glimpses:
             row = self._row(trace_id)
             span_facts.add(row, glimpse)
             row.recording = row.recording or recording
-            found[trace_id] = None
-        return found
+            trace_ids[trace_id] = None
+        return trace_ids
 
     def _row(self, trace_id: str) -> Row:
         row = self._rows.get(trace_id)
@@ -434,18 +434,18 @@ class _Scan:
         text = raw if isinstance(raw, str) else ""
         if text in self._rows:
             return text
-        known = self._spelled.get(text) if text else None
-        if known is None:
-            known = ids.trace_id(raw)
-            if not known.strip("0"):
+        trace_id = self._spelled.get(text) if text else None
+        if trace_id is None:
+            trace_id = ids.trace_id(raw)
+            if not trace_id.strip("0"):
                 raise otlp.NotOtlpError(f"traceId {str(raw)[:60]!r} is not 32 hexadecimal digits")
-            if text and known != text and len(self._spelled) < _MOST_ROWS:
-                self._spelled[text] = known
-        return known
+            if text and trace_id != text and len(self._spelled) < _MOST_ROWS:
+                self._spelled[text] = trace_id
+        return trace_id
 
-    def _note(self, found: Iterable[str], at: int, size: int) -> None:
+    def _note(self, trace_ids: Iterable[str], at: int, size: int) -> None:
         """Note where traces lie; lines in a row of one trace are one place."""
-        names = tuple(found)
+        names = tuple(trace_ids)
         last, begin, length = self._last
         if len(names) == 1 and names[0] == last and begin + length == at:
             self._last = (last, begin, length + size)

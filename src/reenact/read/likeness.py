@@ -51,11 +51,11 @@ def outward(head: bytes) -> str:
 
 def _partial(head: bytes) -> Iterator[Likeness]:
     for entry in entries("formats", Format):
-        told = entry.outline["marks"]
-        if not isinstance(told, dict):
+        mark_fields = entry.outline["marks"]
+        if not isinstance(mark_fields, dict):
             continue
-        marks = HeadMarks.read(cast("dict[str, Any]", told))
-        groups = [(signs, holds) for signs in marks.keys] + [(signs, _written) for signs in marks.texts]
+        marks = HeadMarks.read(cast("dict[str, Any]", mark_fields))
+        groups = [(signs, holds) for signs in marks.keys] + [(signs, _contains) for signs in marks.texts]
         for signs, shows in groups:
             has = tuple(sign for sign in signs if shows(head, sign))
             if len(has) >= max(_LEAST_SIGNS, len(signs) / 2):
@@ -63,7 +63,7 @@ def _partial(head: bytes) -> Iterator[Likeness]:
                 yield Likeness(format=entry.outline["name"], has=has, lacks=lacks)
 
 
-def _written(head: bytes, sign: str) -> bool:
+def _contains(head: bytes, sign: str) -> bool:
     return sign.encode() in head
 
 

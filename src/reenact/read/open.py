@@ -61,19 +61,19 @@ def is_big(path: Path) -> bool:
         return False
 
 
-def open_spans(path: Path, told: Callable[[str], object] | None = None) -> Iterator[Record]:
+def open_spans(path: Path, note_hearer: Callable[[str], object] | None = None) -> Iterator[Record]:
     """Open a file of spans, or standard input for `-`, and read its spans and log events one at a time, in file order.
 
-    The same as the records of `open_recording`, whose notes `told` is told once all are read.
+    The same as the records of `open_recording`, whose notes `note_hearer` is told once all are read.
     """
     opened = open_recording(path)
-    return opened.records if told is None else _telling(opened, told)
+    return opened.records if note_hearer is None else _telling(opened, note_hearer)
 
 
-def _telling(opened: Opened, told: Callable[[str], object]) -> Iterator[Record]:
+def _telling(opened: Opened, note_hearer: Callable[[str], object]) -> Iterator[Record]:
     yield from opened.records
     for note in opened.notes:
-        told(note)
+        note_hearer(note)
 
 
 def open_recording(path: Path) -> Opened:
@@ -91,20 +91,20 @@ def open_recording(path: Path) -> Opened:
     if str(path) != "-" and _is_folder(path):
         return _folder(path)
     with contextlib.ExitStack() as opened:
-        shown = Path("<stdin>") if str(path) == "-" else path
+        place = Path("<stdin>") if str(path) == "-" else path
         notes: list[str] = []
         try:
-            head, stream = looked_at(unpacked(opened.enter_context(_source(path)), str(shown)), HEAD_BYTES)
+            head, stream = looked_at(unpacked(opened.enter_context(_source(path)), str(place)), HEAD_BYTES)
         except OSError as failure:
-            raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
+            raise InputError(str(place), f"reading failed: {failure.strerror or failure}") from None
         if not head:
-            raise InputError(str(shown), "the file is empty", hint=_READ)
+            raise InputError(str(place), "the file is empty", hint=_READ)
         if head.startswith(ZIP):
             formats: list[str] = []
-            records = _zipped(stream, shown, opened.pop_all(), notes, formats)
+            records = _zipped(stream, place, opened.pop_all(), notes, formats)
             return Opened(records=records, notes=notes, formats=formats)
-        chosen = _format_of(head, str(shown))
-        records = _whole(chosen, stream, shown, opened.pop_all(), notes, head)
+        chosen = _format_of(head, str(place))
+        records = _whole(chosen, stream, place, opened.pop_all(), notes, head)
         beside = logs_beside(path)
         whole = _followed(records, beside, notes) if beside is not None else records
         return Opened(records=whole, notes=notes, formats=[chosen.name])
@@ -153,27 +153,27 @@ def _kind(mode: int) -> str:
     return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
-def _spans(chosen: Format, stream: BinaryIO, shown: Path, notes: list[str], head: bytes = b"") -> Iterator[Record]:
-    unread = Unread(shown.name)
+def _spans(chosen: Format, stream: BinaryIO, place: Path, notes: list[str], head: bytes = b"") -> Iterator[Record]:
+    unread = Unread(place.name)
     try:
-        yield from chosen.tolerant(stream, shown, unread) if chosen.tolerant else chosen.decode(stream, shown)
+        yield from chosen.tolerant(stream, place, unread) if chosen.tolerant else chosen.decode(stream, place)
     except UnknownShapeError as refusal:
         raise unknown(head, refusal.place) if head else refusal from None
     except OSError as failure:
-        raise InputError(str(shown), f"reading failed: {failure.strerror or failure}") from None
+        raise InputError(str(place), f"reading failed: {failure.strerror or failure}") from None
     notes += unread.notes
 
 
 def _whole(
-    chosen: Format, stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str], head: bytes
+    chosen: Format, stream: BinaryIO, place: Path, opened: contextlib.ExitStack, notes: list[str], head: bytes
 ) -> Iterator[Record]:
-    found = False
+    has_spans = False
     with opened:
-        for record in _spans(chosen, stream, shown, notes, head):
-            found = True
+        for record in _spans(chosen, stream, place, notes, head):
+            has_spans = True
             yield record
-    if not found:
-        raise InputError(str(shown), "; ".join([f"the file is {chosen.name} and holds no spans", *notes]))
+    if not has_spans:
+        raise InputError(str(place), "; ".join([f"the file is {chosen.name} and holds no spans", *notes]))
 
 
 # ------------------------------------------------------------------------------------------------- more than one file
@@ -181,10 +181,10 @@ def _whole(
 
 def logs_beside(path: Path) -> Path | None:
     """Give the file of log events that an exporter wrote beside a file of spans: the same name with `.logs` in it."""
-    named = _WITH_LOGS.fullmatch(path.name)
-    if named is None or not named[1].endswith(".otlp"):
+    match = _WITH_LOGS.fullmatch(path.name)
+    if match is None or not match[1].endswith(".otlp"):
         return None
-    beside = path.with_name(f"{named[1]}.logs{named[2]}{named[3]}")
+    beside = path.with_name(f"{match[1]}.logs{match[2]}{match[3]}")
     return beside if beside.is_file() else None
 
 
@@ -199,8 +199,8 @@ def _followed(records: Iterator[Record], beside: Path, notes: list[str]) -> Iter
 
 def _folder(path: Path) -> Opened:
     try:
-        found = (each for each in path.rglob("*") if each.is_file() and not _hidden(each, path))
-        files = sorted(islice(found, _MOST_FILES + 1))
+        paths = (each for each in path.rglob("*") if each.is_file() and not _hidden(each, path))
+        files = sorted(islice(paths, _MOST_FILES + 1))
     except OSError as failure:
         raise InputError(str(path), f"the directory cannot be read: {failure.strerror or failure}") from None
     if len(files) > _MOST_FILES:
@@ -222,25 +222,25 @@ def _hidden(file: Path, folder: Path) -> bool:
 
 
 def _zipped(
-    stream: BinaryIO, shown: Path, opened: contextlib.ExitStack, notes: list[str], formats: list[str]
+    stream: BinaryIO, archive: Path, opened: contextlib.ExitStack, notes: list[str], formats: list[str]
 ) -> Iterator[Record]:
     def each_file() -> Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]]:
-        for name, member in zip_members(stream, str(shown)):
-            yield name, Path(f"{shown}!{name}"), contextlib.nullcontext(member)
+        for name, member in zip_members(stream, str(archive)):
+            yield name, Path(f"{archive}!{name}"), contextlib.nullcontext(member)
 
     with opened:
-        yield from _several(each_file(), shown, "zip file", notes, formats)
+        yield from _several(each_file(), archive, "zip file", notes, formats)
 
 
 def _several(
     files: Iterator[tuple[str, Path, contextlib.AbstractContextManager[BinaryIO]]],
-    shown: Path,
+    recording_place: Path,
     what: str,
     notes: list[str],
     formats: list[str],
 ) -> Iterator[Record]:
     """Read files as one recording. What is no trace file is passed over and told in `notes`; `formats` read others."""
-    passed: list[str] = []
+    strays: list[str] = []
     count = 0
     for name, place, opening in files:
         if _BLOB.fullmatch(name):
@@ -253,17 +253,17 @@ def _several(
                 count += 1
                 yield record
         if count == before:
-            passed.append(name)
+            strays.append(name)
         elif chosen is not None and chosen.name not in formats:
             formats.append(chosen.name)
     if not count:
-        problem = f"this {what} holds no file of spans" + (f": not {_named(passed)}" if passed else "; it is empty")
-        raise InputError(str(shown), problem, hint=_READ)
-    if passed:
-        notes.append(f"{len(passed)} files in the {what} hold no spans and are passed over: {_named(passed)}")
+        problem = f"this {what} holds no file of spans" + (f": not {_name_list(strays)}" if strays else "; it is empty")
+        raise InputError(str(recording_place), problem, hint=_READ)
+    if strays:
+        notes.append(f"{len(strays)} files in the {what} hold no spans and are passed over: {_name_list(strays)}")
 
 
-def _named(names: list[str]) -> str:
+def _name_list(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
@@ -281,17 +281,17 @@ def _formats() -> tuple[Candidate[Format, bytes], ...]:
     return candidates("formats", Format, HeadMarks.read)
 
 
-def _format_of(head: bytes, shown: str) -> Format:
+def _format_of(head: bytes, place: str) -> Format:
     chosen = surest(head, _LEAST_CERTAINTY)
     if chosen is None:
-        raise unknown(head, shown)
+        raise unknown(head, place)
     return chosen
 
 
-def unknown(head: bytes, shown: str) -> UnknownShapeError:
+def unknown(head: bytes, place: str) -> UnknownShapeError:
     """Refuse a file that no format reads, and say which it is nearest to."""
     from reenact.read.likeness import nearest, outward
 
     near = nearest(head)
     problem = f"this is not a trace file that is known: {outward(head)}"
-    return UnknownShapeError(shown, f"{problem}; {near.told}" if near is not None else problem, hint=_READ)
+    return UnknownShapeError(place, f"{problem}; {near.told}" if near is not None else problem, hint=_READ)

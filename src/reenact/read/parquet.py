@@ -40,7 +40,7 @@ def json_lines(stream: BinaryIO, place: str) -> Iterator[bytes]:
     except ImportError:
         hint = "install it: pip install 'reenact[parquet]'"
         raise InputError(place, "a Parquet file needs pyarrow, which is not installed", hint=hint) from None
-    limit, given = max_unpacked_bytes(), 0
+    limit, bytes_yielded = max_unpacked_bytes(), 0
     with tempfile.TemporaryFile() as spooled:
         while piece := stream.read(_PIECE):
             spooled.write(piece)
@@ -53,14 +53,14 @@ def json_lines(stream: BinaryIO, place: str) -> Iterator[bytes]:
             for batch in file.iter_batches(batch_size=_BATCH):
                 for row in _rows(batch, readers, pa):
                     line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=str)
-                    given += len(line)
-                    if given > limit:
+                    bytes_yielded += len(line)
+                    if bytes_yielded > limit:
                         problem = f"its rows unpack to more than the limit of {spelled(limit)}"
                         raise InputError(place, problem, hint=RAISE_THE_UNPACKED_LIMIT)
                     yield line
         except _refusals(pa) as refusal:
-            told = " ".join(str(refusal).split())[:200]
-            raise InputError(place, f"this Parquet file cannot be read: {told}", hint=_DAMAGED) from None
+            reason = " ".join(str(refusal).split())[:200]
+            raise InputError(place, f"this Parquet file cannot be read: {reason}", hint=_DAMAGED) from None
 
 
 def _refusals(arrow: Any) -> tuple[type[Exception], ...]:
@@ -126,9 +126,9 @@ def _reader(arrow: Any, kind: Any) -> Callable[[Any], Any]:
     if types.is_struct(kind):
         fields = {str(field.name): _reader(arrow, field.type) for field in kind}
         return lambda value: {
-            name: told
+            name: json_value
             for name, read in fields.items()
-            if (held := value.get(name)) is not None and (told := read(held)) is not None
+            if (field_value := value.get(name)) is not None and (json_value := read(field_value)) is not None
         }
     return _plain
 

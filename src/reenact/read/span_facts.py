@@ -114,13 +114,13 @@ def of_told(span: dict[str, Any]) -> Glimpse:
             if what == _IS_ROOT:
                 root = True
                 continue
-            known = facts[what]
-            if known is None or known[0] > rank:
+            earlier = facts[what]
+            if earlier is None or earlier[0] > rank:
                 value = pair["value"].get("stringValue")
                 if value:
                     facts[what] = (rank, value)
-    said = span.get("status")
-    status = said.get("code") if said else 0
+    status_object = span.get("status")
+    status = status_object.get("code") if status_object else 0
     if isinstance(status, str):
         status = STATUS_ERROR if status.endswith("ERROR") else STATUS_OK if status.endswith("OK") else 0
     start, end = int(span.get("startTimeUnixNano") or 0), int(span.get("endTimeUnixNano") or 0)
@@ -132,11 +132,11 @@ def of_record(span: SpanRecord) -> Glimpse:
     """Look at a span that was read."""
     facts: list[_Told] = [None, None, None, None, None]
     for name, value in span.attributes.items():
-        found = _WANTED.get(name)
-        if found is not None and isinstance(value, str) and value:
-            known = facts[found[0]]
-            if known is None or known[0] > found[1]:
-                facts[found[0]] = (found[1], value)
+        fact_rank = _WANTED.get(name)
+        if fact_rank is not None and isinstance(value, str) and value:
+            earlier = facts[fact_rank[0]]
+            if earlier is None or earlier[0] > fact_rank[1]:
+                facts[fact_rank[0]] = (fact_rank[1], value)
     root = span.attributes.get(_ROOT) is True
     return span.name, span.start_ns, span.end_ns, span.status, root or span.parent_id is None, not root, facts
 

@@ -64,8 +64,8 @@ def bounds_from(environ: Mapping[str, str]) -> Bounds:
     most = _DEFAULT
     if size in {"0", "off", "none"}:
         most = 0
-    elif size and (found := _SIZE.fullmatch(size)) is not None:
-        most = max(_LEAST, int(found[1]) * _UNITS[found[2]])
+    elif size and (match := _SIZE.fullmatch(size)) is not None:
+        most = max(_LEAST, int(match[1]) * _UNITS[match[2]])
     elif size:
         tell(f"{MAX}={size} is no size, as 512M is; {_DEFAULT} bytes are taken")
     if fsync not in {"", *Fsync}:
@@ -91,20 +91,20 @@ def structure(payload: Mapping[str, Any], why: str, *, whole_start: bool) -> tup
     """
     if payload["t"] not in {"start", "end"}:
         return None, False
-    given: Mapping[str, Any] = payload["attributes"]
-    kept = {name: value for name, value in given.items() if not _is_long(value)}
-    gone = [name for name in given if name not in kept]
-    if payload["t"] == "end" and (gone or not whole_start):
-        kept |= {"reenact.outcome": "unfinished"}
-    if gone:
+    attributes: Mapping[str, Any] = payload["attributes"]
+    short_attributes = {name: value for name, value in attributes.items() if not _is_long(value)}
+    names = [name for name in attributes if name not in short_attributes]
+    if payload["t"] == "end" and (names or not whole_start):
+        short_attributes |= {"reenact.outcome": "unfinished"}
+    if names:
         field = "request" if payload["t"] == "start" else "outcome"
-        lost: list[Json] = [{"field": field, "lost": f"{', '.join(gone)}: {why}", "fix": f"raise {MAX} or make room"}]
-        kept[LOST if field == "outcome" else f"{LOST}.request"] = compact(lost)
-    made = {**payload, "attributes": kept}
-    made.pop("turn", None)
-    if made.get("events"):
-        made["events"] = [[name, ns, {}] for name, ns, _ in made["events"]]
-    return made, not gone and (payload["t"] == "start" or whole_start)
+        lost: list[Json] = [{"field": field, "lost": f"{', '.join(names)}: {why}", "fix": f"raise {MAX} or make room"}]
+        short_attributes[LOST if field == "outcome" else f"{LOST}.request"] = compact(lost)
+    frame = {**payload, "attributes": short_attributes}
+    frame.pop("turn", None)
+    if frame.get("events"):
+        frame["events"] = [[name, ns, {}] for name, ns, _ in frame["events"]]
+    return frame, not names and (payload["t"] == "start" or whole_start)
 
 
 def _is_long(value: Any) -> bool:

@@ -70,8 +70,8 @@ def listen(hearer: Hearer) -> None:
     with _lock:
         _hearers.append(hearer)
         if len(_hearers) == 1:
-            _put(logging.Handler, "handle", _handling(logging.Handler.handle))
-            _put(os, "write", _writing_descriptor(os.write))
+            _replace_attribute(logging.Handler, "handle", _handling(logging.Handler.handle))
+            _replace_attribute(os, "write", _writing_descriptor(os.write))
         for name in STREAMS:
             _cut_stream(name, getattr(sys, name, None))
 
@@ -107,7 +107,7 @@ def tell(name: str, text: str) -> None:
         hearer(name, text, None)
 
 
-def _put(target: Any, name: str, ours: Any) -> None:
+def _replace_attribute(target: Any, name: str, ours: Any) -> None:
     before = cast("Any", vars(target).get(name, _ABSENT))
     setattr(target, name, ours)
     _cut.append((target, name, ours, before))
@@ -118,21 +118,21 @@ def _cut_stream(name: str, stream: Any) -> None:
         if stream is None or any(stream is each for each, *_ in _cut):
             return
         if getattr(stream, "flush", None) is not None:
-            _put(stream, "flush", _flushing(stream.flush))
-        _put(stream, "write", _writing(name, stream.write))
+            _replace_attribute(stream, "flush", _flushing(stream.flush))
+        _replace_attribute(stream, "write", _writing(name, stream.write))
     except Exception:  # it takes no attributes
         forgive("console.cut")
         return
     try:
         buffer = getattr(stream, "buffer", None)
         if buffer is not None and not any(buffer is each for each, *_ in _cut):
-            _put(buffer, "write", _writing_bytes(name, buffer.write))
+            _replace_attribute(buffer, "write", _writing_bytes(name, buffer.write))
     except Exception:
         forgive("console.cut_buffer")
 
 
 def _writing(name: str, write: Callable[[str], Any]) -> Callable[[str], Any]:
-    def heard(text: str, /) -> Any:
+    def write_observed(text: str, /) -> Any:
         before, _mark.flushing = _mark.flushing, True
         try:
             if not before and _hearers:
@@ -141,11 +141,11 @@ def _writing(name: str, write: Callable[[str], Any]) -> Callable[[str], Any]:
         finally:
             _mark.flushing = before
 
-    return heard
+    return write_observed
 
 
 def _writing_bytes(name: str, write: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def heard(data: Any, /) -> Any:
+    def write_observed(data: Any, /) -> Any:
         if _hearers and not _mark.flushing:
             try:
                 text = bytes(data).decode("utf-8", "backslashreplace")
@@ -154,11 +154,11 @@ def _writing_bytes(name: str, write: Callable[[Any], Any]) -> Callable[[Any], An
                 forgive("console.heard_bytes")
         return write(data)
 
-    return heard
+    return write_observed
 
 
 def _writing_descriptor(write: Callable[[int, Any], int]) -> Callable[[int, Any], int]:
-    def heard(fd: int, data: Any, /) -> int:
+    def write_observed(fd: int, data: Any, /) -> int:
         """Write a bytes object to a file descriptor."""
         if fd in _NAMES and _hearers and not _mark.flushing:
             try:
@@ -168,7 +168,7 @@ def _writing_descriptor(write: Callable[[int, Any], int]) -> Callable[[int, Any]
                 forgive("console.heard_descriptor")
         return write(fd, data)
 
-    return heard
+    return write_observed
 
 
 def _flushing(flush: Callable[[], Any]) -> Callable[[], Any]:
@@ -200,21 +200,21 @@ def _handled_of_library(
     handle: Callable[[Any, Any], Any], handler: logging.FileHandler, record: logging.LogRecord
 ) -> Any:
     """Let a handler write what a library logged, and tell the text as the handler makes it."""
-    held, made = vars(handler), list[str]()
+    handler_attributes, lines = vars(handler), list[str]()
     with handler.lock or nullcontext():  # all that it writes is written under it
-        before, form = held.get("format", _ABSENT), handler.format
+        before, form = handler_attributes.get("format", _ABSENT), handler.format
 
-        def formatted(said: logging.LogRecord) -> str:
-            made[:] = [form(said)]
-            return made[0]
+        def formatted(log_record: logging.LogRecord) -> str:
+            lines[:] = [form(log_record)]
+            return lines[0]
 
-        held["format"] = formatted
+        handler_attributes["format"] = formatted
         try:
             return handle(handler, record)
         finally:
-            held.pop("format", None) if before is _ABSENT else held.update(format=before)
-            for hearer in tuple(_LOG_LINES) if made else ():
-                hearer(os.path.realpath(handler.baseFilename), made[0] + handler.terminator)
+            handler_attributes.pop("format", None) if before is _ABSENT else handler_attributes.update(format=before)
+            for hearer in tuple(_LOG_LINES) if lines else ():
+                hearer(os.path.realpath(handler.baseFilename), lines[0] + handler.terminator)
 
 
 def _tell(name: str, text: object, frame: Any) -> None:

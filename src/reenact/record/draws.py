@@ -35,12 +35,12 @@ def opening() -> dict[str, Any]:
     """Say on a root that draws are taped, and how."""
     if not tape.is_on():
         return {}
-    said: dict[str, Json] = {}
+    tape_facts: dict[str, Json] = {}
     if untaped := tape.untaped():
-        said["untaped"] = dict(untaped)
+        tape_facts["untaped"] = dict(untaped)
     if generators := tape.generators():
-        said["generators"] = dict(generators)
-    return {TAPE: compact(said)}
+        tape_facts["generators"] = dict(generators)
+    return {TAPE: compact(tape_facts)}
 
 
 def before(lane: Lane) -> dict[str, Any]:
@@ -59,13 +59,13 @@ def of_process() -> dict[str, Any]:
     pages: list[Json] = []
     while lane is not None:
         page = (lane.drawn or {}).get(_NOT_A_CALL, {})
-        kept = [[site.key, [_value(site, value) for value in values[:_KEPT]]] for site, values in tuple(page.items())]
-        pages[:0] = kept[:_KEPT]
+        sites = [[site.key, [_value(site, value) for value in values[:_KEPT]]] for site, values in tuple(page.items())]
+        pages[:0] = sites[:_KEPT]
         lane = lane.earlier
     return {PROCESS: compact(pages)} if pages else {}
 
 
-def taken(lane: Lane, parent: Place) -> str:
+def take_draws(lane: Lane, parent: Place) -> str:
     """Take what a lane drew since its last call, for a call below `parent` that it makes now."""
     pages = _pages(lane, parent.span_id, parent.root)
     _forget(lane)
@@ -89,13 +89,13 @@ def given_out(text: str, reel: Reel) -> dict[str, Any]:
 
     What was drawn since the last call of a lane is told with the next one.
     """
-    said: list[Json] = []
-    for segment in flows.seen(text, reel):
+    entries: list[Json] = []
+    for segment in flows.note_output(text, reel):
         if segment.call or segment.reel is not reel:
             call = format(segment.call, "016x") if segment.call else ""
-            said.append([call, segment.lane.path, _of_libraries(segment, -1, 0)])
+            entries.append([call, segment.lane.path, _of_libraries(segment, -1, 0)])
             segment.kept = {} if segment.call and segment.reel is reel else segment.kept
-    return {EARLIER: compact(said)} if said else {}
+    return {EARLIER: compact(entries)} if entries else {}
 
 
 def crossed(lane: Lane, call: int) -> None:
@@ -108,15 +108,15 @@ def crossed(lane: Lane, call: int) -> None:
 def rest(reel: Reel, root: int) -> dict[str, Any]:
     """Take what the lanes of a run drew since their last calls, for the end of the run whose root span this is."""
     facts: dict[str, Any] = {}
-    said: list[Json] = []
+    lane_pages: list[Json] = []
     for lane in tuple({**reel.drew, **reel.read}.values()):
         if pages := _pages(lane, root, root):
-            said.append([lane.path, pages])
+            lane_pages.append([lane.path, pages])
         lane.drawn = None
     reel.drew.clear()
     reel.read.clear()
-    if said:
-        facts[REST] = compact(said)
+    if lane_pages:
+        facts[REST] = compact(lane_pages)
     if reel.forgotten:
         facts["reenact.draws.forgotten"] = reel.forgotten
     return facts
@@ -128,11 +128,11 @@ def paused(reel: Reel, began_ns: int, root: int) -> dict[str, Any]:
     def spelled(each: Pause) -> Json:
         call: list[Json] = [format(each.call, "016x")] if each.call not in {0, root} else []
         loop: list[Json] = [each.loop if each.beside else -each.loop] if each.loop else []
-        done: list[Json] = [list(each.done)] if each.done is not None else []
-        return [each.began, each.ended, (each.at_ns - began_ns) // 1000, *done, *call, *loop]
+        done_places: list[Json] = [list(each.done)] if each.done is not None else []
+        return [each.began, each.ended, (each.at_ns - began_ns) // 1000, *done_places, *call, *loop]
 
-    found: dict[str, Json] = {lane: [spelled(each) for each in held] for lane, held in pauses.take(reel).items()}
-    return {PAUSES: compact(found)} if found else {}
+    by_lane: dict[str, Json] = {lane: [spelled(each) for each in queue] for lane, queue in pauses.take(reel).items()}
+    return {PAUSES: compact(by_lane)} if by_lane else {}
 
 
 def _pages(lane: Lane, parent: int, root: int) -> list[Json]:
@@ -147,8 +147,8 @@ def _pages(lane: Lane, parent: int, root: int) -> list[Json]:
 def _of_libraries(segment: Segment, parent: int, root: int) -> list[Json]:
     """Spell what libraries drew and was seen, as pages with `[site, [[number, value], …], "library"]`."""
     pages: dict[str, list[Json]] = {}
-    for (call, site), kept in tuple(segment.kept.items()):
-        values: list[Json] = [[number, site.source.spell(value)] for number, value in sorted(kept.items())]
+    for (call, site), numbered_values in tuple(segment.kept.items()):
+        values: list[Json] = [[number, site.source.spell(value)] for number, value in sorted(numbered_values.items())]
         if (lost := segment.counts[call, site] - flows.MOST) > 0:
             values.append({"lost": lost})
         pages.setdefault(_name(call, parent, root), []).append([site.key, values, _LIBRARY])
@@ -171,11 +171,11 @@ def _name(call: int, parent: int, root: int) -> str:
 
 def _spelled(drawn: dict[int, dict[Any, list[Any]]], parent: int, root: int) -> list[Json]:
     """Spell draws as `[[call, [[site, [value, …]], …]], …]`; the call is "" for the one that the span hangs below."""
-    said: list[Json] = []
+    pages: list[Json] = []
     for call, page in tuple(drawn.items()):
         name = _name(call, parent, root)
-        said.append([name, [[site.key, [_value(site, value) for value in values]] for site, values in page.items()]])
-    return said
+        pages.append([name, [[site.key, [_value(site, value) for value in values]] for site, values in page.items()]])
+    return pages
 
 
 def _value(site: Site, value: Any) -> Json:

@@ -43,8 +43,8 @@ def holding(data: bytes, path: str, *, text: bool = False) -> Holding:
     """Say what the bytes of the file at `path` hold; with `text` they are the end of a text. Never raises."""
     if not text:
         try:
-            if (found := _packed(data, path)) is not None:
-                return found
+            if (contents := _packed(data, path)) is not None:
+                return contents
         except Exception:  # a damaged file is bytes
             alarms.pass_on()
     plain = _text(data)
@@ -109,10 +109,10 @@ def _gzip(data: bytes, room: _Room) -> Holding | None:
     inner = bytes(unpacked)
     if inner[_TAR[0] : _TAR[0] + len(_TAR[1])] == _TAR[1]:
         return Holding("tar", _tar(inner, room))
-    return Holding("gzip", _shown(inner, room))
+    return Holding("gzip", _member_text(inner, room))
 
 
-def _shown(data: bytes, room: _Room) -> str:
+def _member_text(data: bytes, room: _Room) -> str:
     """Give what a member holds: its text, what is packed in it, else a digest."""
     plain = _text(data)
     if plain is not None:
@@ -134,7 +134,7 @@ def _zip(data: bytes, room: _Room) -> str:
     with zipfile.ZipFile(BytesIO(data)) as archive:
         for member in archive.infolist():
             room.take(member.file_size)
-            lines += [f"== {member.filename}", _shown(archive.read(member), room)]
+            lines += [f"== {member.filename}", _member_text(archive.read(member), room)]
     return "\n".join(lines)
 
 
@@ -147,7 +147,7 @@ def _tar(data: bytes, room: _Room) -> str:
             lines.append(f"== {member.name}{f' -> {member.linkname}' if member.linkname else ''}")
             room.take(member.size)
             if member.isfile() and (stream := archive.extractfile(member)) is not None:
-                lines.append(_shown(stream.read(), room))
+                lines.append(_member_text(stream.read(), room))
     return "\n".join(lines)
 
 

@@ -140,7 +140,7 @@ class Writes:
         self._made += 1
         return _Part(began_ns, self._made)
 
-    def _known(self, owner: Owner) -> _Part | None:
+    def _part_of(self, owner: Owner) -> _Part | None:
         return cast("_Part | None", owner.written) if isinstance(owner, Inbound) else self._parts.get(owner)
 
     def logged(self, path: str, text: str) -> None:
@@ -205,41 +205,41 @@ class Writes:
 
         What is told of a run that is no process is forgotten. Never raises an `Exception`.
         """
-        parts = [(owner, part) for owner in owners if (part := self._known(owner)) is not None]
-        made = self._unnoted() if alone else []
-        if not parts and not made:
+        parts = [(owner, part) for owner in owners if (part := self._part_of(owner)) is not None]
+        new_paths = self._unnoted() if alone else []
+        if not parts and not new_paths:
             return NOTHING_WRITTEN
         files, caches = self._files_of(parts, alone=alone)
         began = min((part.began_ns for _, part in parts), default=self._began)
-        said: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
-        said["offset"] = time.localtime().tm_gmtoff
+        report: dict[str, Json] = {"span": [began - _SLACK_NS, _now() + _SLACK_NS], "pid": os.getpid(), "files": files}
+        report["offset"] = time.localtime().tm_gmtoff
         if caches:
-            said["caches"] = caches
-        if made:
-            said["made"] = made
+            report["caches"] = caches
+        if new_paths:
+            report["made"] = new_paths
         if more := sum(part.more for _, part in parts):
-            said["more"] = more
+            report["more"] = more
         begun = lanes.threads_begun()
         if any(part.threads or part.begun < begun for _, part in parts) or threading.active_count() > 1:
-            said["threads"] = True
+            report["threads"] = True
         if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
-            said["temporary"] = [*names]
-        spelled = compact(said)
+            report["temporary"] = [*names]
+        spelled = compact(report)
         ids = thread_ids.among(spelled)
-        return compact({**said, "thread_ids": [*ids]}) if ids else spelled
+        return compact({**report, "thread_ids": [*ids]}) if ids else spelled
 
     def _files_of(self, parts: Iterable[tuple[Owner, _Part]], *, alone: bool) -> tuple[list[Json], list[Json]]:
         """Tell of each file of these parts, those in caches apart."""
-        kept = [0]
+        size_total = [0]
         files: list[Json] = []
         caches: list[Json] = []
         for owner, part in parts:
             for file in tuple(part.files.values()):
                 if file.is_cache:
-                    caches.append(self._said_of_cache(file, kept))
+                    caches.append(self._said_of_cache(file, size_total))
                     continue
                 try:
-                    files.append(self._said(file, part, kept, alone=alone))
+                    files.append(self._file_entry(file, part, size_total, alone=alone))
                 except Exception:  # its path is told all the same
                     alarms.pass_on()
                     files.append({"path": self._safe(file.path), "before": file.before, "after": {"kind": "other"}})
@@ -250,33 +250,33 @@ class Writes:
 
     def _unnoted(self) -> list[Json]:
         """List what came into being in the program's folder and was not noted, each with its time of change."""
-        made = self._listing.made(frozenset(self._touched)) if self._listing is not None else []
-        return [[self._safe(touches.told(path)), changed_ns] for path, changed_ns in made]
+        new_paths = self._listing.made(frozenset(self._touched)) if self._listing is not None else []
+        return [[self._safe(touches.program_path(path)), changed_ns] for path, changed_ns in new_paths]
 
-    def _said_of_cache(self, file: _File, kept: list[int]) -> Json:
+    def _said_of_cache(self, file: _File, size_total: list[int]) -> Json:
         """Tell of a file in a cache what stood there, which a replay begins with."""
         try:
-            before = self._before(file, kept)
+            before = self._before(file, size_total)
         except Exception:
             alarms.pass_on()
             before = file.before
         return {"path": self._safe(file.path), "touched": file.touched_ns, "before": before}
 
-    def _said(self, file: _File, part: _Part, kept: list[int], *, alone: bool) -> dict[str, Json]:
-        said: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at), "touched": file.touched_ns}
+    def _file_entry(self, file: _File, part: _Part, size_total: list[int], *, alone: bool) -> dict[str, Json]:
+        entry: dict[str, Json] = {"path": self._safe(file.path), "at": self._safe(file.at), "touched": file.touched_ns}
         if file.is_log:
-            said |= _of_log(file)
-            if "log_of" in said:
-                said["log_of"] = self._safe(str(said["log_of"]))
+            entry |= _of_log(file)
+            if "log_of" in entry:
+                entry["log_of"] = self._safe(str(entry["log_of"]))
         if file.part_of:
-            said["part_of"] = self._safe(file.part_of)
+            entry["part_of"] = self._safe(file.part_of)
         others = self._touched.get(file.path, part.number) != part.number
         if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
-            said["shared"] = True
-        said["before"] = self._before(file, kept)
-        logged = self._logged.get(str(said.get("log_of", file.path)), Counter[str]())
-        said["after"] = {"kind": "other"} if file.part_of else self._after(file, kept, logged)
-        return said
+            entry["shared"] = True
+        entry["before"] = self._before(file, size_total)
+        logged = self._logged.get(str(entry.get("log_of", file.path)), Counter[str]())
+        entry["after"] = {"kind": "other"} if file.part_of else self._after(file, size_total, logged)
+        return entry
 
     @property
     def _has_siblings(self) -> bool:
@@ -284,49 +284,49 @@ class Writes:
         process = sys.modules.get("multiprocessing.process")
         return self._copy or (process is not None and process.parent_process() is not None)
 
-    def _before(self, file: _File, kept: list[int]) -> Json:
+    def _before(self, file: _File, size_total: list[int]) -> Json:
         before, content = file.before, file.content
         if before is None or content is None:
             if before is not None and "lost" in before and file.reads:
                 return {**before, "read": True}
             return before
-        told: dict[str, Json] = {"size": len(content), "mode": before["mode"], "mtime": before["mtime"]}
+        entry: dict[str, Json] = {"size": len(content), "mode": before["mode"], "mtime": before["mtime"]}
         packed = zlib.compress(content, 1)
         spelled, text = _plain(content)
-        if kept[0] + min(len(packed), len(content)) > _KEPT_OF_RUN or min(len(packed), len(content)) > _KEPT:
-            told |= {"digest": _hash(content), "lost": "it is too large"}
+        if size_total[0] + min(len(packed), len(content)) > _KEPT_OF_RUN or min(len(packed), len(content)) > _KEPT:
+            entry |= {"digest": _hash(content), "lost": "it is too large"}
         elif not self._is_clean(spelled, text=text):
-            told["lost"] = "redaction changes it"
+            entry["lost"] = "redaction changes it"
         elif text and len(spelled) <= _KEPT:
-            kept[0] += len(spelled)
-            told |= {"digest": _hash(content), "text": spelled}
+            size_total[0] += len(spelled)
+            entry |= {"digest": _hash(content), "text": spelled}
         else:
-            kept[0] += len(packed)
-            told |= {"digest": _hash(content), "zlib": base64.b64encode(packed).decode()}
-        if "lost" in told and file.reads:
-            told["read"] = True
-        return told
+            size_total[0] += len(packed)
+            entry |= {"digest": _hash(content), "zlib": base64.b64encode(packed).decode()}
+        if "lost" in entry and file.reads:
+            entry["read"] = True
+        return entry
 
-    def _after(self, file: _File, kept: list[int], logged: Counter[str]) -> Json:
+    def _after(self, file: _File, size_total: list[int], logged: Counter[str]) -> Json:
         from reenact.record.file_text import LARGEST, holding
 
-        found = _stated(file.path)
-        if found is None or "kind" in found:
-            return found
-        said: dict[str, Json] = {"size": found["size"]}
-        size, begin = int(str(found["size"])), 0
+        state = _stated(file.path)
+        if state is None or "kind" in state:
+            return state
+        entry: dict[str, Json] = {"size": state["size"]}
+        size, begin = int(str(state["size"])), 0
         if file.before is not None and "cut" in file.before and size >= int(str(file.before["size"])):
             begin = int(str(file.before["size"]))
-            said["from"] = begin
+            entry["from"] = begin
             if size == begin:
-                return {**said, "same": True}
+                return {**entry, "same": True}
         if size - begin > LARGEST:
-            return {**said, **_digest(file.path, begin), "of": "bytes"}
+            return {**entry, **_digest(file.path, begin), "of": "bytes"}
         data = _bytes(file.path, size - begin, begin)
         if file.content is not None and data == file.content:
-            said["same"] = True
-        held = holding(data, file.path, text=begin > 0)
-        return self._told_text(held, data, said, kept, logged)
+            entry["same"] = True
+        body = holding(data, file.path, text=begin > 0)
+        return self._told_text(body, data, entry, size_total, logged)
 
     def _told_text(
         self, held: Holding, data: bytes, said: dict[str, Json], kept: list[int], logged: Counter[str]
@@ -362,8 +362,8 @@ class Writes:
     def _told_as(self, name: str, text: str) -> str:
         """Give a text as it will be told under a name; nothing where a policy drops it."""
         around = {"openinference.span.kind": "CHAIN", WRITTEN: compact({"files": [{name: text}]})}
-        told = as_object(parsed_or_none(str(self._redacted(around).get(WRITTEN, ""))))
-        files = [as_object(each) for each in as_list(told.get("files"))]
+        redacted_writes = as_object(parsed_or_none(str(self._redacted(around).get(WRITTEN, ""))))
+        files = [as_object(each) for each in as_list(redacted_writes.get("files"))]
         return as_text(files[0].get(name)) if files else ""
 
     def _is_clean(self, spelled: str, *, text: bool) -> bool:
@@ -392,14 +392,14 @@ class Writes:
 
 def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
     """See what stands at a path that is about to be changed."""
-    file.before = found = _stated(file.path)
-    if found is None or "kind" in found:
+    file.before = state = _stated(file.path)
+    if state is None or "kind" in state:
         return
     file.reads = read
     if change.keeps:
-        found["cut"] = True
+        state["cut"] = True
     else:
-        _keep(file, found, part)
+        _keep(file, state, part)
 
 
 def _look_behind(file: _File, part: _Part, change: PathChange) -> None:
@@ -430,19 +430,19 @@ def _own(text: str, logged: Counter[str]) -> tuple[str, int]:
     left, begins = Counter(logged), dict[str, list[str]]()
     for each in logged:
         begins.setdefault(each.partition("\n")[0], []).append(each)
-    kept: list[str] = []
+    own_lines: list[str] = []
     at = 0
     while at < len(text):
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        found = next((each for each in begins.get(text[at:end], ()) if left[each] and text.startswith(each, at)), None)
-        if found is None:
-            kept.append(text[at : end + 1])
+        entry = next((each for each in begins.get(text[at:end], ()) if left[each] and text.startswith(each, at)), None)
+        if entry is None:
+            own_lines.append(text[at : end + 1])
             at = end + 1
         else:
-            left[found] -= 1
-            at += len(found)
-    return "".join(kept), logged.total() - left.total()
+            left[entry] -= 1
+            at += len(entry)
+    return "".join(own_lines), logged.total() - left.total()
 
 
 def _open_paths() -> set[str]:
@@ -462,11 +462,11 @@ def _open_path(handle: int | str) -> str:
 def _of_log(file: _File) -> dict[str, Json]:
     """Say of a log in what form its lines are, which file its handler writes to, and how many old ones it keeps."""
     handler = file.handler() if file.handler is not None else None
-    said: dict[str, Json] = {"log": _format(handler)}
+    log_fields: dict[str, Json] = {"log": _format(handler)}
     base, backups = getattr(handler, "baseFilename", ""), getattr(handler, "backupCount", 0)
     if isinstance(base, str) and base and isinstance(backups, int) and hasattr(handler, "doRollover"):
-        said["log_of"], said["backups"] = os.path.realpath(base), backups
-    return said
+        log_fields["log_of"], log_fields["backups"] = os.path.realpath(base), backups
+    return log_fields
 
 
 def _format(handler: object) -> str:
@@ -480,14 +480,14 @@ def _format(handler: object) -> str:
 def _stated(path: str) -> dict[str, Json] | None:
     """Say what stands at a path; None for nothing."""
     try:
-        seen = os.lstat(path)
+        status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if stat.S_ISREG(seen.st_mode):
-        return {"size": seen.st_size, "mode": stat.S_IMODE(seen.st_mode), "mtime": str(seen.st_mtime_ns)}
-    if stat.S_ISLNK(seen.st_mode):
+    if stat.S_ISREG(status.st_mode):
+        return {"size": status.st_size, "mode": stat.S_IMODE(status.st_mode), "mtime": str(status.st_mtime_ns)}
+    if stat.S_ISLNK(status.st_mode):
         return {"kind": "link", "to": os.readlink(path)}  # noqa: PTH115 - in a hook
-    return {"kind": "folder" if stat.S_ISDIR(seen.st_mode) else "other"}
+    return {"kind": "folder" if stat.S_ISDIR(status.st_mode) else "other"}
 
 
 def _bytes(path: str, size: int, begin: int = 0) -> bytes:

@@ -130,14 +130,14 @@ class JournalProcessor(SpanProcessor):
                 self._append_carefully(frame, payload)
                 return
             try:  # as `_append` has it, one call of ours less for every frame
-                written = os.write(self._fd, frame)  # type: ignore[arg-type]  # there is a file wherever there is a limit
+                bytes_written = os.write(self._fd, frame)  # type: ignore[arg-type]  # there is a file wherever there is a limit
             except OSError as error:
                 self._failed(error, payload)
                 return
-            if written == len(frame):
+            if bytes_written == len(frame):
                 self._size = size
             else:
-                self._ended_short(written, frame, payload)
+                self._ended_short(bytes_written, frame, payload)
 
     def write_end(self, payload: dict[str, Any], number: Callable[[], int]) -> None:
         """Append the frame of a call that ended, under a number that is taken now.
@@ -169,18 +169,18 @@ class JournalProcessor(SpanProcessor):
         if fd is None or self._size + len(frame) > self._limit:
             return self._append_carefully(frame, payload)
         try:
-            written = os.write(fd, frame)
+            bytes_written = os.write(fd, frame)
         except OSError as error:
             return self._failed(error, payload)
-        if written < len(frame):
-            return self._ended_short(written, frame, payload)
-        self._size += written
+        if bytes_written < len(frame):
+            return self._ended_short(bytes_written, frame, payload)
+        self._size += bytes_written
         return True
 
-    def _ended_short(self, written: int, frame: bytes, payload: Mapping[str, Any]) -> bool:
+    def _ended_short(self, bytes_written: int, frame: bytes, payload: Mapping[str, Any]) -> bool:
         """Go on with a frame that was written in part: the disk may be full, and says so to who writes on."""
-        self._size += written
-        self._cut(frame[written:], payload)
+        self._size += bytes_written
+        self._cut(frame[bytes_written:], payload)
         try:
             self._catch_up()
         except OSError as error:
@@ -216,8 +216,8 @@ class JournalProcessor(SpanProcessor):
         """Say why no more than the structure of a frame is to be written; empty for one that is written whole."""
         if is_root(payload):
             return ""
-        if told := self._files.refuses(self._size + more):
-            self._tell("bound", told)
+        if reason := self._files.refuses(self._size + more):
+            self._tell("bound", reason)
             return "the journal was at its bound"
         return "its beginning is not in the journal" if self._partly.get(payload["span"], 0) < 0 else ""
 
@@ -264,14 +264,14 @@ class JournalProcessor(SpanProcessor):
         """Write one frame; what is left of one that is cut is kept. Raises `OSError`."""
         if self._fd is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        written = 0
+        bytes_written = 0
         try:
-            while written < len(frame):
-                written += os.write(self._fd, frame[written:])
+            while bytes_written < len(frame):
+                bytes_written += os.write(self._fd, frame[bytes_written:])
         finally:
-            self._size += written
-            if 0 < written < len(frame):
-                self._cut(frame[written:], payload)
+            self._size += bytes_written
+            if 0 < bytes_written < len(frame):
+                self._cut(frame[bytes_written:], payload)
         if self._always:
             self._force(self._fd)
 
@@ -292,9 +292,9 @@ class JournalProcessor(SpanProcessor):
     def _catch_up(self) -> None:
         """Write what is left of a frame that was cut, and what is owed. Raises `OSError`."""
         while self._rest and self._fd is not None:
-            written = os.write(self._fd, self._rest)
-            self._size += written
-            self._rest = self._rest[written:]
+            bytes_written = os.write(self._fd, self._rest)
+            self._size += bytes_written
+            self._rest = self._rest[bytes_written:]
         if self._half is not None:
             self._half = None
             self.dropped -= 1
@@ -345,8 +345,8 @@ class JournalProcessor(SpanProcessor):
             return
         self._cut_told = max(1, self.dropped)
         with suppress(OSError):
-            said = error.strerror or type(error).__name__
-            self._files.write_over(self._slot, journal.slot(cut=said, dropped=self._cut_told))
+            reason = error.strerror or type(error).__name__
+            self._files.write_over(self._slot, journal.slot(cut=reason, dropped=self._cut_told))
 
     def _made_good(self, error: OSError, payload: Mapping[str, Any]) -> bool:
         if self._half is payload:  # the rest of it is tried with the next
@@ -454,8 +454,8 @@ class JournalProcessor(SpanProcessor):
         """Prove a root as it is written; empty where that cannot be done."""
         if self._prove is not None:
             with suppress(Exception):  # it is recorded all the same
-                named = format(context.trace_id, "032x"), format(context.span_id, "016x")
-                return {ORIGIN: self._prove(*named, attributes)}
+                root_ids = format(context.trace_id, "032x"), format(context.span_id, "016x")
+                return {ORIGIN: self._prove(*root_ids, attributes)}
         return {}
 
     def head(self, span_id: int, facts: dict[str, Json]) -> None:

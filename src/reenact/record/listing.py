@@ -38,24 +38,24 @@ class Listing:
             alarms.pass_on()
             self._folder = ""
 
-    def made(self, noted: frozenset[str]) -> list[tuple[str, int]]:
-        """List the paths that are new and not among those `noted`, with their times of change.
+    def made(self, noted_paths: frozenset[str]) -> list[tuple[str, int]]:
+        """List the paths that are new and not among `noted_paths`, with their times of change.
 
         Of a folder that was made what is in it is not listed.
         """
         if not self._folder:
             return []
-        made: dict[str, int] = {}
+        change_times: dict[str, int] = {}
         try:
             for path in self._names():
-                if path in self._before or path in noted or path.endswith(_BESIDE):
+                if path in self._before or path in noted_paths or path.endswith(_BESIDE):
                     continue
-                if not _is_below(path, noted) and not _is_below(path, made):
-                    made[path] = os.lstat(path).st_mtime_ns
+                if not _is_below(path, noted_paths) and not _is_below(path, change_times):
+                    change_times[path] = os.lstat(path).st_mtime_ns
         except Exception:
             alarms.pass_on()
             return []
-        return [*made.items()][:_MOST_TOLD]
+        return [*change_times.items()][:_MOST_TOLD]
 
     def _names(self) -> Iterator[str]:
         """Give every path below the folder, that of a folder before those in it. Raises where there are too many."""

@@ -101,7 +101,7 @@ class Following:
         if '"' in whole:
             self._read(whole)
         lately = self._number - _SEEN_LATELY
-        waits = self._raw.open or any(said.at > lately and said.open for said in self._fields.values())
+        waits = self._raw.open or any(field.at > lately and field.open for field in self._fields.values())
         return not (waits or self._decoder.getstate()[0])
 
     def _read(self, events: str) -> None:
@@ -119,11 +119,11 @@ class Following:
                     _streams[name] = streams
             if not streams or not text:
                 continue
-            said = self._fields.get((name, index))
-            if said is None:
-                said = self._fields[name, index] = _Said()
-            if len(text) >= _LONG and text == said.last:  # what stays the same is no stream
-                said.tail = ""
+            field = self._fields.get((name, index))
+            if field is None:
+                field = self._fields[name, index] = _Said()
+            if len(text) >= _LONG and text == field.last:  # what stays the same is no stream
+                field.tail = ""
                 continue
-            said.at = self._number
-            self.joined.append(said.add(text))
+            field.at = self._number
+            self.joined.append(field.add(text))

@@ -121,11 +121,11 @@ class Outputs:
             return
         part.pending = True
         part.threads.add(threading.get_ident())
-        found = part.streams.get(stream)
-        if found is None:
-            found = part.streams.setdefault(stream, _Stream())
-            found.is_terminal = _is_terminal(stream)
-        found.add(_lane(), source.form if source is not None else "", text)
+        output = part.streams.get(stream)
+        if output is None:
+            output = part.streams.setdefault(stream, _Stream())
+            output.is_terminal = _is_terminal(stream)
+        output.add(_lane(), source.form if source is not None else "", text)
 
     def mixed(self) -> None:
         """Hear that a tool and something else printed at the same time: an answer prints as one what was apart."""
@@ -149,69 +149,69 @@ class Outputs:
         """Tell what was printed by the owners of one run, as JSON. Never raises an `Exception`."""
         parts: list[_Part] = []
         for owner in owners:
-            found = owner.printed if isinstance(owner, Inbound) else self._parts.pop(owner, None)
-            parts += [found] if isinstance(found, _Part) else []
-        said: dict[str, Json] = {"streams": {}}
+            owner_part = owner.printed if isinstance(owner, Inbound) else self._parts.pop(owner, None)
+            parts += [owner_part] if isinstance(owner_part, _Part) else []
+        report: dict[str, Json] = {"streams": {}}
         try:
             streams = {name: each for part in parts for name, each in part.streams.items()}
-            said["streams"] = {name: self._said(each) for name, each in streams.items()}
-            if passed := sum((part.passed for part in parts), Counter[str]()):
-                said["passed"] = dict(passed)
+            report["streams"] = {name: self._stream_entry(each) for name, each in streams.items()}
+            if passed_counts := sum((part.passed for part in parts), Counter[str]()):
+                report["passed"] = dict(passed_counts)
         except Exception:
             alarms.pass_on()
-            said["lost"] = "what it printed could not be written down"
-        if parts and (said["streams"] or "passed" in said):
-            said["span"] = [min(each.began_ns for each in parts) - _SLACK_NS, _now() + _SLACK_NS]
-            said["pid"], said["parent"], said["offset"] = os.getpid(), os.getppid(), time.localtime().tm_gmtoff
+            report["lost"] = "what it printed could not be written down"
+        if parts and (report["streams"] or "passed" in report):
+            report["span"] = [min(each.began_ns for each in parts) - _SLACK_NS, _now() + _SLACK_NS]
+            report["pid"], report["parent"], report["offset"] = os.getpid(), os.getppid(), time.localtime().tm_gmtoff
             if any(part.mixed or len(part.threads) > 1 for part in parts):
-                said["threads"] = True
+                report["threads"] = True
             if names := [each.rpartition("/")[2] for each in self._names()][-_MOST_NAMES:]:
-                said["temporary"] = [*names]
-        spelled = compact(said)
+                report["temporary"] = [*names]
+        spelled = compact(report)
         ids = thread_ids.among(spelled)
-        return compact({**said, "thread_ids": [*ids]}) if ids else spelled
+        return compact({**report, "thread_ids": [*ids]}) if ids else spelled
 
-    def _said(self, stream: _Stream) -> dict[str, Json]:
+    def _stream_entry(self, stream: _Stream) -> dict[str, Json]:
         pieces: list[Json] = [[lane, form, "".join(texts)] for lane, form, texts in stream.pieces]
         clean = self._scrubbed(pieces)
-        said: dict[str, Json] = {"size": stream.size}
+        entry: dict[str, Json] = {"size": stream.size}
         if stream.is_terminal:
-            said["terminal"] = True
+            entry["terminal"] = True
         if not self._keeps_texts:
-            return {**said, "lost": "the redaction policy keeps no text"}
+            return {**entry, "lost": "the redaction policy keeps no text"}
         if clean is None:
-            return {**said, "lost": "redaction drops it"}
+            return {**entry, "lost": "redaction drops it"}
         texts = [as_text(as_list(piece)[2]) for piece in clean]
         if clean != pieces:
-            said["redacted"] = sum(each.count("REDACTED_") for each in texts)
-        said["digest"] = _hash("".join(texts))
+            entry["redacted"] = sum(each.count("REDACTED_") for each in texts)
+        entry["digest"] = _hash("".join(texts))
         if stream.rest is not None:
-            said["rest"] = {"size": stream.rest_size, "digest": stream.rest.hexdigest()}
-        return {**said, **_short(clean, texts)}
+            entry["rest"] = {"size": stream.rest_size, "digest": stream.rest.hexdigest()}
+        return {**entry, **_short(clean, texts)}
 
     def _scrubbed(self, pieces: list[Json]) -> list[Json] | None:
         """Redact texts as they will be where they are written down; None where a policy drops them."""
         around = {"openinference.span.kind": "CHAIN", OUTPUT: compact({"pieces": pieces})}
-        told = as_object(parsed_or_none(str(self._redacted(around).get(OUTPUT, ""))))
-        clean = as_list(told.get("pieces"))
+        redacted_output = as_object(parsed_or_none(str(self._redacted(around).get(OUTPUT, ""))))
+        clean = as_list(redacted_output.get("pieces"))
         whole = len(clean) == len(pieces) and all(isinstance(each, list) and len(each) == 3 for each in clean)
         return clean if whole else None
 
 
 def _short(clean: list[Json], texts: list[str]) -> dict[str, Json]:
     """Give the pieces to a bound, with lanes and formats by number, and whether that is all."""
-    known: dict[str, int] = {}
-    kept: list[Json] = []
+    numbers: dict[str, int] = {}
+    short_pieces: list[Json] = []
     left = _KEPT
     for piece, text in zip(clean, texts, strict=True):
         if left <= 0:
             break
         lane, form = (as_text(each) for each in as_list(piece)[:2])
-        shortened: list[Json] = [known.setdefault(lane, len(known)), text[:left]]
-        kept.append([*shortened, known.setdefault(form, len(known))] if form else shortened)
+        shortened: list[Json] = [numbers.setdefault(lane, len(numbers)), text[:left]]
+        short_pieces.append([*shortened, numbers.setdefault(form, len(numbers))] if form else shortened)
         left -= len(text)
-    said: dict[str, Json] = {"pieces": kept, "names": [*known]}
-    return said if left >= 0 else {**said, "cut": True}
+    entry: dict[str, Json] = {"pieces": short_pieces, "names": [*numbers]}
+    return entry if left >= 0 else {**entry, "cut": True}
 
 
 def _lane() -> str:

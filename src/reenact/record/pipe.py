@@ -34,9 +34,9 @@ class UrandomIds(IdGenerator):
 
 def resource(service: str, facts: dict[str, Json]) -> Resource:
     """Say what this process is: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES first, ours where they are silent."""
-    told = OTELResourceDetector().detect()
+    environment = OTELResourceDetector().detect()
     mine = {"service.name": service, "telemetry.sdk.language": "python", "telemetry.sdk.name": "opentelemetry"}
-    return Resource({**mine, **{k: v for k, v in facts.items() if isinstance(v, str | int)}}).merge(told)
+    return Resource({**mine, **{k: v for k, v in facts.items() if isinstance(v, str | int)}}).merge(environment)
 
 
 def provider(described: Resource, processor: SpanProcessor) -> TracerProvider:
@@ -52,13 +52,13 @@ def provider(described: Resource, processor: SpanProcessor) -> TracerProvider:
         max_attribute_length=unset,
         max_span_attribute_length=unset,
     )
-    made = TracerProvider(
+    tracer_provider = TracerProvider(
         sampler=ALWAYS_ON,
         resource=described,
         id_generator=UrandomIds(),
         span_limits=limits,
         shutdown_on_exit=False,
     )
-    made._disabled = False  # noqa: SLF001  # pyright: ignore - OTEL_SDK_DISABLED is about the application's telemetry
-    made.add_span_processor(processor)
-    return made
+    tracer_provider._disabled = False  # noqa: SLF001  # pyright: ignore - OTEL_SDK_DISABLED is about the application's telemetry
+    tracer_provider.add_span_processor(processor)
+    return tracer_provider

@@ -99,10 +99,10 @@ class Projection:
         if door.is_quiet():
             return None
         kind = SpanKind.CLIENT if isinstance(call.request, HttpRequest) else SpanKind.INTERNAL
-        shown = {"openinference.span.kind": call.kind.value, "reenact.projection.of": format(span_id, "016x")}
-        span = self._tracer.start_span(self.redactor.text(call.name), kind=kind, attributes=shown)
+        own_attributes = {"openinference.span.kind": call.kind.value, "reenact.projection.of": format(span_id, "016x")}
+        span = self._tracer.start_span(self.redactor.text(call.name), kind=kind, attributes=own_attributes)
         declared = isinstance(call.request, FunctionCall) and FOUND not in call.attributes
-        return Projected(self, span, {**attributes, **shown}, declared=declared)
+        return Projected(self, span, {**attributes, **own_attributes}, declared=declared)
 
 
 def application_provider(own: trace.TracerProvider) -> trace.TracerProvider | None:

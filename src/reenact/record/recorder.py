@@ -215,10 +215,10 @@ class SpanPassage:
             attributes[TOGETHER] = True
         if touches.open_calls and (touched := touches.end(span.span_id)) and FOUND in self.call.attributes:
             attributes[TOUCHED] = compact([*touched])
-        said = tool_prints.end(span.span_id) if tool_prints.is_open() else None
-        if said is not None and said.span == span.span_id and said.texts:
-            attributes[PRINTED] = compact("mixed" if said.is_cut else [*said.texts])
-            if said.mixed:
+        prints = tool_prints.end(span.span_id) if tool_prints.is_open() else None
+        if prints is not None and prints.span == span.span_id and prints.texts:
+            attributes[PRINTED] = compact("mixed" if prints.is_cut else [*prints.texts])
+            if prints.mixed:
                 self._recorder.mixed()
         code, message = StatusCode.OK, ""
         if error is not None:
@@ -326,7 +326,7 @@ class Recorder:
         if flows.are_held() and not call.is_structure:
             attributes |= draws.given_out(_asked(call), lane.reel)
         if draws.are_there(lane):
-            attributes[draws.NAME] = draws.taken(lane, parent)
+            attributes[draws.NAME] = draws.take_draws(lane, parent)
         if (run := self._runs.with_root(parent.root)) is not None:
             attributes.update(run.identity)
         if door.application_context():

@@ -76,8 +76,8 @@ _SETTLE_S, _LOOK_S = 0.5, 0.005
 
 def from_context() -> dict[str, Any]:
     """Take what OpenInference's context managers put into the application's context."""
-    held = door.application_context()
-    return {key: held[key] for key in _CONTEXT_KEYS if key in held} if held else {}
+    context = door.application_context()
+    return {key: context[key] for key in _CONTEXT_KEYS if key in context} if context else {}
 
 
 class Run:
@@ -197,7 +197,7 @@ class Runs:
     def _inbound(self, unit: Inbound, name: str, identity: Mapping[str, Any]) -> tuple[Place, inbound.End]:
         """Begin the run of a unit that came in."""
         asked = dict(unit.asked())
-        known = {key: asked.pop(key) for key in _IDENTITY_KEYS if key in asked}
+        caller = {key: asked.pop(key) for key in _IDENTITY_KEYS if key in asked}
         if (around := self._process.id if self._process is not None else self._copied_from) is not None:
             asked[AROUND] = around
         if unit.order:
@@ -206,7 +206,7 @@ class Runs:
         if inbound_clients.are_known():
             asked[FROM_OUTSIDE] = True
         with lanes.on(unit.lane):
-            run = self._begin(name, "AGENT", {**self._identity, **known, **identity, **from_context()}, facts=asked)
+            run = self._begin(name, "AGENT", {**self._identity, **caller, **identity, **from_context()}, facts=asked)
         run.unit = unit
 
         def end(answered: Answered, error: BaseException | None) -> None:
@@ -219,12 +219,12 @@ class Runs:
         facts = dict(answered())
         if run.unit is not None and run.unit.received:
             facts[RECEIVED] = run.unit.received
-        if run.unit is not None and (told := dict(run.unit.stands_on)):
-            facts[LEAVES] = compact(told.pop("leaves", []))
-            if told.pop("goes_on", None) is False and run.unit.replied:
+        if run.unit is not None and (connection := dict(run.unit.stands_on)):
+            facts[LEAVES] = compact(connection.pop("leaves", []))
+            if connection.pop("goes_on", None) is False and run.unit.replied:
                 facts[REPLIED] = run.unit.replied
-            if told:
-                facts[STANDS_ON] = compact(told)
+            if connection:
+                facts[STANDS_ON] = compact(connection)
         self.end(run, typed.encode_exception(error) if error is not None else None, facts)
 
     def process(self) -> Run:
@@ -290,8 +290,8 @@ class Runs:
         attributes |= self.below
         above = SpanContext(descent.trace_id, descent.span_id, is_remote=True, trace_flags=TraceFlags(1))
         context = set_span_in_context(NonRecordingSpan(above), otel_context.Context())
-        said = {key: value for key, value in attributes.items() if value is not None}
-        span = self._tracer.start_span(descent.name, context, SpanKind.INTERNAL, said)
+        span_attributes = {key: value for key, value in attributes.items() if value is not None}
+        span = self._tracer.start_span(descent.name, context, SpanKind.INTERNAL, span_attributes)
         run = Run(span, descent.identity)  # type: ignore[arg-type]  # the SDK's span, not the API's
         run.facts = counts
         self._open[run.place.root] = run
@@ -426,20 +426,20 @@ class Runs:
     @shielded
     def _begin_unit(self, name: str, identity: Mapping[str, Any], value: Json) -> Run | None:
         if self.within and _JOB.get() is None:  # it is part of what this process was started for
-            above, known = self.process().place, {**self._identity, **identity, **from_context()}
+            above, full_identity = self.process().place, {**self._identity, **identity, **from_context()}
             facts = {} if value is None else {"input.value": compact(value), "input.mime_type": "application/json"}
             descent = Descent(
                 trace_id=above.trace_id,
                 span_id=above.span_id,
                 lane=lanes.current().path,
                 name=name,
-                identity=known,
+                identity=full_identity,
                 within=True,
             )
             facts |= {"openinference.span.kind": "AGENT", "reenact.process.root": None, **draws.before(lanes.current())}
             return self._begin_below(descent, facts)
-        known = {**self._identity, **identity, **from_context()}
-        return self._begin(name, "AGENT", known, value, further=draws.before(lanes.current()))
+        full_identity = {**self._identity, **identity, **from_context()}
+        return self._begin(name, "AGENT", full_identity, value, further=draws.before(lanes.current()))
 
     @shielded
     def end(self, run: Run, error: ExceptionRecord | None = None, facts: Mapping[str, Any] | None = None) -> None:
@@ -496,11 +496,11 @@ class Runs:
             facts[STDIN] = self.stdin.told()
         if flows.are_held():
             unspelled = [] if self.writes is None else self.writes.unspelled()
-            said = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
-            facts |= draws.given_out("\n".join(each for each in said if isinstance(each, str)), run.reel)
+            outputs = (facts.get(OUTPUT), facts.get(WRITTEN), *answer.values(), *unspelled)
+            facts |= draws.given_out("\n".join(each for each in outputs if isinstance(each, str)), run.reel)
         facts |= draws.rest(run.reel, run.place.root)
         facts |= draws.paused(run.reel, getattr(run.span, "start_time", None) or 0, run.place.root)
-        if read := variables.noted():
+        if read := variables.variable_readings():
             facts[READ_VARIABLES] = compact([[name, was_set] for name, was_set in read])
         if run.unit is None:
             self._last = run

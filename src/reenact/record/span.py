@@ -90,8 +90,8 @@ class CallSpan:
         if message:
             frame["message"] = spans.text(message, "status")
         if self._events:
-            told = ((spans.text(event, "event"), ns, spans.redacted(facts)) for event, ns, facts in self._events)
-            frame["events"] = [list(each) for each in told]
+            events = ((spans.text(event, "event"), ns, spans.redacted(facts)) for event, ns, facts in self._events)
+            frame["events"] = [list(each) for each in events]
         if number is None:
             spans.journal.write(frame)
             return
@@ -134,19 +134,19 @@ class CallSpans:
             span_id = self._ids.pop()
         except IndexError:
             span_id = self._more_ids()
-        name = self._names.get(name) or self._named(name)
-        held, trace, above = self._parent
-        if held is not parent:
+        name = self._names.get(name) or self._clean_name(name)
+        last_parent, trace, above = self._parent
+        if last_parent is not parent:
             trace, above = format(parent.trace_id, "032x"), format(parent.span_id, "016x")
             self._parent = parent, trace, above
-        given = {**shared, **attributes} if self._placed else attributes
+        facts = {**shared, **attributes} if self._placed else attributes
         try:  # one call of ours less for every call of the agent's: they cost more than what they do
-            redacted = self.redactor.attributes(given)
+            redacted = self.redactor.attributes(facts)
         except Exception:
             alarms.pass_on()
             redacted = _FAILED
         last = self._last
-        known = _NOTHING if self._placed else last[1] if last[0] is shared else self._redacted_once(shared)
+        shared_redacted = _NOTHING if self._placed else last[1] if last[0] is shared else self._redacted_once(shared)
         began = _time_ns()
         frame: dict[str, Any] = {
             "t": "start",
@@ -156,7 +156,7 @@ class CallSpans:
             "name": name,
             "kind": KIND_CLIENT if kind is SpanKind.CLIENT else KIND_INTERNAL,
             "ns": began,
-            "attributes": {**known, **redacted},
+            "attributes": {**shared_redacted, **redacted},
         }
         text = redacted.get(TEXT)
         if type(text) is str and len(text) >= LONG:
@@ -164,28 +164,28 @@ class CallSpans:
         else:
             self.journal.write(frame)
         if self._placed:
-            return CallSpan(self, span_id, name, began, {key: given[key] for key in _AROUND if key in given})
+            return CallSpan(self, span_id, name, began, {key: facts[key] for key in _AROUND if key in facts})
         return CallSpan(self, span_id, name, began)
 
-    def _named(self, name: str) -> str:
+    def _clean_name(self, name: str) -> str:
         """Redact the name of a span, once for all spans that bear it: they are few."""
         if len(self._names) > _NAMES:
             self._names.clear()
-        self._names[name] = named = self.text(name, "name")
-        return named
+        self._names[name] = clean_name = self.text(name, "name")
+        return clean_name
 
     def _redacted_once(self, shared: Mapping[str, Any]) -> dict[str, Any]:
         """Redact what many spans share, once; what holds a secret is counted, and so replaced, every time."""
-        known = self._shared.get(id(shared))
-        if known is None:
+        shared_pair = self._shared.get(id(shared))
+        if shared_pair is None:
             redacted = self.redacted(shared)
             if redacted != shared:
                 return redacted
             if len(self._shared) > _NAMES:
                 self._shared.clear()
-            known = self._shared[id(shared)] = shared, redacted  # held, so that its identity stays its own
-        self._last = known
-        return known[1]
+            shared_pair = self._shared[id(shared)] = shared, redacted  # held, so that its identity stays its own
+        self._last = shared_pair
+        return shared_pair[1]
 
     def redacted(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """Redact attributes; what cannot be is left out."""

@@ -127,9 +127,9 @@ class StandardInput:
             """Read a string from standard input.  The trailing newline is stripped."""
             if prompt:
                 console.tell("stdout", str(prompt))  # a terminal is prompted past the stream
-            said = ask(prompt)
-            self._keep(f"{said}\n".encode("utf-8", "surrogateescape"))
-            return said
+            line = ask(prompt)
+            self._keep(f"{line}\n".encode("utf-8", "surrogateescape"))
+            return line
 
         return input
 
@@ -140,26 +140,26 @@ class StandardInput:
 
     def told(self) -> str:
         """Tell what was read, as JSON."""
-        said: dict[str, Json] = {}
+        report: dict[str, Json] = {}
         try:
-            said["text"] = self._kept.decode()
+            report["text"] = self._kept.decode()
         except UnicodeDecodeError:
-            said["base64"] = base64.b64encode(self._kept).decode()
+            report["base64"] = base64.b64encode(self._kept).decode()
         if self._terminal:
-            said["terminal"] = True
+            report["terminal"] = True
         if self._more:
-            said["lost"] = self._more
-        return compact(said)
+            report["lost"] = self._more
+        return compact(report)
 
 
 def give_back(nodes: Iterable[Node]) -> None:
     """Make what a recorded program read the standard input of this process; where it read nothing, leave it."""
-    said = next((node.span.attributes[STDIN] for node in nodes if STDIN in node.span.attributes), None)
-    if not isinstance(said, str):
+    stdin_json = next((node.span.attributes[STDIN] for node in nodes if STDIN in node.span.attributes), None)
+    if not isinstance(stdin_json, str):
         return
-    told = as_object(parsed_or_none(said))
-    text = told.get("text")
-    data = text.encode() if isinstance(text, str) else base64.b64decode(as_text(told.get("base64")))
+    report = as_object(parsed_or_none(stdin_json))
+    text = report.get("text")
+    data = text.encode() if isinstance(text, str) else base64.b64decode(as_text(report.get("base64")))
     handle = os.memfd_create("stdin") if hasattr(os, "memfd_create") else _temporary()
     with open(handle, "wb", closefd=False) as file:
         file.write(data)
@@ -170,7 +170,7 @@ def give_back(nodes: Iterable[Node]) -> None:
     if stream is None:  # the replay was started without one
         stream = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8")
         sys.stdin = stream
-    if told.get("terminal") is True:
+    if report.get("terminal") is True:
         stream.isatty = lambda: True  # programs prompt only where it is one
 
 

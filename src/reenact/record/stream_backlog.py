@@ -28,8 +28,8 @@ def scrubbed(chunks: Sequence[Chunk], redactor: Redactor, place: Place | None = 
     clean = redactor.pieces(pieces) if place is None else redactor.pieces(pieces, place=place)
     if clean == pieces:
         return tuple(chunks)
-    told = zip(chunks, pieces, clean, strict=True)
-    return tuple(chunk if before == after else with_bytes(chunk, after) for chunk, before, after in told)
+    triples = zip(chunks, pieces, clean, strict=True)
+    return tuple(chunk if before == after else with_bytes(chunk, after) for chunk, before, after in triples)
 
 
 def spelled(chunk: Chunk) -> Json:
@@ -70,30 +70,30 @@ class Unwritten:
         """
         if whole or self._is_framed:
             return ()
-        said = bytes_of(chunk)
-        if self._is_first and said:
-            self._is_first, self._is_framed = False, _is_framed(said)
+        piece = bytes_of(chunk)
+        if self._is_first and piece:
+            self._is_first, self._is_framed = False, _is_framed(piece)
             if self._is_framed:
                 return ()
-        settles = self._following.settles(said)
-        if settles and not self._held and self._is_clean(said, redactor):
-            self._before = [*self._before[1 - _BEFORE :], said]
+        settles = self._following.settles(piece)
+        if settles and not self._held and self._is_clean(piece, redactor):
+            self._before = [*self._before[1 - _BEFORE :], piece]
             return (chunk,)
         self._held.append(chunk)
-        self._size += len(said)
+        self._size += len(piece)
         if not settles and len(self._held) < _MOST and self._size < _LARGEST:
             return ()
         before = [bytes_of(each) for each in self._held]
         after = redactor.pieces([*self._before, *before])[len(self._before) :]
-        told = zip(self._held, before, after, strict=True)
-        written = [each if old == new else with_bytes(each, new) for each, old, new in told]
+        triples = zip(self._held, before, after, strict=True)
+        clean_chunks = [each if old == new else with_bytes(each, new) for each, old, new in triples]
         self._before, self._held, self._size = [*self._before, *before][-_BEFORE:], [], 0
-        return written
+        return clean_chunks
 
-    def _is_clean(self, said: bytes, redactor: Redactor) -> bool:
+    def _is_clean(self, piece: bytes, redactor: Redactor) -> bool:
         """Tell at little cost that a piece holds nothing to replace, in itself or with what was said before it."""
         try:
-            text = said.decode()
+            text = piece.decode()
         except UnicodeDecodeError:
             return False
         if redactor.text(text) != text:

@@ -97,15 +97,15 @@ def _environment(
     REENACT_KEEP_ENV names further ones, separated by commas.
     """
     chosen = {name.strip() for name in environ.get("REENACT_KEEP_ENV", "").split(",") if name.strip()}
-    kept: dict[str, Json] = {}
+    variables: dict[str, Json] = {}
     for name, value in environ.items():
         if name.startswith(("REENACT_", "OTEL_")):
             continue
         if names_a_secret(name):
-            kept[name] = token(name, value)
+            variables[name] = token(name, value)
         elif name in chosen or keeps(name):
-            kept[name] = value
-    return kept
+            variables[name] = value
+    return variables
 
 
 def commit(folder: Path) -> dict[str, Json] | None:
@@ -117,18 +117,18 @@ def commit(folder: Path) -> dict[str, Json] | None:
         git = candidate / ".git"
         try:
             if git.is_file():  # a linked work tree
-                git = (candidate / _said(git).removeprefix("gitdir:").strip()).resolve()
+                git = (candidate / _file_text(git).removeprefix("gitdir:").strip()).resolve()
             if not git.is_dir():
                 continue
-            head = _said(git / "HEAD")
+            head = _file_text(git / "HEAD")
             if _COMMIT.fullmatch(head):
                 return {"id": head, "branch": None, "uncommitted": _uncommitted(candidate, git, head)}
             ref = head.removeprefix("ref:").strip()
             if not _REF.fullmatch(ref) or ".." in ref:
                 return None
-            found = _resolve(git, ref)
-            changes = _uncommitted(candidate, git, found)
-            return {"id": found, "branch": ref.removeprefix("refs/heads/"), "uncommitted": changes}
+            commit_id = _resolve(git, ref)
+            changes = _uncommitted(candidate, git, commit_id)
+            return {"id": commit_id, "branch": ref.removeprefix("refs/heads/"), "uncommitted": changes}
         except (OSError, ValueError):
             return None
     return None
@@ -139,7 +139,7 @@ _REF: Final = re.compile(r"refs/[^\s~^:?*\[\\]{1,1000}")
 """A name of a branch (gitrevisions(7)): whoever wrote this folder may not lead us to any other file."""
 
 
-def _said(file: Path) -> str:
+def _file_text(file: Path) -> str:
     """Read a small text of git's. Raises `OSError`, also for a pipe, on which a program would wait for ever."""
     return read_regular(file).decode().strip()
 
@@ -155,16 +155,16 @@ def _uncommitted(folder: Path, git: Path, commit_id: str | None) -> bool | None:
 def _roots(git: Path) -> list[Path]:
     """List the folders that hold what git knows: that of the work tree, then the one that work trees share."""
     common = git / "commondir"
-    return [git, (git / _said(common)).resolve()] if common.exists() else [git]
+    return [git, (git / _file_text(common)).resolve()] if common.exists() else [git]
 
 
 def _resolve(git: Path, ref: str) -> str | None:
     for root in _roots(git):
         if (root / ref).is_file():
-            return _commit_id(_said(root / ref))
+            return _commit_id(_file_text(root / ref))
         packed = root / "packed-refs"
         if packed.is_file():
-            for line in _said(packed).splitlines():
+            for line in _file_text(packed).splitlines():
                 mark, _, name = line.partition(" ")
                 if name == ref:
                     return _commit_id(mark)
@@ -176,13 +176,13 @@ def _commit_id(text: str) -> str | None:
 
 
 def _versions() -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    versions: dict[str, Json] = {}
     for name in _LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def working_folder() -> str:

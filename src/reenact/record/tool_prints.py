@@ -74,27 +74,27 @@ def inherit(span: int, parent: int) -> None:
 
 def piece(span: int) -> None:
     """Hear that a generator yielded."""
-    if _open and (found := _open.get(span)) is not None and found.span == span:
-        found.pieces += 1
+    if _open and (capture := _open.get(span)) is not None and capture.span == span:
+        capture.pieces += 1
 
 
 def end(span: int) -> Printed | None:
     """End hearing, and give what was printed."""
     with _lock:
-        found = _open.pop(span, None)
-        if found is not None and not _open:
+        capture = _open.pop(span, None)
+        if capture is not None and not _open:
             console.leave(_note)
-    return found
+    return capture
 
 
 def _note(name: str, text: str, _source: console.Source | None) -> None:
     here = place.current()
-    found = _open.get(here.span_id) if here is not None else None
+    capture = _open.get(here.span_id) if here is not None else None
     around = set[int]()
-    while found is not None:
-        found.add(name, text)
-        around.add(id(found))
-        found = found.outer
+    while capture is not None:
+        capture.add(name, text)
+        around.add(id(capture))
+        capture = capture.outer
     for each in tuple(_open.values()):
         if id(each) not in around and each.texts and each.texts[-1][2] == each.pieces:
             each.mixed = True

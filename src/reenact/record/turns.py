@@ -57,11 +57,11 @@ class Turns:
         before = self._last.get(head)
         if before is None:
             return Turn(number, head, Cut(text), 0, 0, 0)
-        known = before.text.shared(text)
-        cut = before.text.become(text, known)
-        if known < _LEAST or before.links >= _CHAIN:
+        shared_length = before.text.shared(text)
+        cut = before.text.become(text, shared_length)
+        if shared_length < _LEAST or before.links >= _CHAIN:
             return Turn(number, head, cut, before.number, 0, 0)
-        return Turn(number, head, cut, before.number, known, before.links + 1)
+        return Turn(number, head, cut, before.number, shared_length, before.links + 1)
 
     def wrote(self, turn: Turn) -> None:
         """Remember a text that is in the journal now."""

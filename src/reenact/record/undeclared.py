@@ -32,11 +32,11 @@ class Undeclared:
 
     def note(self, unit: Inbound | None, what: str) -> None:
         """Note one act."""
-        noted = self._noted if unit is None else unit.undeclared
-        if len(noted) < _MOST:
-            noted[what] = None
-        elif what not in noted:
-            noted["and more"] = None
+        acts = self._noted if unit is None else unit.undeclared
+        if len(acts) < _MOST:
+            acts[what] = None
+        elif what not in acts:
+            acts["and more"] = None
 
     def listed(self, unit: Inbound | None) -> list[str]:
         """List what a unit did; without one, what the process did so far, which every run of it shares."""

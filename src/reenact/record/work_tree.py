@@ -53,12 +53,12 @@ def uncommitted(root: Path, git: Path, common: Path, commit: str) -> bool | None
         index = git / "index"
         if index.stat().st_size > _LARGEST_INDEX:
             return None
-        written = index.stat().st_mtime_ns
+        index_ns = index.stat().st_mtime_ns
         entries = list(_entries(read_regular(index), width))
         if _tree_of(entries, width) != _committed_tree(common / "objects", commit):
             return True
         above, left = os.fsencode(root) + b"/", [_MOST_READ]
-        return any(_differs(above, each, written, width, left) for each in entries if each.is_looked_at)
+        return any(_differs(above, each, index_ns, width, left) for each in entries if each.is_looked_at)
     except (_UnknownError, OSError, ValueError, struct.error, zlib.error, IndexError):
         return None
 
@@ -116,57 +116,57 @@ def _offset(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def _differs(above: bytes, entry: _Entry, written: int, width: int, left: list[int]) -> bool:
+def _differs(above: bytes, entry: _Entry, index_ns: int, width: int, left: list[int]) -> bool:
     """Tell whether a file is another than the index says. So many bytes are `left` to be read."""
     path = above + entry.path
     try:
-        told = os.lstat(path)
+        status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
-    is_link = stat.S_ISLNK(told.st_mode)
-    if is_link is not (entry.mode == _LINK) or not (is_link or stat.S_ISREG(told.st_mode)):
+    is_link = stat.S_ISLNK(status.st_mode)
+    if is_link is not (entry.mode == _LINK) or not (is_link or stat.S_ISREG(status.st_mode)):
         return True
-    mtime = divmod(told.st_mtime_ns, 1_000_000_000)
-    is_as_told = entry.mtime in {mtime, (mtime[0], 0)} and entry.size == told.st_size & 0xFFFFFFFF
-    if is_as_told and told.st_mtime_ns < written:  # else it may have been written again within the same tick
+    mtime = divmod(status.st_mtime_ns, 1_000_000_000)
+    is_as_told = entry.mtime in {mtime, (mtime[0], 0)} and entry.size == status.st_size & 0xFFFFFFFF
+    if is_as_told and status.st_mtime_ns < index_ns:  # else it may have been written again within the same tick
         return False
-    if entry.size and entry.size != told.st_size & 0xFFFFFFFF:
+    if entry.size and entry.size != status.st_size & 0xFFFFFFFF:
         return True
-    left[0] -= told.st_size
+    left[0] -= status.st_size
     if left[0] < 0:
         raise _UnknownError
     file = Path(os.fsdecode(path))
     data = os.fsencode(file.readlink()) if is_link else read_regular(file)
-    made = _digest(width)
-    made.update(b"blob %d\0" % len(data))
-    made.update(data)
-    return bool(made.digest() != entry.blob)
+    hasher = _digest(width)
+    hasher.update(b"blob %d\0" % len(data))
+    hasher.update(data)
+    return bool(hasher.digest() != entry.blob)
 
 
 def _tree_of(entries: list[_Entry], width: int) -> bytes:
     """Name the tree that the index spells. Its entries are sorted by path, so that folders come in one piece."""
 
-    def named(at: int, end: int, depth: int) -> bytes:
-        made: list[tuple[bytes, bytes]] = []
+    def tree_id(at: int, end: int, depth: int) -> bytes:
+        tree_entries: list[tuple[bytes, bytes]] = []
         while at < end:
             parts = entries[at].path[depth:].split(b"/", 1)
             if len(parts) == 1:
-                made.append((parts[0], b"%o %s\0%s" % (entries[at].mode, parts[0], entries[at].blob)))
+                tree_entries.append((parts[0], b"%o %s\0%s" % (entries[at].mode, parts[0], entries[at].blob)))
                 at += 1
                 continue
             above = entries[at].path[: depth + len(parts[0]) + 1]
             first = at
             while at < end and entries[at].path.startswith(above):
                 at += 1
-            inner = named(first, at, len(above))
-            made.append((parts[0] + b"/", b"40000 %s\0%s" % (parts[0], inner)))
-        body = b"".join(spelled for _, spelled in sorted(made))
+            inner = tree_id(first, at, len(above))
+            tree_entries.append((parts[0] + b"/", b"40000 %s\0%s" % (parts[0], inner)))
+        body = b"".join(spelled for _, spelled in sorted(tree_entries))
         digest = _digest(width)
         digest.update(b"tree %d\0" % len(body))
         digest.update(body)
         return bytes(digest.digest())
 
-    return named(0, len(entries), 0)
+    return tree_id(0, len(entries), 0)
 
 
 # the commit
@@ -179,7 +179,7 @@ def _committed_tree(objects: Path, commit: str) -> bytes:
         body = zlib.decompress(read_regular(loose)).partition(b"\0")[2]
     else:
         packs = sorted((objects / "pack").glob("*.idx"))
-        body = next((found for each in packs if (found := _packed(each, bytes.fromhex(commit)))), b"")
+        body = next((packed_body for each in packs if (packed_body := _packed(each, bytes.fromhex(commit)))), b"")
     if not body.startswith(b"tree "):
         raise _UnknownError
     return bytes.fromhex(body[5 : body.index(b"\n")].decode())

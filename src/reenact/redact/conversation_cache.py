@@ -19,7 +19,7 @@ _HEAD: Final = 256
 _CONVERSATIONS: Final = 16
 
 
-class Noted(NamedTuple):
+class CachedEdit(NamedTuple):
     """An edit, and the classes of what was replaced by it."""
 
     edit: Edit
@@ -32,15 +32,15 @@ class Head(NamedTuple):
     text: Cut[str]
     outside: int
     """A place that is outside of every string."""
-    edits: tuple[Noted, ...]
+    edits: tuple[CachedEdit, ...]
 
 
-class Known(NamedTuple):
+class PriorKnowledge(NamedTuple):
     """What is known of a document before it is looked at."""
 
     begin: int
     """What stands before was looked at."""
-    edits: tuple[Noted, ...]
+    edits: tuple[CachedEdit, ...]
     """What is to be changed there."""
     shared: int
     before: Head
@@ -56,26 +56,26 @@ class Heads:
         self._last: dict[int, Head] = {}
         self._lock = locks.lock()
 
-    def known(self, text: str) -> Known | None:
+    def known(self, text: str) -> PriorKnowledge | None:
         """Say what is known of a document; None for one that is not worth asking."""
         if not _LONG < len(text) < _LARGEST:
             return None
         before = self._last.get(hash(text[:_HEAD]), _NOTHING)
         shared = before.text.shared(text)
         if shared <= before.outside:
-            return Known(0, (), shared, before)
+            return PriorKnowledge(0, (), shared, before)
         begin = outside(text, before.outside, shared)
         edits = before.edits
         if edits and edits[-1].edit.end > begin:
-            edits = tuple(noted for noted in edits if noted.edit.end <= begin)
-        return Known(begin, edits, shared, before)
+            edits = tuple(cached_edit for cached_edit in edits if cached_edit.edit.end <= begin)
+        return PriorKnowledge(begin, edits, shared, before)
 
-    def looked_at(self, text: str, known: Known, edits: tuple[Noted, ...]) -> None:
+    def looked_at(self, text: str, knowledge: PriorKnowledge, edits: tuple[CachedEdit, ...]) -> None:
         """Remember a document, and all edits that are to be made in it."""
         head = hash(text[:_HEAD])
-        made = Head(known.before.text.become(text, known.shared), known.begin, edits)
+        new_head = Head(knowledge.before.text.become(text, knowledge.shared), knowledge.begin, edits)
         with self._lock:
             self._last.pop(head, None)
-            self._last[head] = made
+            self._last[head] = new_head
             if len(self._last) > _CONVERSATIONS:  # the one that was not heard of for longest
                 del self._last[next(iter(self._last))]

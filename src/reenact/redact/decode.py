@@ -93,8 +93,8 @@ _SPELLINGS: Final = {
 
 def fold(text: str) -> str:
     """Spell a text in ASCII as far as it looks or means the same; what cannot be seen is left out."""
-    if (known := _FOLDED.get(text)) is not None:
-        return known
+    if (ascii_text := _FOLDED.get(text)) is not None:
+        return ascii_text
     folded = unicodedata.normalize("NFKC", _IGNORE.sub("", text))
     return "".join(_FOLDED.get(c) or (str(unicodedata.digit(c, c)) if c > "\x7f" else c) for c in folded)
 
@@ -136,11 +136,11 @@ def may_hide(text: str, place: int, length: int) -> bool:
 
 
 def _spread(ranges: str) -> list[str]:
-    found: list[str] = []
+    characters: list[str] = []
     for match in re.finditer(r"(.)-(.)|(.)", ranges, re.DOTALL):
         low, high = (match[1], match[2]) if match[1] else (match[3], match[3])
-        found += [chr(c) for c in range(ord(low), ord(high) + 1) if c < 0x10000]
-    return found
+        characters += [chr(c) for c in range(ord(low), ord(high) + 1) if c < 0x10000]
+    return characters
 
 
 def before_ascii(text: str) -> list[int]:
@@ -172,17 +172,17 @@ class View:
 def opened(text: str, places: Iterable[int], *, quoted_printable: bool) -> View:
     """Open a text around `places`, which are in order. Stretches that are apart are apart in the view."""
     pattern = _SPELLINGS[quoted_printable, text.isascii()]
-    made = _Making(text, pattern)
+    view_builder = _Making(text, pattern)
     low = high = -1
     for place in places:
         if high < 0 or place - _BEFORE > high:
             if high >= 0:
-                made.stretch(low, _end(text, high))
+                view_builder.stretch(low, _end(text, high))
             low = max(0, place - _BEFORE)
         high = place + _AFTER
     if high >= 0:
-        made.stretch(low, _end(text, high))
-    return View("".join(made.out), made.starts, made.sources)
+        view_builder.stretch(low, _end(text, high))
+    return View("".join(view_builder.out), view_builder.starts, view_builder.sources)
 
 
 def of_form(text: str) -> str | None:
@@ -242,8 +242,8 @@ def _opened(spelled: str) -> tuple[str, int]:
     """Undo one spelling; also say how many characters each that it stands for took, 0 where that is unclear."""
     mark = spelled[0]
     if mark == "%" or (mark == "=" and spelled[-1] != "\n"):
-        held = unquote_to_bytes(spelled.replace("=", "%"))
-        return (held.decode(), 3) if held.isascii() else (fold(held.decode(errors="replace")), 0)
+        raw_bytes = unquote_to_bytes(spelled.replace("=", "%"))
+        return (raw_bytes.decode(), 3) if raw_bytes.isascii() else (fold(raw_bytes.decode(errors="replace")), 0)
     if mark == "=":
         return "", 0
     if mark == "&":
@@ -268,10 +268,10 @@ def _escaped(spelled: str) -> tuple[str, int]:
         if kind == "U":
             return _character(int(spelled[2:10], 16)), 0
         step = 6 if kind == "u" else 4
-        held = "".join(chr(int(spelled[at + 2 : at + step], 16)) for at in range(0, len(spelled), step))
-        if held.isascii():
-            return held, step
-        return fold(held.encode("utf-16", "surrogatepass").decode("utf-16", "replace")), 0
+        characters = "".join(chr(int(spelled[at + 2 : at + step], 16)) for at in range(0, len(spelled), step))
+        if characters.isascii():
+            return characters, step
+        return fold(characters.encode("utf-16", "surrogatepass").decode("utf-16", "replace")), 0
     return kind, 0
 
 
@@ -311,35 +311,35 @@ def texts_in(data: bytes, runs: Iterable[tuple[int, int]]) -> Iterator[tuple[int
 
     A long one that is no text is given with None: it is media, or a digest, or signed.
     """
-    done = 0
+    scanned_end = 0
     for start, end in runs:
-        if start < done:
+        if start < scanned_end:
             continue
         begin = _begin(data, start)
         if begin is not None:
-            if (found := _packed(data, start, end, begin)) is not None:
-                done = found.end
-                yield found.start, found.end, found
+            if (packed := _packed(data, start, end, begin)) is not None:
+                scanned_end = packed.end
+                yield packed.start, packed.end, packed
         elif data[end : end + 1] in _MARKS or end - start >= _MEDIA:
             match = _REST.match(data, end)
-            done = match.end() if match else end
-            if done - start >= _MEDIA:
-                yield start, done, None
+            scanned_end = match.end() if match else end
+            if scanned_end - start >= _MEDIA:
+                yield start, scanned_end, None
 
 
 def looks_packed(data: bytes, runs: Iterable[tuple[int, int]]) -> list[int]:
     """Give the places of runs that `texts_in` may open, at little cost."""
-    found: list[int] = []
-    done = 0
+    places: list[int] = []
+    scanned_end = 0
     for start, end in runs:
-        if start < done:
+        if start < scanned_end:
             continue
         if _begin(data, start) is not None:
-            found.append(start)
+            places.append(start)
         elif data[end : end + 1] in _MARKS:
             match = _REST.match(data, end)
-            done = match.end() if match and match.end() - start >= _MEDIA else end
-    return found
+            scanned_end = match.end() if match and match.end() - start >= _MEDIA else end
+    return places
 
 
 def _begin(data: bytes, start: int) -> int | None:
@@ -367,9 +367,9 @@ def _escaped_before(data: bytes, start: int) -> int:
 
 def _packed(data: bytes, start: int, end: int, begin: int) -> Packed | None:
     if begin >= start and _HEX.match(data, begin, end) is not None:
-        found = _of_hexadecimal(data, begin, end)
-        if found is not None:
-            return found
+        packed = _of_hexadecimal(data, begin, end)
+        if packed is not None:
+            return packed
     return _of_base64(data, begin)
 
 
@@ -409,18 +409,18 @@ def _unhexed(run: bytes) -> bytes:
 
 def _of_hexadecimal(data: bytes, start: int, end: int) -> Packed | None:
     run = data[start:end]
-    held = _unhexed(run)
-    if len(run) % 2 or not _says_something(held[:_HEAD]):
+    raw_bytes = _unhexed(run)
+    if len(run) % 2 or not _says_something(raw_bytes[:_HEAD]):
         return None
-    text = _text_of(held)
+    text = _text_of(raw_bytes)
     if text is None:
         return None
     upper, close = run.isupper(), text[1]
     if close is None:
         return Packed(start, end, text[0], None)
 
-    def encode(given: str) -> str:
-        spelled = close(given).hex()
+    def encode(new_text: str) -> str:
+        spelled = close(new_text).hex()
         return spelled.upper() if upper else spelled
 
     return Packed(start, end, text[0], encode)
@@ -435,10 +435,10 @@ def _of_base64(data: bytes, start: int) -> Packed | None:
     if len(bare) % 4 == 1:
         bare = bare[:-1]
     try:
-        held = binascii.a2b_base64(bare.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(bare) % 4))
+        raw_bytes = binascii.a2b_base64(bare.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(bare) % 4))
     except binascii.Error:
         return None
-    text = _text_of(held)
+    text = _text_of(raw_bytes)
     if text is None:
         return None
     safe, padded = b"-" in run or b"_" in run, run.endswith(b"=") or len(bare) % 4 == 0
@@ -446,8 +446,8 @@ def _of_base64(data: bytes, start: int) -> Packed | None:
     if close is None:
         return Packed(start, match.end(), text[0], None)
 
-    def encode(given: str) -> str:
-        spelled = (base64.urlsafe_b64encode if safe else base64.b64encode)(close(given)).decode()
+    def encode(new_text: str) -> str:
+        spelled = (base64.urlsafe_b64encode if safe else base64.b64encode)(close(new_text)).decode()
         return spelled if padded else spelled.rstrip("=")
 
     return Packed(start, match.end(), text[0], encode)
@@ -456,21 +456,21 @@ def _of_base64(data: bytes, start: int) -> Packed | None:
 def unpacked(text: str) -> bytes | None:
     """Read base64, and what is compressed in it; None where it is none."""
     try:
-        held = base64.b64decode(text, validate=True)
+        raw_bytes = base64.b64decode(text, validate=True)
     except ValueError:
         return None
-    return _inflated(held) if held.startswith(_PACKINGS) else held
+    return _inflated(raw_bytes) if raw_bytes.startswith(_PACKINGS) else raw_bytes
 
 
-def pack(held: bytes, new: bytes, spelled: str) -> str:
-    """Spell bytes as `spelled` spells those that were `held`."""
+def pack(old: bytes, new: bytes, spelled: str) -> str:
+    """Spell bytes as `spelled` spells `old`."""
     raw = base64.b64decode(spelled)
-    return base64.b64encode(_deflate(raw, new) if raw != held else new).decode()
+    return base64.b64encode(_deflate(raw, new) if raw != old else new).decode()
 
 
-def _inflated(held: bytes) -> bytes | None:
+def _inflated(compressed: bytes) -> bytes | None:
     try:
-        return zlib.decompressobj(47).decompress(held, _LARGEST)
+        return zlib.decompressobj(47).decompress(compressed, _LARGEST)
     except zlib.error:
         return None
 
@@ -480,22 +480,22 @@ def _deflate(like: bytes, new: bytes) -> bytes:
     return gzip.compress(new, mtime=0) if like.startswith(_PACKINGS[0]) else zlib.compress(new)
 
 
-def _text_of(held: bytes) -> tuple[str, Callable[[str], bytes] | None] | None:
+def _text_of(octets: bytes) -> tuple[str, Callable[[str], bytes] | None] | None:
     """Read bytes as a text; also say how another text becomes such bytes, None where there is no telling."""
-    if held.startswith(_PACKINGS):
-        inflated = _inflated(held)
+    if octets.startswith(_PACKINGS):
+        inflated = _inflated(octets)
         if inflated is None:
             return None
-        return inflated.decode("utf-8", "replace"), lambda text: _deflate(held, text.encode("utf-8", "surrogatepass"))
-    if b"\0" in held[:_HEAD]:
-        encoding = "utf-16-le" if held[1:2] == b"\0" else "utf-16-be"
+        return inflated.decode("utf-8", "replace"), lambda text: _deflate(octets, text.encode("utf-8", "surrogatepass"))
+    if b"\0" in octets[:_HEAD]:
+        encoding = "utf-16-le" if octets[1:2] == b"\0" else "utf-16-be"
         try:
-            return held.decode(encoding), lambda text: text.encode(encoding, "surrogatepass")
+            return octets.decode(encoding), lambda text: text.encode(encoding, "surrogatepass")
         except UnicodeDecodeError:
             return None
     try:
-        return held.decode(), lambda text: text.encode("utf-8", "surrogatepass")
+        return octets.decode(), lambda text: text.encode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
         # What stands behind a run without a space may look like a part of it.
-        readable = held[: error.start]
+        readable = octets[: error.start]
         return (readable.decode(), None) if len(readable) > 2 * _HEAD else None

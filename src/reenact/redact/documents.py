@@ -123,10 +123,10 @@ class _Hits:
 
     def edits(self, places: Sequence[int]) -> list[Edit]:
         quotes = self._quotes
-        done = counted = 0
+        looked_end = counted = 0
         inside = 0
         for place in places:
-            if place < done:
+            if place < looked_end:
                 continue
             inside ^= quotes.count(b'"', counted, place) & 1
             left = quotes.rfind(b'"', 0, place)
@@ -134,12 +134,12 @@ class _Hits:
                 right = quotes.find(b'"', place)
                 if right < 0:
                     raise Undecided
-                done = self._string(left, right)
+                looked_end = self._string(left, right)
             else:
                 right = quotes.find(b'"', place)
-                done = len(quotes) if right < 0 else right
-                self._structure(max(left + 1, counted), done)
-            counted, inside = done, 0
+                looked_end = len(quotes) if right < 0 else right
+                self._structure(max(left + 1, counted), looked_end)
+            counted, inside = looked_end, 0
         return self._edits
 
     def _string(self, left: int, right: int) -> int:
@@ -155,7 +155,7 @@ class _Hits:
         key = read(part[left : right + 1])
         changed = self._looks.key(key, ())
         if changed is not None:
-            self._put(left, right + 1, changed)
+            self._add_edit(left, right + 1, changed)
         start = after.end()
         if part[start : start + 1] == '"':
             end = self._quotes.find(b'"', start + 1)
@@ -168,7 +168,7 @@ class _Hits:
         if (number := _A_NUMBER.match(part, start)) is not None:
             new = self._looks.number(number[0], key, ())
             if new is not None:
-                self._put(*number.span(), new)
+                self._add_edit(*number.span(), new)
             return number.end()
         return start
 
@@ -181,22 +181,22 @@ class _Hits:
         if new is not None:
             if key is None and self._in_a_list(left):
                 raise Undecided
-            self._put(left, right + 1, new)
+            self._add_edit(left, right + 1, new)
         elif pairs.before(self._text, self._begin + left, key or "", value) is not None:
             raise Undecided  # what is to be changed stands before what was looked at
 
     def _beside(self, left: int, right: int, key: str | None) -> int:
         """Look at the string behind one that names it. Gives where to go on."""
-        named = self._part[left : right + 1]
+        name_text = self._part[left : right + 1]
         if key is not None and key.lower() in OPAQUE_KEYS:
             return right + 1
-        found = pairs.behind(self._part, left, right, key or "", read(named))
-        if found is None:
+        neighbor = pairs.behind(self._part, left, right, key or "", read(name_text))
+        if neighbor is None:
             return right + 1
-        new = self._looks.leaf(read(self._part[found.start : found.end]), found.key, ())
+        new = self._looks.leaf(read(self._part[neighbor.start : neighbor.end]), neighbor.key, ())
         if new is not None:
-            self._put(found.start, found.end, new)
-        return found.end
+            self._add_edit(neighbor.start, neighbor.end, new)
+        return neighbor.end
 
     def _in_a_list(self, left: int) -> bool:
         """Tell whether a string that is no member may stand in a list whose key says that it is opaque."""
@@ -205,7 +205,7 @@ class _Hits:
             self._opaque = any(f'"{key}"' in lowered for key in OPAQUE_KEYS)
         return self._opaque and left >= 0
 
-    def _put(self, start: int, end: int, new: str) -> None:
+    def _add_edit(self, start: int, end: int, new: str) -> None:
         spelled = spell(new, ascii_only="\\u" in self._part[start:end])
         self._edits.append(Edit(self._begin + start, self._begin + end, spelled))
 
@@ -219,7 +219,7 @@ class _Hits:
             if new is not None:
                 if key is None:
                     raise Undecided  # in a list, whose key may say that they are ids
-                self._put(*number.span(), new)
+                self._add_edit(*number.span(), new)
 
     def _key_before(self, at: int) -> str | None:
         """Give the key whose value begins at a place; None for an item of a list."""
@@ -243,13 +243,13 @@ class _Hits:
         return spelled
 
 
-def outside(text: str, begin: int, known: int) -> int:
-    """Give a place from `begin` on and not behind `known` that is outside of a string, as `begin` is.
+def outside(text: str, begin: int, limit: int) -> int:
+    """Give a place from `begin` on and not behind `limit` that is outside of a string, as `begin` is.
 
     The last string before it and whatever stands behind are to be looked at again; a value is never parted from the
     key that it is under.
     """
-    data = latin(text[begin:known])
+    data = latin(text[begin:limit])
     quotes = data.replace(b"\\\\", b"\0\0").replace(b'\\"', b"\0\0") if b"\\" in data else data
     at = len(quotes)
     for _ in range(4 if quotes.count(b'"') % 2 == 0 else 3):
@@ -356,7 +356,7 @@ class _Walk:
             raise Undecided
         frame.key, frame.key_at = read(self.text[start:end]), start
         if self._skip_to < 0:
-            self._put(start, end, self.looks.key(frame.key, (*self.names, frame.key)))
+            self._add_edit(start, end, self.looks.key(frame.key, (*self.names, frame.key)))
 
     def _valued(self, kind: int, frame: _Frame | None, start: int, end: int) -> None:
         part: str | int | None = None
@@ -381,23 +381,23 @@ class _Walk:
         if kind == _STRING:
             if key.lower() not in OPAQUE_KEYS:
                 value = read(self.text[start:end])
-                self._put(start, end, self.looks.leaf(value, self._named.pop(start, key), path))
+                self._add_edit(start, end, self.looks.leaf(value, self._named.pop(start, key), path))
                 self._beside(start, end, key, value, path)
         elif self.text[start] in "-0123456789":
-            self._put(start, end, self.looks.number(self.text[start:end], key, path))
+            self._add_edit(start, end, self.looks.number(self.text[start:end], key, path))
 
     def _beside(self, start: int, end: int, key: str, value: str, path: Path) -> None:
         """Note the string behind one that names it; change the one before."""
-        if (found := pairs.behind(self.text, start, end - 1, key, value)) is not None:
-            self._named[found.start] = found.key
-        if (found := pairs.before(self.text, start, key, value)) is None:
+        if (neighbor := pairs.behind(self.text, start, end - 1, key, value)) is not None:
+            self._named[neighbor.start] = neighbor.key
+        if (neighbor := pairs.before(self.text, start, key, value)) is None:
             return
-        new = self.looks.leaf(read(self.text[found.start : found.end]), found.key, path)
-        at = bisect_left(self.edits, found.start, key=lambda edit: edit.start)
+        new = self.looks.leaf(read(self.text[neighbor.start : neighbor.end]), neighbor.key, path)
+        at = bisect_left(self.edits, neighbor.start, key=lambda edit: edit.start)
         if new is not None:
-            there = at < len(self.edits) and self.edits[at].start == found.start
-            spelled = spell(new, ascii_only="\\u" in self.text[found.start : found.end])
-            self.edits[at : at + there] = [Edit(found.start, found.end, spelled)]
+            there = at < len(self.edits) and self.edits[at].start == neighbor.start
+            spelled = spell(new, ascii_only="\\u" in self.text[neighbor.start : neighbor.end])
+            self.edits[at : at + there] = [Edit(neighbor.start, neighbor.end, spelled)]
 
     def _whole(self, path: Path, kind: int, frame: _Frame | None, start: int, end: int) -> bool:
         """Ask whether a value is taken whole, and take it; of one that opens, note where it began."""
@@ -412,7 +412,7 @@ class _Walk:
             return True
         return False
 
-    def _put(self, start: int, end: int, new: str | None) -> None:
+    def _add_edit(self, start: int, end: int, new: str | None) -> None:
         if new is not None:
             self.edits.append(Edit(start, end, spell(new, ascii_only="\\u" in self.text[start:end])))
 

@@ -50,8 +50,8 @@ class Engine(Leaves):
     `key` is a secret that never travels. With `shared` it keys the tokens of all classes; else those of personal data
     alone, and credentials, which cannot be guessed, are keyed by `salt`, which is drawn where it is empty and travels
     with the trace so that the replay gives the same tokens. Without a key, tokens of personal data are keyed by a
-    random one of this engine's own. `known` are exact secrets, such as the values of `*_API_KEY` variables, replaced
-    wherever they occur.
+    random one of this engine's own. `known_secrets` are exact secrets, such as the values of `*_API_KEY` variables,
+    replaced wherever they occur.
     """
 
     @property
@@ -196,8 +196,8 @@ class Engine(Leaves):
     def _plain_key(self, key: str) -> str:
         if key in self._keys:
             return key
-        known = len(key) < 64 and "." in key and self._are_clean([key])
-        safe = key if known else self._guarded(key, ANYWHERE, lambda text, _, work: self._plain(text, work))
+        is_clean = len(key) < 64 and "." in key and self._are_clean([key])
+        safe = key if is_clean else self._guarded(key, ANYWHERE, lambda text, _, work: self._plain(text, work))
         if safe == key and not is_sensitive(key) and not self._is_context(key.rpartition(".")[2]):
             remember(self._keys, key)
         return safe
@@ -223,9 +223,9 @@ class Engine(Leaves):
     def _string(self, key: str, value: str, place: Place) -> str:
         if key == _CHUNKS:
             return self._chunks(value, place)
-        if key in _BODIES and value[:1] not in OPENS and (held := decode.unpacked(value)) is not None:
-            new = self._bytes(held, place)
-            return value if new == held else decode.pack(held, new, value)
+        if key in _BODIES and value[:1] not in OPENS and (content := decode.unpacked(value)) is not None:
+            new = self._bytes(content, place)
+            return value if new == content else decode.pack(content, new, value)
         last = key.rpartition(".")[2]
         if is_sensitive(key) or (len(value) <= IN_CONTEXT and self._is_context(last)):
             return self._guarded(value, place, lambda text, depth, work: self._leaf(text, last, depth, work))
@@ -255,16 +255,16 @@ class Engine(Leaves):
 
     def _chunks(self, value: str, place: Place) -> str:
         """Scrub what `reenact.stream.chunks` holds as one text: a piece alone may look like what it is not."""
-        told = parsed_or_none(value)
-        chunks = [chunk_from_json(each) for each in told] if isinstance(told, list) else []
-        known = [chunk for chunk in chunks if chunk is not None]
-        if not known or len(known) < len(chunks):
+        listing = parsed_or_none(value)
+        chunks = [chunk_from_json(each) for each in listing] if isinstance(listing, list) else []
+        valid_chunks = [chunk for chunk in chunks if chunk is not None]
+        if not valid_chunks or len(valid_chunks) < len(chunks):
             return self.text(value, place=place)
-        pieces = [bytes_of(chunk) for chunk in known]
+        pieces = [bytes_of(chunk) for chunk in valid_chunks]
         clean = self.pieces(pieces, place=_STREAM if place is ANYWHERE else place)
         if clean == pieces:
             return value
-        changed = zip(known, pieces, clean, strict=True)
+        changed = zip(valid_chunks, pieces, clean, strict=True)
         return compact([chunk_to_json(chunk if old == new else with_bytes(chunk, new)) for chunk, old, new in changed])
 
     def pieces(self, pieces: Sequence[bytes], *, place: Place = _STREAM) -> list[bytes]:

@@ -80,13 +80,13 @@ class Gate:
         self,
         detectors: Sequence[Detector],
         keys: Iterable[str] = (),
-        known: Iterable[str] = (),
+        secrets: Iterable[str] = (),
         hiding: Iterable[bytes] = (),
     ) -> None:
         words: defaultdict[bytes, dict[Entry, None]] = defaultdict(dict)
         shapes: defaultdict[bytes, dict[Entry, None]] = defaultdict(dict)
 
-        def put(row: int, anchor: str, *, any_case: bool = False, apart: bool = False) -> None:
+        def add_word(row: int, anchor: str, *, any_case: bool = False, apart: bool = False) -> None:
             spelled = anchor.encode()
             lowered = spelled.lower()
             exact = b"" if any_case or (spelled == lowered and not _IN_ANY_CASE.search(spelled)) else spelled
@@ -101,17 +101,17 @@ class Gate:
                     alone = detector.apart or (not detector.before and _alone(detector))
                     shapes[shape_of(anchor.encode())][row, b"", len(anchor), alone, b"", 0] = None
                 else:
-                    put(row, anchor, any_case=detector.any_case, apart=apart and not detector.before)
+                    add_word(row, anchor, any_case=detector.any_case, apart=apart and not detector.before)
         for row, anchors in ((KEY, keys), (ESCAPE, _ESCAPES)):
             for anchor in anchors:
-                put(row, anchor, any_case=True)
-        put(ESCAPE, "\\N{")
+                add_word(row, anchor, any_case=True)
+        add_word(ESCAPE, "\\N{")
         for literal in hiding:
             words[literal][HIDING, b"", 1, False, b"", 0] = None
-        for secret in known:
-            put(KNOWN, secret)
+        for secret in secrets:
+            add_word(KNOWN, secret)
         self._words = words
-        self._ascii = _automaton({literal: said for literal, said in words.items() if literal.isascii()})
+        self._ascii = _automaton({literal: entries for literal, entries in words.items() if literal.isascii()})
         self._any: _Automaton | None = None
         digits = [anchor for anchor in shapes if not anchor.strip(_DIGIT)]
         self._digits = _by_length([(len(anchor), entry) for anchor in digits for entry in shapes.pop(anchor)])
@@ -126,8 +126,8 @@ class Gate:
         Those of literals come in order, then those of shapes in order. Of an anchor that begins at one character after
         another only the first counts.
         """
-        found: list[tuple[int, Entry]] = []
-        put = found.append
+        places: list[tuple[int, Entry]] = []
+        add_place = places.append
         literals, entries = self._ascii if data.isascii() else self._of_all()
         before, ended = -1, -2
         escapes = b"\\" in data or b"%" in data
@@ -143,11 +143,11 @@ class Gate:
                     continue
                 if entry[4] and data.find(entry[4], end, end + entry[5]) < 0:
                     continue
-                put((start, entry))
+                add_place((start, entry))
                 before, ended = index, start
         if self._lettered or _DIGIT in shape:
-            self._of_shapes(shape, found, data if escapes else b"")
-        return found
+            self._of_shapes(shape, places, data if escapes else b"")
+        return places
 
     def _of_all(self) -> _Automaton:
         """Give the automaton for texts in any script, whose table is some times as large: most texts need none."""
@@ -155,9 +155,9 @@ class Gate:
             self._any = _automaton(self._words)
         return self._any
 
-    def _of_shapes(self, shape: bytes, found: list[tuple[int, Entry]], escaping: bytes) -> None:
+    def _of_shapes(self, shape: bytes, places: list[tuple[int, Entry]], escaping: bytes) -> None:
         """Take in what begins at digits. `escaping` is the text where it holds escapes: one may end in a letter."""
-        first, put = len(found), found.append
+        first, add_place = len(places), places.append
         start = shape.find(self._fewest) if self._fewest else -1
         if start >= 0 and _ENDLESS in shape:  # a number without end is nobody's, and would be looked at digit by digit
             shape = shape.replace(_ENDLESS, _NUMBERLESS)
@@ -167,14 +167,14 @@ class Gate:
             inside = at and shape[at - 1] in _OF_WORDS and not (escaping and _escaped(escaping, at))
             for entry in entries[index]:
                 if not (inside and entry[3]):
-                    put((at, entry))
+                    add_place((at, entry))
         if start >= 0:
-            of_others = len(found)
-            self._of_digits(shape, start, found, escaping)
+            of_others = len(places)
+            self._of_digits(shape, start, places, escaping)
             if of_others > first or self._moving:
-                found[first:] = sorted(found[first:], key=_start_of)
+                places[first:] = sorted(places[first:], key=_start_of)
 
-    def _of_digits(self, shape: bytes, start: int, found: list[tuple[int, Entry]], escaping: bytes) -> None:
+    def _of_digits(self, shape: bytes, start: int, places: list[tuple[int, Entry]], escaping: bytes) -> None:
         """Take in what begins at numbers, from the first. An automaton would tell of each digit of a long one."""
         size = len(shape)
         while start >= 0:
@@ -183,9 +183,9 @@ class Gate:
                 end += 1
             alone, moving = self._digits[end - start]
             if not start or shape[start - 1] not in _OF_WORDS or (escaping and _escaped(escaping, start)):
-                found += [(start, entry) for entry in alone]
+                places += [(start, entry) for entry in alone]
             for length, entry in moving:
-                found += [(at, entry) for at in range(start, end - length + 1)]
+                places += [(at, entry) for at in range(start, end - length + 1)]
             start = shape.find(self._fewest, end)
 
 
@@ -206,11 +206,11 @@ def _by_length(of_digits: Sequence[tuple[int, Entry]]) -> tuple[_Digits, ...]:
 
 def _least(anchors: Iterable[str]) -> list[str]:
     """Leave out anchors that begin with another one of the same detector: they tell of no other place."""
-    kept: list[str] = []
+    prefixes: list[str] = []
     for anchor in sorted(anchors):
-        if not kept or not anchor.startswith(kept[-1]):
-            kept.append(anchor)
-    return kept
+        if not prefixes or not anchor.startswith(prefixes[-1]):
+            prefixes.append(anchor)
+    return prefixes
 
 
 def _start_of(anchor: tuple[int, Entry]) -> int:
@@ -232,13 +232,13 @@ def runs(shape: bytes) -> list[tuple[int, int]]:
     """Give the runs of letters and digits that are long enough for an encoded text, in a text of this shape."""
     classes = shape.replace(_DIGIT, _LETTER)
     start = classes.find(_RUN)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     while start >= 0:
         match = _NO_RUN.search(classes, start)
         end = match.start() if match else len(classes)
-        found.append((start, end))
+        spans.append((start, end))
         start = classes.find(_RUN, end)
-    return found
+    return spans
 
 
 def latin(text: str) -> bytes:
@@ -247,5 +247,5 @@ def latin(text: str) -> bytes:
 
 
 def _automaton(words: Mapping[bytes, Iterable[Entry]]) -> _Automaton:
-    made = BytesAhoCorasick(list(words), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
-    return made, tuple(map(tuple, words.values()))
+    automaton = BytesAhoCorasick(list(words), matchkind=MatchKind.Standard, implementation=Implementation.DFA)
+    return automaton, tuple(map(tuple, words.values()))

@@ -78,7 +78,7 @@ class Guard:
             key=self.key.value if self.key is not None else None,
             salt=self.salt,
             shared=not self.salt,
-            known=credentials_in(environ),
+            known_secrets=credentials_in(environ),
         )
 
     def stands_for(self, engine: Engine) -> Callable[[str], str]:
@@ -92,18 +92,18 @@ class Guard:
 
     def facts(self) -> dict[str, Any]:
         """Say on a trace what is in force: enough to do the same again, and nothing that undoes it."""
-        said: dict[str, Any] = {POLICY: self.plan.digest, NAME: self.plan.name}
+        attributes: dict[str, Any] = {POLICY: self.plan.digest, NAME: self.plan.name}
         if self.policy is not None and (source := self.policy.source()):
-            said[SOURCE] = source
+            attributes[SOURCE] = source
         if self.policy is not None and (words := self.policy.words or self.policy.withheld):
-            said[WORDS] = words
+            attributes[WORDS] = words
         if self.salt:
-            said[SALT] = self.salt
+            attributes[SALT] = self.salt
         if self.key is not None:
-            said[KEY] = self.key.id
+            attributes[KEY] = self.key.id
         if self.plan.failed:
-            said |= {FAILED: True, REASON: self.plan.failed}
-        return said
+            attributes |= {FAILED: True, REASON: self.plan.failed}
+        return attributes
 
 
 def guard(
@@ -118,21 +118,21 @@ def guard(
 
     `chosen` is a file that the call names, or `default`; `salt` is that of a recording that this process joins.
     """
-    named = str(chosen) or environ.get(VARIABLE, "")
+    choice = str(chosen) or environ.get(VARIABLE, "")
     try:
         file = policy_file(store, environ, chosen=chosen, here=here)
-        named = str(file.absolute()) if file is not None else DEFAULT.name
+        choice = str(file.absolute()) if file is not None else DEFAULT.name
         read = Policy(name=DEFAULT.name) if file is None else policy.load(file)
-        found = of_policy(read, store, environ, salt=salt)
+        resolved_guard = of_policy(read, store, environ, salt=salt)
         problem = ""
     except Exception as error:  # noqa: BLE001 - a policy keeps no agent from running, and no value from being hidden
-        said = error if isinstance(error, InputError) else InputError("policy", f"{type(error).__name__}: {error}")
-        problem = f"{said}\n  payloads are not recorded until it can be read: the trace holds structure alone"
-        found = of_policy(None, store, environ, salt=salt, failed=policy.failing(said))
-    if found.key is not None and found.key.problem and keys.OF_THIS_RUN not in environ:
-        why = f"the key of redaction cannot be kept ({found.key.problem})"
+        refusal = error if isinstance(error, InputError) else InputError("policy", f"{type(error).__name__}: {error}")
+        problem = f"{refusal}\n  payloads are not recorded until it can be read: the trace holds structure alone"
+        resolved_guard = of_policy(None, store, environ, salt=salt, failed=policy.failing(refusal))
+    if resolved_guard.key is not None and resolved_guard.key.problem and keys.OF_THIS_RUN not in environ:
+        why = f"the key of redaction cannot be kept ({resolved_guard.key.problem})"
         problem = "; ".join(filter(None, [problem, f"{why}: personal values get other tokens in every run"]))
-    return replace(found, problem=problem, chosen=named)
+    return replace(resolved_guard, problem=problem, chosen=choice)
 
 
 def of_policy(
@@ -148,8 +148,8 @@ def of_policy(
 
     Raises `InputError` where the key that the policy names cannot be had.
     """
-    named = read or Policy(name=DEFAULT.name)
-    key = keys.configured(environ, variable=named.key_variable, file=named.key_file)
+    settings = read or Policy(name=DEFAULT.name)
+    key = keys.configured(environ, variable=settings.key_variable, file=settings.key_file)
     if key is None:
         key = keys.of_store(store, environ) if make else _made_already(store)
     plan = failed if read is None else read.plan(key.value if key is not None else None)
@@ -162,16 +162,16 @@ def _made_already(store: Path) -> Key | None:
     return None if value is None else Key(value=value, source=str(store / keys.FILE), shared=False)
 
 
-def handed_on(found: Guard) -> dict[str, str]:
+def handed_on(active_guard: Guard) -> dict[str, str]:
     """Give the variables by which children of a recorded process redact as it does, wherever they run."""
-    said: dict[str, str] = {}
-    if found.chosen:
-        said[VARIABLE] = found.chosen
-    if found.problem:
-        said[TOLD] = "1"
-    if found.key is not None and found.key.problem:
-        said[keys.OF_THIS_RUN] = found.key.value.hex()
-    return said
+    variables: dict[str, str] = {}
+    if active_guard.chosen:
+        variables[VARIABLE] = active_guard.chosen
+    if active_guard.problem:
+        variables[TOLD] = "1"
+    if active_guard.key is not None and active_guard.key.problem:
+        variables[keys.OF_THIS_RUN] = active_guard.key.value.hex()
+    return variables
 
 
 def chosen_policy(
@@ -187,13 +187,13 @@ def policy_file(
 ) -> Path | None:
     """Find the file of the policy in force; None for the default. Raises `InputError`."""
     here = here or _here()
-    named = str(chosen) or environ.get(VARIABLE, "")
-    if named == DEFAULT.name:
+    choice = str(chosen) or environ.get(VARIABLE, "")
+    if choice == DEFAULT.name:
         return None
-    if named:
-        return here / os.path.expanduser(named)  # noqa: PTH111 - `Path.expanduser` raises where there is no home
-    if (found := _of_project(here)) is not None:
-        return found
+    if choice:
+        return here / os.path.expanduser(choice)  # noqa: PTH111 - `Path.expanduser` raises where there is no home
+    if (project_file := _of_project(here)) is not None:
+        return project_file
     own = store / FILE
     return own if own.is_file() else None
 
@@ -210,14 +210,14 @@ def _of_project(here: Path) -> Path | None:
         private.check_settings(file, "this pyproject.toml, which names a redaction policy,")
         try:
             tools: Any = tomllib.loads(text).get("tool", {})
-            said = tools.get("reenact", {}).get(_SETTING)
+            setting = tools.get("reenact", {}).get(_SETTING)
         except (tomllib.TOMLDecodeError, AttributeError) as error:
             raise InputError(str(file), f"cannot be read, and may name a redaction policy: {error}") from None
-        if said is None:
+        if setting is None:
             return None
-        if not isinstance(said, str) or not said:
+        if not isinstance(setting, str) or not setting:
             raise InputError(str(file), f"[tool.reenact] {_SETTING} has to be the path of a file")
-        return None if said == DEFAULT.name else folder / said
+        return None if setting == DEFAULT.name else folder / setting
     return None
 
 
@@ -239,17 +239,17 @@ def as_recorded(
     local: Policy | None = None
     with suppress(InputError):
         local = chosen_policy(store, environ, here=here)
-    told = _text(facts, KEY)
-    known = _keys(local, store, environ)
-    right = next((key for key in known if told and key.id == told), None)
-    key = right or (known[0] if known else keys.of_store(store, environ))
+    key_id = _text(facts, KEY)
+    local_keys = _keys(local, store, environ)
+    right = next((key for key in local_keys if key_id and key.id == key_id), None)
+    key = right or (local_keys[0] if local_keys else keys.of_store(store, environ))
     salt = _text(facts, SALT)
     if not is_salt(salt):  # a configured key keyed everything, or nobody says
-        salt = "" if told else keys.handed_salt() or os.urandom(16).hex()
+        salt = "" if key_id else keys.handed_salt() or os.urandom(16).hex()
     read, plan, note = _plan(facts, local, key)
     otherwise = bool(note)
-    if told and right is None and not note:
-        note = f"the key {told} is not here: tokens of personal values are matched by renaming"
+    if key_id and right is None and not note:
+        note = f"the key {key_id} is not here: tokens of personal values are matched by renaming"
     return Guard(plan=plan, key=key, salt=salt, policy=read, note=note, otherwise=otherwise)
 
 
@@ -277,16 +277,16 @@ def _plan(facts: Mapping[str, Any], local: Policy | None, key: Key) -> tuple[Pol
         return Policy(name=DEFAULT.name), DEFAULT, ""
     if source:
         try:
-            told = policy.parse(source, "policy of the recording")
+            rules = policy.parse(source, "policy of the recording")
         except InputError as error:
             return None, DEFAULT, f"the recording's redaction policy is not understood here: {error.problem}"
         note = ""
-        if told.withheld:
+        if rules.withheld:
             note = (
-                f"the recording's redaction policy {told.name!r} has {told.withheld} words that its trace does not "
+                f"the recording's redaction policy {rules.name!r} has {rules.withheld} words that its trace does not "
                 f"hold: set {VARIABLE} to its file"
             )
-        return told, told.plan(key.value), note
+        return rules, rules.plan(key.value), note
     name = _text(facts, NAME)
     if name in {"", DEFAULT.name}:
         return Policy(name=DEFAULT.name), DEFAULT, _ANOTHER_VERSION
@@ -304,18 +304,18 @@ def known_keys(environ: Mapping[str, str], store: Path) -> list[Key]:
 def _keys(local: Policy | None, store: Path, environ: Mapping[str, str]) -> list[Key]:
     if handed := keys.handed():
         return handed
-    found: list[Key] = []
-    if given := environ.get(keys.VARIABLE):
-        found.append(Key(value=given.encode(), source=keys.VARIABLE, shared=True))
+    candidates: list[Key] = []
+    if key_text := environ.get(keys.VARIABLE):
+        candidates.append(Key(value=key_text.encode(), source=keys.VARIABLE, shared=True))
     if local is not None:
         with suppress(InputError):
             others = {name: value for name, value in environ.items() if name != keys.VARIABLE}
             if key := keys.configured(others, variable=local.key_variable, file=local.key_file):
-                found.append(key)
+                candidates.append(key)
     with suppress(InputError):
         if (own := _made_already(store)) is not None:
-            found.append(own)
-    return found
+            candidates.append(own)
+    return candidates
 
 
 def is_salt(text: str) -> bool:
@@ -324,5 +324,5 @@ def is_salt(text: str) -> bool:
 
 
 def _text(facts: Mapping[str, Any], name: str) -> str:
-    said = facts.get(name)
-    return said if isinstance(said, str) else ""
+    value = facts.get(name)
+    return value if isinstance(value, str) else ""

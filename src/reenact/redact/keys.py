@@ -60,9 +60,9 @@ _handed: list[Key] = []
 _salt: list[str] = []
 
 
-def hand(found: Iterable[Key], salt: str) -> None:
+def hand(handed_keys: Iterable[Key], salt: str) -> None:
     """Take over the keys that this process is to redact with, and the salt where its recording names none."""
-    _handed[:], _salt[:] = found, [salt]
+    _handed[:], _salt[:] = handed_keys, [salt]
 
 
 def handed_salt() -> str:
@@ -87,12 +87,12 @@ def configured(environ: Mapping[str, str], *, variable: str = "", file: Path | N
     """
     if _handed:
         return next((each for each in _handed if each.shared), None)
-    if given := environ.get(VARIABLE, ""):
-        return Key(value=given.encode(), source=VARIABLE, shared=True)
+    if key_text := environ.get(VARIABLE, ""):
+        return Key(value=key_text.encode(), source=VARIABLE, shared=True)
     if variable:
-        if not (given := environ.get(variable, "")):
+        if not (key_text := environ.get(variable, "")):
             raise InputError(variable, "the policy takes its key from this variable, which is not set")
-        return Key(value=_enough(given.encode(), variable), source=variable, shared=True)
+        return Key(value=_enough(key_text.encode(), variable), source=variable, shared=True)
     if file is None:
         return None
     try:
@@ -116,12 +116,12 @@ def of_store(folder: Path, environ: Mapping[str, str]) -> Key:
     """
     if _handed:
         return next((each for each in _handed if not each.shared), _handed[0])
-    if given := environ.get(OF_THIS_RUN):
+    if key_hex := environ.get(OF_THIS_RUN):
         with suppress(ValueError):
-            return Key(value=bytes.fromhex(given), source="this run", shared=False, problem="it came from the parent")
+            return Key(value=bytes.fromhex(key_hex), source="this run", shared=False, problem="it came from the parent")
     target = folder / FILE
     try:
-        value = existing(folder) or _made(target)
+        value = existing(folder) or _create_key(target)
     except (OSError, InputError) as error:
         why = error.strerror if isinstance(error, OSError) else error.problem
         return Key(value=os.urandom(_BYTES), source="this run", shared=False, problem=f"{target}: {why}")
@@ -148,7 +148,7 @@ def existing(folder: Path) -> bytes | None:
         time.sleep(0.01)
 
 
-def _made(target: Path) -> bytes:
+def _create_key(target: Path) -> bytes:
     """Make the key file, whole or not at all; whoever was first has made it."""
     private.check_ours(target.parent, "this store", hint="set REENACT_STORE to a folder of your own")
     private.folder(target.parent, target.parent)

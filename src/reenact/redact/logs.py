@@ -65,7 +65,7 @@ class RedactingLogRecordProcessor(LogRecordProcessor):
             self._inner.on_emit(clean)
         except Exception as error:  # noqa: BLE001 - the host is sacred
             alarms.pass_on()
-            self._tell(f"{provider_processors.named(self._inner)} failed on a log record", error)
+            self._tell(f"{provider_processors.processor_name(self._inner)} failed on a log record", error)
 
     emit = on_emit
     """The name before opentelemetry-sdk 1.35."""
@@ -128,35 +128,35 @@ class RedactingLogRecordExporter(LogRecordExporter):
 class _Attributes(BoundedAttributes):
     """Attributes of a log record, clean already, by which the SDK tells what its limits dropped."""
 
-    def __init__(self, held: Mapping[str, Any], dropped: int) -> None:
+    def __init__(self, attributes: Mapping[str, Any], dropped: int) -> None:
         super().__init__(immutable=False)
-        self._dict.update(held)
+        self._dict.update(attributes)
         self.dropped = dropped
 
 
 def copied(copies: Copies, record: _T) -> _T:
     """Copy a log record as the SDK hands it to processors and exporters, whatever its version calls that."""
-    made, said = copy.copy(record), copy.copy(cast("Any", record).log_record)
-    for holder in (made, said):  # earlier versions keep it in the inner one
+    outer_copy, inner_copy = copy.copy(record), copy.copy(cast("Any", record).log_record)
+    for holder in (outer_copy, inner_copy):  # earlier versions keep it in the inner one
         resource = getattr(holder, "resource", None)
         if resource is not None:
             object.__setattr__(holder, "resource", copies.resource(resource))
     scope = copies.scope(cast("Any", record).instrumentation_scope)
     with copies.counting() as counted:
-        _say(copies, said)
+        _say(copies, inner_copy)
     dropped = getattr(cast("Any", record).log_record.attributes, "dropped", 0)
-    said.attributes = _Attributes({**said.attributes, **(marks(counted) if copies.marked else {})}, dropped)
-    object.__setattr__(made, "instrumentation_scope", scope)  # the readable ones are frozen
-    object.__setattr__(made, "log_record", said)
-    return made
+    inner_copy.attributes = _Attributes({**inner_copy.attributes, **(marks(counted) if copies.marked else {})}, dropped)
+    object.__setattr__(outer_copy, "instrumentation_scope", scope)  # the readable ones are frozen
+    object.__setattr__(outer_copy, "log_record", inner_copy)
+    return outer_copy
 
 
-def _say(copies: Copies, said: Any) -> None:
+def _say(copies: Copies, log_copy: Any) -> None:
     """Redact what the copy of a log record says."""
-    said.body = copies.attributes({"body": said.body}).get("body", UNREADABLE)
-    said.attributes = copies.attributes(said.attributes or {})
+    log_copy.body = copies.attributes({"body": log_copy.body}).get("body", UNREADABLE)
+    log_copy.attributes = copies.attributes(log_copy.attributes or {})
     for name in ("severity_text", "event_name"):
-        if getattr(said, name, None):
-            setattr(said, name, copies.text(getattr(said, name), "name"))
-    if getattr(said, "exception", None) is not None:
-        said.exception = None  # the SDK has told it in attributes
+        if getattr(log_copy, name, None):
+            setattr(log_copy, name, copies.text(getattr(log_copy, name), "name"))
+    if getattr(log_copy, "exception", None) is not None:
+        log_copy.exception = None  # the SDK has told it in attributes

@@ -27,16 +27,16 @@ Finder = Callable[[str], list[tuple[int, int, str]]]
 """Gives start, end and class of what a model holds for a name in a text."""
 
 
-def finder(said: Mapping[str, Any]) -> Finder | None:
+def finder(settings: Mapping[str, Any]) -> Finder | None:
     """Give what looks for names, as the table `[names]` of a policy says; None where it does not ask for it.
 
-    `said` may hold `presidio` (true to have it), `language` (`en`), `score` (0.5: what a finding must reach) and
+    `settings` may hold `presidio` (true to have it), `language` (`en`), `score` (0.5: what a finding must reach) and
     `entities` (`["PERSON"]`). Raises `InputError` where the extra or a model is not installed.
     """
-    if not said.get("presidio"):
+    if not settings.get("presidio"):
         return None
-    entities = tuple(str(each).upper() for each in said.get("entities") or ("PERSON", "LOCATION"))
-    return _finder(str(said.get("language") or "en"), float(said.get("score", 0.5)), entities)
+    entities = tuple(str(each).upper() for each in settings.get("entities") or ("PERSON", "LOCATION"))
+    return _finder(str(settings.get("language") or "en"), float(settings.get("score", 0.5)), entities)
 
 
 @functools.cache
@@ -47,12 +47,12 @@ def _finder(language: str, score: float, entities: tuple[str, ...]) -> Finder:
     analyzer = _analyzer(language)
 
     def find(text: str) -> list[tuple[int, int, str]]:
-        found: list[tuple[int, int, str]] = []
+        name_spans: list[tuple[int, int, str]] = []
         for at in range(0, len(text), _LONGEST):
             part = text[at : at + _LONGEST]
-            named = analyzer.analyze(text=part, language=language, entities=list(entities), score_threshold=score)
-            found += [(at + each.start, at + each.end, CLASSES[each.entity_type]) for each in named]
-        return found
+            detections = analyzer.analyze(text=part, language=language, entities=list(entities), score_threshold=score)
+            name_spans += [(at + each.start, at + each.end, CLASSES[each.entity_type]) for each in detections]
+        return name_spans
 
     return find
 

@@ -58,8 +58,8 @@ def behind(text: str, left: int, right: int, key: str, value: str) -> Beside | N
         match = _NEXT.match(text, right + 1) if _opens_a_list(text, left) else None
         return Beside(*match.span(1), lowered) if match is not None and match[2] is not None else None
     if value[:2] == "--" and _FLAG.fullmatch(value) is not None and (match := _NEXT.match(text, right + 1)) is not None:
-        named = _NO_SECRET.fullmatch(match[1][1:-1])
-        return Beside(*match.span(1), "password") if named is None else None
+        exemption = _NO_SECRET.fullmatch(match[1][1:-1])
+        return Beside(*match.span(1), "password") if exemption is None else None
     return None
 
 

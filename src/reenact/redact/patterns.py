@@ -114,12 +114,12 @@ class _Ways:
 
     def _repeat(self, code: str, least: int, most: int, body: list[Any], follow: frozenset[int]) -> int:
         if most > WIDEST:
-            found = next((found for found in _ENDLESS.finditer(self._pattern) if found[1]), None)
-            spelled = found[1] if found else "a repeat"
+            match = next((match for match in _ENDLESS.finditer(self._pattern) if match[1]), None)
+            spelled = match[1] if match else "a repeat"
             raise PatternRefused(
-                f"`{spelled}` has no end" if found else f"a repeat of more than {WIDEST}",
+                f"`{spelled}` has no end" if match else f"a repeat of more than {WIDEST}",
                 hint=f"write {{{least},200}}, or what it can be at most",
-                at=found.start(1) if found else 0,
+                at=match.start(1) if match else 0,
             )
         if self.nullable(body) and most > 1:
             raise PatternRefused("it repeats what may be empty", hint="make one part of the repeated group obligatory")
@@ -154,12 +154,12 @@ class _Ways:
         return code in {"ASSERT", "ASSERT_NOT", "AT"}
 
     def _firsts(self, items: Sequence[Any]) -> frozenset[int]:
-        found = _NOTHING
+        characters = _NOTHING
         for code, argument in items:
-            found |= self._first(_name(code), argument)
+            characters |= self._first(_name(code), argument)
             if not self._empty(_name(code), argument):
                 break
-        return found
+        return characters
 
     def _first(self, code: str, argument: Any) -> frozenset[int]:
         """Give the characters that a part may begin with."""
@@ -178,32 +178,32 @@ class _Ways:
         return self._class(argument) if code == "IN" else _ALL
 
     def _class(self, members: Iterable[Any]) -> frozenset[int]:
-        found, negated = _NOTHING, False
+        characters, negated = _NOTHING, False
         for code, argument in members:
-            named = _name(code)
-            if named == "NEGATE":
+            code_name = _name(code)
+            if code_name == "NEGATE":
                 negated = True
-            elif named == "LITERAL":
-                found |= {min(int(argument), _OTHER)}
-            elif named == "RANGE":
+            elif code_name == "LITERAL":
+                characters |= {min(int(argument), _OTHER)}
+            elif code_name == "RANGE":
                 low, high = (min(int(each), _OTHER) for each in argument)
-                found |= frozenset(range(low, high + 1))
+                characters |= frozenset(range(low, high + 1))
             else:
-                found |= _category(_name(argument))
-        found = self._cased(found)
-        return _ALL - (found - {_OTHER}) if negated else found
+                characters |= _category(_name(argument))
+        characters = self._cased(characters)
+        return _ALL - (characters - {_OTHER}) if negated else characters
 
-    def _cased(self, found: frozenset[int]) -> frozenset[int]:
+    def _cased(self, characters: frozenset[int]) -> frozenset[int]:
         if not self._any_case:
-            return found
-        both = {ord(other) for c in found if c < _OTHER for other in (chr(c).lower(), chr(c).upper())}
-        return found | frozenset(c for c in both if c < _OTHER)
+            return characters
+        both = {ord(other) for c in characters if c < _OTHER for other in (chr(c).lower(), chr(c).upper())}
+        return characters | frozenset(c for c in both if c < _OTHER)
 
 
 def _category(name: str) -> frozenset[int]:
     plain = name.replace("_NOT_", "_")
-    found = _CATEGORIES.get(plain, _ALL)
-    return _ALL - found if plain != name else found
+    characters = _CATEGORIES.get(plain, _ALL)
+    return _ALL - characters if plain != name else characters
 
 
 def _name(code: object) -> str:
@@ -220,18 +220,18 @@ def _anchors(items: Sequence[Any]) -> tuple[str, ...]:
         return other if usable and min(map(len, other)) > min(map(len, best), default=0) else best
 
     for code, argument in items:
-        named = _name(code)
-        if named == "LITERAL":
+        code_name = _name(code)
+        if code_name == "LITERAL":
             run += chr(int(argument))
             continue
-        if named == "AT":
+        if code_name == "AT":
             continue
         best, run = better((run,)), ""
-        if named == "SUBPATTERN":
+        if code_name == "SUBPATTERN":
             best = better(_anchors(list(argument[-1])))
-        elif named in {"MAX_REPEAT", "MIN_REPEAT"} and int(argument[0]) > 0:
+        elif code_name in {"MAX_REPEAT", "MIN_REPEAT"} and int(argument[0]) > 0:
             best = better(_anchors(list(argument[2])))
-        elif named == "BRANCH":
+        elif code_name == "BRANCH":
             each = [_anchors(list(branch)) for branch in argument[1]]
             best = better(tuple(dict.fromkeys(word for words in each for word in words)) if all(each) else ())
     return better((run,))

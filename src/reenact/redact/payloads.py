@@ -123,19 +123,19 @@ def _in_a_provider_s(path: Sequence[str | int]) -> bool:
         if isinstance(inside, str) and not _holds_structure(lowered, inside.lower(), before):
             return True
         before = lowered
-    named = next((part for part in reversed(path) if isinstance(part, str)), "")
-    return not _is_kept(named)
+    last_key = next((part for part in reversed(path) if isinstance(part, str)), "")
+    return not _is_kept(last_key)
 
 
 def _holds_structure(key: str, member: str, above: str) -> bool:
-    told = key == "response" and above in {"functionresponse", "function_response"}
-    return not told and (key in _CONTAINERS or (key, member) in _OBJECTS)
+    is_response = key == "response" and above in {"functionresponse", "function_response"}
+    return not is_response and (key in _CONTAINERS or (key, member) in _OBJECTS)
 
 
 def _is_kept(key: str) -> bool:
     lowered = key.lower()
-    kept = lowered in _KEPT_KEYS or lowered.endswith(("_id", "_ids", "_at", "uuid", "model_name"))
-    return kept or key.endswith(("Id", "ID"))
+    is_structural = lowered in _KEPT_KEYS or lowered.endswith(("_id", "_ids", "_at", "uuid", "model_name"))
+    return is_structural or key.endswith(("Id", "ID"))
 
 
 def _is_exchange(path: Sequence[str | int]) -> bool:
@@ -157,8 +157,8 @@ def _is_tag(path: Sequence[str | int]) -> bool:
 
 
 def _names_a_class(path: Sequence[str | int]) -> bool:
-    named = [part for part in path if isinstance(part, str)]
-    return bool(named) and named[-1] in _IN_EXCEPTIONS and "args" not in named and "state" not in named
+    keys = [part for part in path if isinstance(part, str)]
+    return bool(keys) and keys[-1] in _IN_EXCEPTIONS and "args" not in keys and "state" not in keys
 
 
 _OF_OURS: Mapping[str, Callable[[Sequence[str | int]], bool]] = {
@@ -202,7 +202,7 @@ def _is_media(text: str) -> bool:
     return any(c < " " and c not in "\t\r\n" for c in data.decode())
 
 
-def spoken(words: Sequence[str], stands_for: Callable[[str], str]) -> list[str]:
+def replace_spoken_words(words: Sequence[str], stands_for: Callable[[str], str]) -> list[str]:
     """Replace the words of a command line that are free text; flags, paths and numbers have to stay what they are."""
     return [stands_for(word) if any(map(str.isspace, word)) else word for word in words]
 

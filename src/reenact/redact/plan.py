@@ -170,38 +170,38 @@ def compiled(
     unspelled: Collection[str] = (),
 ) -> Plan:
     """Make a plan. The digest covers `spelled`, and all of the detectors but the patterns of those in `unspelled`."""
-    known, said = tuple(detectors), tuple(rules)
+    plan_detectors, plan_rules = tuple(detectors), tuple(rules)
     digest = hashlib.blake2b(digest_size=16)
-    for detector in known:
+    for detector in plan_detectors:
         flags = f"{detector.name}\0{detector.group}\0{detector.any_case}\0{detector.run}"
         sought = "" if detector.name in unspelled else f"{detector.pattern}\0{'|'.join(detector.anchors)}"
         digest.update(f"{flags}\0{sought}\n".encode())
-    for rule in said:
+    for rule in plan_rules:
         where = (
             f"{rule.where.attribute}\0{rule.where.path}\0{rule.where.tool}\0{rule.where.kind}\0{rule.where.boundary}"
         )
         names = f"{','.join(sorted(rule.names))}\0{','.join(sorted(rule.groups))}\0{rule.whole}"
         digest.update(f"{rule.action}\0{names}\0{where}\n".encode())
     digest.update(f"{payloads}\0{spelled}".encode())
-    takes_whole = payloads != "scan" or any(rule.whole and rule.action != "keep" for rule in said)
+    takes_whole = payloads != "scan" or any(rule.whole and rule.action != "keep" for rule in plan_rules)
     return Plan(
         name=name,
         digest=digest.hexdigest(),
-        detectors=known,
-        rules=said,
+        detectors=plan_detectors,
+        rules=plan_rules,
         payloads=payloads,
-        uniform=not takes_whole and all(rule.where.everywhere for rule in said),
+        uniform=not takes_whole and all(rule.where.everywhere for rule in plan_rules),
         takes_whole=takes_whole,
-        _groups={detector.name: detector.group for detector in known},
+        _groups={detector.name: detector.group for detector in plan_detectors},
     )
 
 
 def discovered() -> tuple[Detector, ...]:
     """Give every detector there is: of the folder `detectors`, and of installed plug-ins."""
-    found: list[Detector] = [*members("detectors", Detector)]
+    candidates: list[Detector] = [*members("detectors", Detector)]
     for declared in cast("tuple[tuple[object, ...], ...]", members("detectors", tuple)):
-        found += [item for item in declared if isinstance(item, Detector)]
-    return tuple({id(detector): detector for detector in found}.values())
+        candidates += [item for item in declared if isinstance(item, Detector)]
+    return tuple({id(detector): detector for detector in candidates}.values())
 
 
 @functools.cache

@@ -82,17 +82,17 @@ class Policy:
         begun = DEFAULT.detectors if self.start == "default" else ()
         finding = [detector for own in self.own if (detector := own.detector()) is not None]
         groups = [Rule(action=action, groups=frozenset({name})) for name, action in self.classes if name in GROUPS]
-        named = [Rule(action=action, names=frozenset({name})) for name, action in self.classes if name not in GROUPS]
-        said = [Rule(action=own.action, names=frozenset({own.name})) for own in self.own if own.action]
-        kept = compiled(
+        by_class = [Rule(action=action, names=frozenset({name})) for name, action in self.classes if name not in GROUPS]
+        own_rules = [Rule(action=own.action, names=frozenset({own.name})) for own in self.own if own.action]
+        compiled_plan = compiled(
             self.name,
             [*begun, *finding],
-            [*groups, *named, *said, *self.rules],
+            [*groups, *by_class, *own_rules, *self.rules],
             payloads=self.payloads,
             spelled=self._of_words(key),
             unspelled=frozenset(own.name for own in self.own if own.words),
         )
-        return replace(kept, names=dict(self.names))
+        return replace(compiled_plan, names=dict(self.names))
 
     def _of_words(self, key: bytes | None) -> str:
         if not self.words:
@@ -136,7 +136,7 @@ def _read(reader: Reader, name: str, beside: Path | None, above: tuple[Path, ...
     top.only("name", "extends", "payloads", "key", "names", "classes", "find", "rule")
     below = _extended(top, beside, above)
     own = own_classes(top.tables("find"), beside, {detector.name for detector in DEFAULT.detectors}, _ACTIONS)
-    known = _known(below, own)
+    class_names = _class_names(below, own)
     key = top.table("key")
     key.only("env", "file")
     if key.has("env") and key.has("file"):
@@ -146,9 +146,9 @@ def _read(reader: Reader, name: str, beside: Path | None, above: tuple[Path, ...
         name=top.text("name") or name,
         start=below.start,
         payloads=cast("Payloads", top.one_of("payloads", _PAYLOADS) or below.payloads),
-        classes=(*below.classes, *_classes(top.table("classes"), known)),
+        classes=(*below.classes, *_classes(top.table("classes"), class_names)),
         own=(*(each for each in below.own if each.name not in {mine.name for mine in own}), *own),
-        rules=(*below.rules, *(_rule(table, known) for table in top.tables("rule"))),
+        rules=(*below.rules, *(_rule(table, class_names) for table in top.tables("rule"))),
         key_variable=key.text("env") or ("" if file else below.key_variable),
         key_file=_path(file, beside) if file else (None if key.has("env") else below.key_file),
         names={**below.names, **_names(top.table("names"))},
@@ -174,26 +174,26 @@ def _path(name: str, beside: Path | None) -> Path:
     return path if path.is_absolute() or beside is None else beside / path
 
 
-def _known(below: Policy, own: Sequence[Own]) -> frozenset[str]:
+def _class_names(below: Policy, own: Sequence[Own]) -> frozenset[str]:
     begun = DEFAULT.detectors if below.start == "default" else ()
     return frozenset(
         [*BUILT_IN, *(each.name for each in begun), *(each.name for each in (*below.own, *own)), *CLASSES.values()]
     )
 
 
-def _classes(table: Table, known: frozenset[str]) -> Iterable[tuple[str, Action]]:
+def _classes(table: Table, class_names: frozenset[str]) -> Iterable[tuple[str, Action]]:
     for name in table.keys():  # noqa: SIM118 - no mapping
-        table.known(name, [*GROUPS, *sorted(known)], "class or group")
+        table.known(name, [*GROUPS, *sorted(class_names)], "class or group")
         yield name, cast("Action", table.one_of(name, _ACTIONS))
 
 
-def _rule(table: Table, known: frozenset[str]) -> Rule:
+def _rule(table: Table, class_names: frozenset[str]) -> Rule:
     table.only("do", "class", "group", "whole", *_WHERE)
     action = cast("Action", table.one_of("do", _ACTIONS, needed=True))
     names, groups = table.texts("class"), table.texts("group")
     whole = table.flag("whole")
     for name in names:
-        table.known(name, sorted(known), "class", key="class")
+        table.known(name, sorted(class_names), "class", key="class")
     for name in groups:
         table.known(name, GROUPS, "group", key="group")
     if whole and (names or groups):
@@ -211,22 +211,22 @@ def _rule(table: Table, known: frozenset[str]) -> Rule:
 def _names(table: Table) -> dict[str, Any]:
     """Read what is said of names in free text. Off by default."""
     table.only("presidio", "language", "score", "entities")
-    said: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if table.has("presidio"):
-        said["presidio"] = table.flag("presidio")
+        settings["presidio"] = table.flag("presidio")
     if language := table.text("language"):
-        said["language"] = language
+        settings["language"] = language
     if table.has("score"):
-        said["score"] = table.number("score", 0.0, 1.0)
+        settings["score"] = table.number("score", 0.0, 1.0)
     if table.has("entities"):
-        said["entities"] = [each.upper() for each in table.texts("entities")]
-        for entity in said["entities"]:
+        settings["entities"] = [each.upper() for each in table.texts("entities")]
+        for entity in settings["entities"]:
             table.known(entity, list(CLASSES), "kind of name", key="entities")
     try:
-        finder(said)
+        finder(settings)
     except InputError as missing:  # now, not when the first text is searched
         raise table.error(missing.problem, "presidio", hint=missing.hint) from missing
-    return said
+    return settings
 
 
 def _toml(policy: Policy) -> str:
@@ -252,8 +252,8 @@ def _rule_toml(rule: Rule) -> Iterable[str]:
     elif rule.groups != frozenset(GROUPS):
         yield f"group = [{', '.join(map(_text, sorted(rule.groups)))}]"
     for part in _WHERE:
-        if said := getattr(rule.where, part):
-            yield f"{part} = {_text(said)}"
+        if place_text := getattr(rule.where, part):
+            yield f"{part} = {_text(place_text)}"
     yield f"do = {_text(rule.action)}"
 
 

@@ -46,10 +46,10 @@ class Own:
         """Make what finds it; None where all that it is found by was withheld."""
         if not self.patterns and not self.words:
             return None
-        known = [linear(pattern, any_case=self.any_case) for pattern in self.patterns]
-        anchors = [anchor for each in known for anchor in each.anchors] + [_anchor(word) for word in self.words]
-        gated = all(each.anchors for each in known) and all(_anchor(word) for word in self.words)
-        width = max([each.width for each in known] + [len(word) for word in self.words]) + _AROUND
+        expressions = [linear(pattern, any_case=self.any_case) for pattern in self.patterns]
+        anchors = [anchor for each in expressions for anchor in each.anchors] + [_anchor(word) for word in self.words]
+        gated = all(each.anchors for each in expressions) and all(_anchor(word) for word in self.words)
+        width = max([each.width for each in expressions] + [len(word) for word in self.words]) + _AROUND
         alternatives = [f"(?:{pattern})" for pattern in self.patterns]
         if self.words:
             longest_first = sorted(self.words, key=lambda word: (-len(word), word))
@@ -84,21 +84,21 @@ class Own:
 
 def _anchor(word: str) -> str:
     """Pick the longest run of ASCII in a word, by which its places are found fast."""
-    found: str = max(_ASCII_RUN.findall(word), key=len, default="")
-    return found if len(found) >= _SHORTEST_WORD else ""
+    longest_run: str = max(_ASCII_RUN.findall(word), key=len, default="")
+    return longest_run if len(longest_run) >= _SHORTEST_WORD else ""
 
 
 def own_classes(
-    tables: Iterable[Table], beside: Path | None, taken: Collection[str], actions: Sequence[str]
+    tables: Iterable[Table], beside: Path | None, other_names: Collection[str], actions: Sequence[str]
 ) -> list[Own]:
     """Read the classes of a policy. Raises `InputError`."""
-    found: list[Own] = []
+    classes: list[Own] = []
     for table in tables:
         own = _own(table, beside, actions)
-        if own.name in taken or own.name in BUILT_IN or own.name in {other.name for other in found}:
+        if own.name in other_names or own.name in BUILT_IN or own.name in {other.name for other in classes}:
             raise table.error(f"there is a class {own.name!r} already: choose another name", "class")
-        found.append(own)
-    return found
+        classes.append(own)
+    return classes
 
 
 def _own(table: Table, beside: Path | None, actions: Sequence[str]) -> Own:

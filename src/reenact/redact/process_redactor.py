@@ -41,12 +41,12 @@ def standing(policy: str | Path = "") -> tuple[Engine, Mapping[str, Any]]:
     `policy` is a file or `default`; else what is configured holds. One that cannot be read costs the payloads.
     """
     with _lock:
-        if (known := _standing.get(str(policy))) is None:
-            known = _standing[str(policy)] = _made(policy)
-        return known
+        if (redactor := _standing.get(str(policy))) is None:
+            redactor = _standing[str(policy)] = _make_redactor(policy)
+        return redactor
 
 
-def _made(policy: str | Path) -> tuple[Engine, Mapping[str, Any]]:
+def _make_redactor(policy: str | Path) -> tuple[Engine, Mapping[str, Any]]:
     environ = dict(os.environ)
     store = locate(_here(), environ)
     with suppress(InputError):

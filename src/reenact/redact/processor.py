@@ -90,7 +90,7 @@ class _Begun(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt is untyped
         return self._readable_span().to_json(indent)
 
 
-def _named(thing: object) -> tuple[str, str]:
+def _qualified_name(thing: object) -> tuple[str, str]:
     return getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
 
 
@@ -118,8 +118,8 @@ class RedactionSpanProcessor(SpanProcessor):
         self._copies = copies(redactor, policy, marked=not own)
         self._begun: dict[int, tuple[Any, Mapping[str, Any], Mapping[str, Any]]] = {}
         own_way = {"on_start", "_on_ending", "on_end"} & vars(inner).keys()  # vendors replace methods of an object
-        self._hears = _named(getattr(type(inner), "on_start", None)) not in _DEAF or bool(own_way)
-        self._stock = _named(type(inner)) in _STOCK and not own_way
+        self._hears = _qualified_name(getattr(type(inner), "on_start", None)) not in _DEAF or bool(own_way)
+        self._stock = _qualified_name(type(inner)) in _STOCK and not own_way
         self._writes = not provider_processors.exporters(inner)
         self._seen: object = None
         self._warned = False
@@ -160,34 +160,37 @@ class RedactionSpanProcessor(SpanProcessor):
     def redacted(self, span: ReadableSpan) -> ReadableSpan:
         """Make the redacted copy of a finished span."""
         context = span.get_span_context()
-        _, given, begun = self._begun.pop(context.span_id if context else 0, (None, *_NOTHING))
-        return self._copies.safely(span, given, begun)
+        _, attributes, begun = self._begun.pop(context.span_id if context else 0, (None, *_NOTHING))
+        return self._copies.safely(span, attributes, begun)
 
     def _attributes(self, span: Span) -> Mapping[str, Any]:
         """Redact what a span began with, once: it is not looked at again when the span ends."""
         key = span.get_span_context().span_id
-        given = dict(span.attributes or {})
+        attributes = dict(span.attributes or {})
         _, before, begun = self._begun.get(key, (None, *_NOTHING))
-        known = given if self._copies.uniform else _NOTHING[0]  # elsewhere it depends on all of them
-        clean = {name: begun[name] for name in known if name in begun and before[name] is given[name]}
-        fresh = {name: value for name, value in given.items() if name not in clean}
-        clean |= self._copies.attributes(fresh, self._copies.about(given))
+        reusable = attributes if self._copies.uniform else _NOTHING[0]  # elsewhere it depends on all of them
+        clean = {name: begun[name] for name in reusable if name in begun and before[name] is attributes[name]}
+        fresh = {name: value for name, value in attributes.items() if name not in clean}
+        clean |= self._copies.attributes(fresh, self._copies.about(attributes))
         if span.is_recording():
             # A span that never ends takes its entry along when it goes.
             with suppress(TypeError):
-                self._begun[key] = weakref.ref(span, lambda _: self._begun.pop(key, None)), given, clean
+                self._begun[key] = weakref.ref(span, lambda _: self._begun.pop(key, None)), attributes, clean
         return clean
 
-    def _hand(self, method: Callable[..., None], *given: Any) -> None:
+    def _hand(self, method: Callable[..., None], *arguments: Any) -> None:
         try:
-            method(*given)
+            method(*arguments)
         except Exception as error:
             if self._own:
                 raise
             alarms.pass_on()
             if not self._warned:
                 self._warned = True
-                name, kind = provider_processors.named(self._inner), type(error).__name__  # its text may hold anything
+                name, kind = (
+                    provider_processors.processor_name(self._inner),
+                    type(error).__name__,
+                )  # its text may hold anything
                 _log.warning("reenact: %s failed on a span (%s); the program goes on", name, kind)
 
     def _look_beside(self, span: Span) -> None:

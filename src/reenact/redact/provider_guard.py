@@ -92,15 +92,15 @@ def redact_process(redactor: Redactor | None = None, *, policy: str | Path = "")
             cover.of(kind)
 
 
-def _providers(given: object | None) -> list[object]:
-    if given is not None:
-        found = _of_the_sdk(given)
-        if found is None:
+def _providers(provider: object | None) -> list[object]:
+    if provider is not None:
+        sdk_provider = _of_the_sdk(provider)
+        if sdk_provider is None:
             raise UsageError(
-                f"a {type(given).__name__} is no provider of OpenTelemetry's SDK",
+                f"a {type(provider).__name__} is no provider of OpenTelemetry's SDK",
                 hint="give what trace.set_tracer_provider was given",
             )
-        return [found]
+        return [sdk_provider]
     from opentelemetry import _logs, trace
 
     candidates = (_of_the_sdk(trace.get_tracer_provider()), _of_the_sdk(_logs.get_logger_provider()))
@@ -117,10 +117,10 @@ def _of_the_sdk(provider: object) -> object | None:
     for _ in range(4):
         if any(hasattr(provider, root) for root, *_ in _PIPES):
             return provider
-        held = getattr(provider, "provider", None)
-        if held is None:
+        inner_provider = getattr(provider, "provider", None)
+        if inner_provider is None:
             return None
-        provider = held
+        provider = inner_provider
     return None
 
 
@@ -134,13 +134,13 @@ class _Cover:
 
     def into(self, multi: Any) -> None:
         """Cover a processor that holds processors."""
-        held = getattr(multi, self._registered, None)
-        if not isinstance(held, tuple | list):
+        processors = getattr(multi, self._registered, None)
+        if not isinstance(processors, tuple | list):
             self._cannot(multi)
             return
         with multi._lock:  # noqa: SLF001 - what registers a processor holds it
             now = [self.around(each) for each in cast("Iterable[Any]", getattr(multi, self._registered))]
-            setattr(multi, self._registered, type(cast("tuple[Any, ...]", held))(now))
+            setattr(multi, self._registered, type(cast("tuple[Any, ...]", processors))(now))
         if self._add not in vars(multi):
             later = getattr(multi, self._add)
             setattr(multi, self._add, self._then(later))
@@ -170,7 +170,7 @@ class _Cover:
             return processor
         if isinstance(processor, provider_processors.Protects) or provider_processors.covered(processor):
             return processor
-        name = provider_processors.named(processor)
+        name = provider_processors.processor_name(processor)
         if self._is_left(processor) or not provider_processors.sends(processor):
             self.left.append(name)
             return processor
@@ -182,6 +182,6 @@ class _Cover:
         return isinstance(processor, kinds) or any(processor is each for each in self._leave)
 
     def _cannot(self, processor: object) -> None:
-        name = provider_processors.named(processor)
+        name = provider_processors.processor_name(processor)
         self.left.append(name)
         _log.warning("reenact: %s cannot be wrapped, and what it exports is not redacted", name)

@@ -44,32 +44,32 @@ def exporters(processor: object) -> list[object]:
     return list(_exporters(processor, _DEEPEST, set()))
 
 
-def _exporters(held: object, deep: int, seen: set[int]) -> Iterator[object]:
-    if id(held) in seen or deep < 0 or isinstance(held, str | bytes | int | float | type):
+def _exporters(component: object, deep: int, seen_ids: set[int]) -> Iterator[object]:
+    if id(component) in seen_ids or deep < 0 or isinstance(component, str | bytes | int | float | type):
         return
-    seen.add(id(held))
-    if isinstance(held, Protects) or (isinstance(held, Exports) and not isinstance(held, SpanProcessor)):
-        yield held
+    seen_ids.add(id(component))
+    if isinstance(component, Protects) or (isinstance(component, Exports) and not isinstance(component, SpanProcessor)):
+        yield component
         return
     inside: Iterable[object] = ()
-    if isinstance(held, list | tuple):
-        inside = cast("Iterable[object]", held)
-    elif _is_of_a_pipe(held) or deep == _DEEPEST:
-        inside = list(vars(held).values()) if hasattr(held, "__dict__") else ()
+    if isinstance(component, list | tuple):
+        inside = cast("Iterable[object]", component)
+    elif _is_of_a_pipe(component) or deep == _DEEPEST:
+        inside = list(vars(component).values()) if hasattr(component, "__dict__") else ()
     for each in inside:
-        yield from _exporters(each, deep - 1, seen)
+        yield from _exporters(each, deep - 1, seen_ids)
 
 
-def _is_of_a_pipe(held: object) -> bool:
+def _is_of_a_pipe(component: object) -> bool:
     """Tell processors, and the SDK's parts of processors, from everything else that an object may hold."""
-    kind = type(held)
+    kind = type(component)
     return callable(getattr(kind, "force_flush", None)) and callable(getattr(kind, "shutdown", None))
 
 
 def covered(processor: object) -> bool:
     """Tell whether all that a processor exports passes us first."""
-    found = exporters(processor)
-    return bool(found) and all(isinstance(each, Protects) for each in found)
+    span_exporters = exporters(processor)
+    return bool(span_exporters) and all(isinstance(each, Protects) for each in span_exporters)
 
 
 def sends(processor: object) -> bool:
@@ -80,7 +80,7 @@ def sends(processor: object) -> bool:
     return any(getattr(kind, name, None) is not getattr(SpanProcessor, name, None) for name in ("on_end", "on_emit"))
 
 
-def named(processor: object) -> str:
+def processor_name(processor: object) -> str:
     """Name a processor for people, with its exporters."""
     inside = ", ".join(type(each).__name__ for each in exporters(processor))
     return f"{type(processor).__name__}({inside})"
@@ -89,7 +89,7 @@ def named(processor: object) -> str:
 def warn(registered: Iterable[object]) -> None:
     """Warn of processors that let spans out unredacted, once each."""
     for processor in registered:
-        if sends(processor) and not covered(processor) and (name := named(processor)) not in _warned:
+        if sends(processor) and not covered(processor) and (name := processor_name(processor)) not in _warned:
             _warned.add(name)
             advice = "reenact.redact_everything(provider) stands before every one"
             _log.warning("reenact: spans also leave unredacted, by %s, registered beside; %s", name, advice)

@@ -64,11 +64,11 @@ class Inner(NamedTuple):
     """What was found in a text that is encoded in another."""
 
     text: str
-    found: list[Found]
+    found: list[Detection]
     encode: Callable[[str], str] | None
 
 
-class Found(NamedTuple):
+class Detection(NamedTuple):
     """A value in a text that must go."""
 
     start: int
@@ -132,7 +132,7 @@ class Scanner:
     Raises `re.error` for a pattern that does not compile, be it a policy's or a plug-in's.
     """
 
-    def __init__(self, detectors: Sequence[Detector], known: Iterable[str] = (), named: Finder | None = None) -> None:
+    def __init__(self, detectors: Sequence[Detector], secrets: Iterable[str] = (), named: Finder | None = None) -> None:
         self._named = named
         self._detectors = tuple(detectors)
         built_in = built_in_patterns()
@@ -144,7 +144,7 @@ class Scanner:
             **dict.fromkeys(CLASSES.values(), False),
             **{each.name: each.group == "credentials" for each in detectors},
         }
-        self._spellings = _spellings(known)
+        self._spellings = _spellings(secrets)
         self._everywhere = [
             (_row(number, each), re.compile(each.pattern, re.ASCII))
             for number, each in enumerate(detectors)
@@ -170,27 +170,27 @@ class Scanner:
         data = text.encode("utf-8", "surrogatepass")
         shape = shape_of(data)
         anchors = self._gate.anchors(data, shape)
-        found = [at for at, _ in anchors]
+        offsets = [at for at, _ in anchors]
         if long := runs(shape):
-            found += decode.looks_packed(data, long)
+            offsets += decode.looks_packed(data, long)
         if len(data) != len(text):
-            found.sort()
-            found = list(map(_Characters(data).before, found))
+            offsets.sort()
+            offsets = list(map(_Characters(data).before, offsets))
             if _has_other_letters(data):
-                found += decode.before_ascii(text)
-        found.sort()
-        return found
+                offsets += decode.before_ascii(text)
+        offsets.sort()
+        return offsets
 
     def is_clean(self, text: str) -> bool:
         """Tell at a glance that nothing can be found in a text; False says nothing."""
         return self.places(text) == []
 
-    def all_in(self, joined: str, budget: Budget) -> list[Found]:
+    def all_in(self, joined: str, budget: Budget) -> list[Detection]:
         """Give all that any detector finds in texts that are put together with `glance.BETWEEN`, in no order.
 
         Some of it may read over what stands between two texts. Raises `TooHard`.
         """
-        return self._found(joined, budget, None, 0)
+        return self._findings(joined, budget, None, 0)
 
     def is_context(self, key: str) -> bool:
         """Tell whether a key holds an anchor of any detector."""
@@ -204,20 +204,20 @@ class Scanner:
         *,
         keep: Callable[[str], bool] | None = None,
         depth: int = 0,
-    ) -> list[Found]:
+    ) -> list[Detection]:
         """Find what must go, in order and each place once. Raises `TooHard`.
 
         `keep` tells classes that stay.
         """
         spent = Budget(len(text)) if budget is None else budget
-        found = self._found(text, spent, keep, depth)
-        if found and keep is not None:
-            found = [each for each in found if not keep(each.name)]
-        return self.resolved(text, found) if found else []
+        findings = self._findings(text, spent, keep, depth)
+        if findings and keep is not None:
+            findings = [each for each in findings if not keep(each.name)]
+        return self.resolved(text, findings) if findings else []
 
-    def _found(self, text: str, budget: Budget, keep: Callable[[str], bool] | None, depth: int) -> list[Found]:  # noqa: C901, PLR0912, PLR0915 - the inner loop
+    def _findings(self, text: str, budget: Budget, keep: Callable[[str], bool] | None, depth: int) -> list[Detection]:  # noqa: C901, PLR0912, PLR0915 - the inner loop
         data = text.encode("utf-8", "surrogatepass")
-        found: list[Found] = []
+        findings: list[Detection] = []
         hidden: list[int] = []
         keyed: list[int] = []
         tried: dict[int, int] = {}
@@ -225,17 +225,17 @@ class Scanner:
         anchors = self._gate.anchors(data, shape)
         for at, (number, _, long, *_) in anchors if len(data) == size else _in_characters(data, anchors):
             if number >= 0:
-                done = tried.get(number, 0)
-                if at < done:
+                tried_end = tried.get(number, 0)
+                if at < tried_end:
                     continue
                 row = rows[number] or self._row(number)
-                low, high = max(done, at - row.before), at + long + row.after
+                low, high = max(tried_end, at - row.before), at + long + row.after
                 tried[number] = at + 1
                 match = row.match(text, low, high)
                 if match is None:
                     budget.spend(row.cost)
-                    self._matched_behind(text, row, at, high, found, budget)
-                elif (end := self._matched(text, row, match, low, high, found, budget)) > at:
+                    self._matched_behind(text, row, at, high, findings, budget)
+                elif (end := self._matched(text, row, match, low, high, findings, budget)) > at:
                     tried[number] = end
             elif number == ESCAPE:
                 if long > _OF_A_BREAK or decode.may_hide(text, at, long):
@@ -243,43 +243,43 @@ class Scanner:
             elif number == HIDING and decode.hides(text, at):
                 hidden.append(at)
             elif number == KNOWN:
-                self._known(text, at, text[at : at + long], found)
+                self._find_secret(text, at, text[at : at + long], findings)
             elif number == KEY:
                 keyed.append(at)
         if keyed:
-            found += [Found(a, b, KEYED, text[a:b], _OF_TABLES) for a, b in tables.cells(text, keyed)]
+            findings += [Detection(a, b, KEYED, text[a:b], _OF_TABLES) for a, b in tables.cells(text, keyed)]
         if not self._gated:
-            self._without_gate(text, depth, found, budget)
+            self._without_gate(text, depth, findings, budget)
         if depth < _DEEPEST:
             if len(data) != size and _has_other_letters(data):
                 hidden += decode.before_ascii(text)
             if hidden:
-                self._open(text, hidden, found, lambda inner: self._found(inner, budget, keep, depth + 1))
+                self._open(text, hidden, findings, lambda inner: self._findings(inner, budget, keep, depth + 1))
             if depth == 0 and (form := decode.of_form(text)) is not None:  # of the same length: every place is the same
-                found += self._found(form, budget, keep, depth + 1)
+                findings += self._findings(form, budget, keep, depth + 1)
             if long := runs(shape):
                 find = partial(self.find, budget=budget, keep=keep, depth=depth + 1)
                 characters = None if len(data) == size else _Characters(data)
-                self._unpack(decode.texts_in(data, long), characters, found, budget, find)
-        return found
+                self._unpack(decode.texts_in(data, long), characters, findings, budget, find)
+        return findings
 
     def _row(self, number: int) -> _Row:
         """Compile the pattern of a detector, and keep it."""
         row = self._rows[number] = _row(number, self._detectors[number])
         return row
 
-    def _without_gate(self, text: str, depth: int, found: list[Found], budget: Budget) -> None:
+    def _without_gate(self, text: str, depth: int, findings: list[Detection], budget: Budget) -> None:
         """Find what has no anchor."""
         for secret in self._unmarked:
-            found += [Found(*m.span(), KNOWN_SECRET, secret, -1) for m in re.finditer(re.escape(secret), text)]
+            findings += [Detection(*m.span(), KNOWN_SECRET, secret, -1) for m in re.finditer(re.escape(secret), text)]
         for row, pattern in self._everywhere:
             for match in pattern.finditer(text):
-                self._matched(text, row._replace(before=0), match, 0, -1, found, budget)
+                self._matched(text, row._replace(before=0), match, 0, -1, findings, budget)
         if self._named is not None and depth == 0:
-            found += [Found(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._named(text)]
+            findings += [Detection(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._named(text)]
 
     def _matched(
-        self, text: str, row: _Row, match: re.Match[str], low: int, high: int, found: list[Found], budget: Budget
+        self, text: str, row: _Row, match: re.Match[str], low: int, high: int, findings: list[Detection], budget: Budget
     ) -> int:
         """Take a match, and give where it ends; -1 where it is none."""
         if match.end() == high < len(text):  # it may go on
@@ -291,17 +291,19 @@ class Scanner:
         ):
             budget.spend(row.cost)
             return -1
-        if found and found[-1].order == row.order and found[-1].start <= start and end <= found[-1].end:
+        if findings and findings[-1].order == row.order and findings[-1].start <= start and end <= findings[-1].end:
             return end  # it is in the rest of the one before, which is gone as a whole
         after = end
         if row.credential and _IN_A_WORD.match(text, end - 1, end + 1):  # a repeat has its end, a secret may go on
             rest = _WORD.match(text, end)
             end = rest.end() if rest else end
             secret = text[start:end]
-        found.append(Found(start, end, row.name, secret, row.order))
+        findings.append(Detection(start, end, row.name, secret, row.order))
         return after
 
-    def _matched_behind(self, text: str, row: _Row, at: int, high: int, found: list[Found], budget: Budget) -> None:
+    def _matched_behind(
+        self, text: str, row: _Row, at: int, high: int, findings: list[Detection], budget: Budget
+    ) -> None:
         """Take a match that a spelled-out line end hides, backslash and `n`: no word begins with that `n`."""
         before = text[max(0, at - row.before - _LONGEST_BREAK) : at]
         if "\\" not in before and "%" not in before:
@@ -312,71 +314,73 @@ class Scanner:
         low = at - len(before) + ends[-1]
         window, shift = f"  {text[low : high + 4 * row.after]}", low - 2
         if (match := row.match(window, 2, high - shift)) is not None:
-            there: list[Found] = []
+            there: list[Detection] = []
             self._matched(window, row, match, 2, high - shift, there, budget)
-            found += [each._replace(start=each.start + shift, end=each.end + shift) for each in there]
+            findings += [each._replace(start=each.start + shift, end=each.end + shift) for each in there]
 
-    def _known(self, text: str, at: int, marks: str, found: list[Found]) -> None:
+    def _find_secret(self, text: str, at: int, marks: str, findings: list[Detection]) -> None:
         for spelled, secret in self._marked.get(marks, ()):
             start = at - spelled.index(marks)
             if start >= 0 and text.startswith(spelled, start):
-                found.append(Found(start, start + len(spelled), KNOWN_SECRET, secret, -len(spelled)))
+                findings.append(Detection(start, start + len(spelled), KNOWN_SECRET, secret, -len(spelled)))
 
-    def _open(self, text: str, places: list[int], found: list[Found], find: Callable[[str], list[Found]]) -> None:
+    def _open(
+        self, text: str, places: list[int], findings: list[Detection], find: Callable[[str], list[Detection]]
+    ) -> None:
         places.sort()
         for quoted in (False, True) if any(text[at] == "=" for at in places) else (False,):  # `q=20%3A` is either
             view = decode.opened(text, places, quoted_printable=quoted)
             for inner in find(view.text):
                 start, end, hidden = view.span(inner.start, inner.end)
                 if end > start and (hidden or text[start:end] == inner.secret):
-                    found.append(inner._replace(start=start, end=end))
+                    findings.append(inner._replace(start=start, end=end))
 
     def _unpack(
         self,
         packed: Iterable[tuple[int, int, decode.Packed | None]],
         characters: _Characters | None,
-        found: list[Found],
+        findings: list[Detection],
         budget: Budget,
-        find: Callable[[str], list[Found]],
+        find: Callable[[str], list[Detection]],
     ) -> None:
-        known: dict[str, list[Found]] = {}
+        inner_findings: dict[str, list[Detection]] = {}
         for start, end, run in packed:
             if characters is not None:
                 start, end = characters.before(start), characters.before(end)  # noqa: PLW2901 - from here on characters are meant
             if run is None:
-                found[:] = [each for each in found if not start < each.start < each.end <= end]
+                findings[:] = [each for each in findings if not start < each.start < each.end <= end]
                 continue
             budget.spend(1 + len(run.text) // 64)
-            inner = known.get(run.text)
+            inner = inner_findings.get(run.text)
             if inner is None:
-                inner = known[run.text] = find(run.text)
+                inner = inner_findings[run.text] = find(run.text)
             if inner:
                 first = inner[0]
-                held = Inner(run.text, inner, run.encode)
-                found.append(Found(start, end, first.name, first.secret, _OF_PACKED * 1000, held))
+                contents = Inner(run.text, inner, run.encode)
+                findings.append(Detection(start, end, first.name, first.secret, _OF_PACKED * 1000, contents))
 
-    def resolved(self, text: str, found: list[Found]) -> list[Found]:
+    def resolved(self, text: str, findings: list[Detection]) -> list[Detection]:
         """Let each place have one finding: the lower order first, then the longer. Tokens are nobody's."""
-        taken: list[tuple[int, int, bool]] = []
-        kept: list[Found] = []
+        stretches: list[tuple[int, int, bool]] = []
+        winners: list[Detection] = []
         if TOKEN_MARK.lower() in text.lower():
-            taken = [(*match.span(), True) for match in TOKEN.finditer(text)]
-            found = [each for each in found if not _touches(each, taken)]
-        for each in sorted(found, key=lambda item: (item.order // 1000, item.start, -item.end, item.order)):
+            stretches = [(*match.span(), True) for match in TOKEN.finditer(text)]
+            findings = [each for each in findings if not _touches(each, stretches)]
+        for each in sorted(findings, key=lambda item: (item.order // 1000, item.start, -item.end, item.order)):
             credential = self._groups.get(each.name, True)
-            free, by_credential = _free(each.start, each.end, taken)
+            free, by_credential = _free(each.start, each.end, stretches)
             if free == [(each.start, each.end)]:
-                kept.append(each)
+                winners.append(each)
             elif credential or not by_credential:
                 for start, end in free:
                     if any(map(str.isalnum, text[start:end])):
-                        kept.append(Found(start, end, each.name, text[start:end], each.order))
+                        winners.append(Detection(start, end, each.name, text[start:end], each.order))
             else:
                 continue
             for start, end in free:
-                insort(taken, (start, end, credential))
-        kept.sort()
-        return kept
+                insort(stretches, (start, end, credential))
+        winners.sort()
+        return winners
 
 
 class _Characters:
@@ -409,18 +413,18 @@ def _start_of(anchor: tuple[int, Entry]) -> int:
     return anchor[0]
 
 
-def _touches(found: Found, taken: list[tuple[int, int, bool]]) -> bool:
-    at = bisect_right(taken, (found.start, found.start, False))
-    return any(a < found.end and found.start < b for a, b, _ in taken[max(0, at - 1) : at + 2])
+def _touches(finding: Detection, stretches: list[tuple[int, int, bool]]) -> bool:
+    at = bisect_right(stretches, (finding.start, finding.start, False))
+    return any(a < finding.end and finding.start < b for a, b, _ in stretches[max(0, at - 1) : at + 2])
 
 
-def _free(start: int, end: int, taken: list[tuple[int, int, bool]]) -> tuple[list[tuple[int, int]], bool]:
+def _free(start: int, end: int, stretches: list[tuple[int, int, bool]]) -> tuple[list[tuple[int, int]], bool]:
     """Give what of a stretch nobody has taken, and whether a credential has taken any of it."""
     free: list[tuple[int, int]] = []
     by_credential = False
-    at = max(0, bisect_right(taken, (start, start, False)) - 1)
+    at = max(0, bisect_right(stretches, (start, start, False)) - 1)
     low = start
-    for a, b, credential in taken[at:]:
+    for a, b, credential in stretches[at:]:
         if a >= end:
             break
         if b <= low:
@@ -434,13 +438,13 @@ def _free(start: int, end: int, taken: list[tuple[int, int, bool]]) -> tuple[lis
     return free, by_credential
 
 
-def _spellings(known: Iterable[str]) -> dict[str, str]:
+def _spellings(secrets: Iterable[str]) -> dict[str, str]:
     """Give every spelling in which exact secrets are looked for, the longest first, and what each stands for."""
-    found: dict[str, str] = {}
-    for secret in sorted(set(known), key=lambda each: (-len(each), each)):
+    spellings: dict[str, str] = {}
+    for secret in sorted(set(secrets), key=lambda each: (-len(each), each)):
         for spelled in (secret, quote(secret, safe=""), quote_plus(secret), quote(secret)):
-            found.setdefault(spelled, secret)
-    return found
+            spellings.setdefault(spelled, secret)
+    return spellings
 
 
 def _marks(spelled: str) -> str:
@@ -449,4 +453,4 @@ def _marks(spelled: str) -> str:
     return marks if len(marks) >= 4 else ""
 
 
-__all__ = ["KEY", "Budget", "Found", "Inner", "Scanner", "TooHard"]
+__all__ = ["KEY", "Budget", "Detection", "Inner", "Scanner", "TooHard"]

@@ -113,29 +113,29 @@ class Copies:
         self._kept: dict[int, tuple[Any, Any]] = {}
 
     def span(
-        self, span: ReadableSpan, given: Mapping[str, Any] = _NOTHING, begun: Mapping[str, Any] = _NOTHING
+        self, span: ReadableSpan, start_attributes: Mapping[str, Any] = _NOTHING, begun: Mapping[str, Any] = _NOTHING
     ) -> ReadableSpan:
-        """Copy a finished span. What `given` held when it began is in `begun`, redacted."""
+        """Copy a finished span. What `start_attributes` held when it began is in `begun`, redacted."""
         if not self.marked:
-            return self._span(span, given, begun)
+            return self._span(span, start_attributes, begun)
         self.resource(span.resource)  # this and the next are counted by themselves, once
         self.scope(span.instrumentation_scope)
         with self.counting() as counted:
-            made = self._span(span, given, begun)
+            redacted_span = self._span(span, start_attributes, begun)
         if counted:
-            made.marked(marks(counted))
-        return made
+            redacted_span.marked(marks(counted))
+        return redacted_span
 
-    def _span(self, span: ReadableSpan, given: Mapping[str, Any], begun: Mapping[str, Any]) -> RedactedSpan:
-        held = _plain(span)
-        about = self.about(held)
+    def _span(self, span: ReadableSpan, start_attributes: Mapping[str, Any], begun: Mapping[str, Any]) -> RedactedSpan:
+        plain_attributes = _plain(span)
+        about = self.about(plain_attributes)
         return RedactedSpan(
             span,
             name=self.text(span.name, "name", about),
             context=self.context(span.get_span_context()),
             parent=self.context(span.parent),
             resource=self.resource(span.resource),
-            attributes=self._ended(held, given, begun, about),
+            attributes=self._ended(plain_attributes, start_attributes, begun, about),
             events=self.events(span.events, about),
             links=self.links(span.links, about),
             kind=span.kind,
@@ -164,13 +164,13 @@ class Copies:
             return _NOTHING
         operation = _KINDS.get(str(attributes.get("gen_ai.operation.name")), "")
         traceloop = _KINDS.get(str(attributes.get("traceloop.span.kind")), "")
-        named = attributes.get("traceloop.entity.name", "") if traceloop == "TOOL" else ""
-        told = {
+        entity_name = attributes.get("traceloop.entity.name", "") if traceloop == "TOOL" else ""
+        facts = {
             KIND: attributes.get(KIND) or operation or traceloop,
-            TOOL: attributes.get(TOOL) or attributes.get("gen_ai.tool.name") or named,
+            TOOL: attributes.get(TOOL) or attributes.get("gen_ai.tool.name") or entity_name,
             BOUNDARY: attributes.get(BOUNDARY),
         }
-        return {name: str(value) for name, value in told.items() if value}
+        return {name: str(value) for name, value in facts.items() if value}
 
     def text(self, text: str, part: str = "", about: Mapping[str, str] = _NOTHING) -> str:
         """Redact one text, which is this part of a span that is so."""
@@ -213,7 +213,7 @@ class Copies:
     def _ended(
         self,
         attributes: Mapping[str, Any],
-        given: Mapping[str, Any],
+        start_attributes: Mapping[str, Any],
         begun: Mapping[str, Any],
         about: Mapping[str, str],
     ) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class Copies:
         clean: dict[str, Any] = {}
         fresh: dict[str, Any] = {}
         for key, value in attributes.items():
-            if key in begun and given.get(key) is value:
+            if key in begun and start_attributes.get(key) is value:
                 clean[key] = begun[key]
             else:
                 fresh[key] = value
@@ -241,22 +241,22 @@ class Copies:
     def events(self, events: Iterable[Event], about: Mapping[str, str] = _NOTHING) -> list[Event]:
         """Copy events. Those of one name that hold the pieces of a stream are looked at as one text."""
         copies: list[Event] = []
-        given = list(events)
-        facts: list[Mapping[str, Any]] = [event.attributes or {} for event in given]
-        if len(given) > 1:
-            facts = self._joined([event.name for event in given], facts)
-        for event, held in zip(given, facts, strict=True):
+        originals = list(events)
+        facts: list[Mapping[str, Any]] = [event.attributes or {} for event in originals]
+        if len(originals) > 1:
+            facts = self._joined([event.name for event in originals], facts)
+        for event, event_facts in zip(originals, facts, strict=True):
             name = self.text(event.name, "event", about)
-            made = _RedactedEvent(name, self.attributes(held, about), event.timestamp)
-            made.dropped = event.dropped_attributes
-            copies.append(made)
+            event_copy = _RedactedEvent(name, self.attributes(event_facts, about), event.timestamp)
+            event_copy.dropped = event.dropped_attributes
+            copies.append(event_copy)
         return copies
 
     def _joined(self, names: Sequence[str], facts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Redact what is cut in two by the pieces of a stream, each of which is an event."""
         streams: dict[tuple[str, str], list[int]] = {}
-        for index, (name, held) in enumerate(zip(names, facts, strict=True)):
-            for key, value in held.items():
+        for index, (name, event_facts) in enumerate(zip(names, facts, strict=True)):
+            for key, value in event_facts.items():
                 if type(value) is str and key.rpartition(".")[2] in _STREAMED:
                     streams.setdefault((name, key), []).append(index)
         joined = list(facts)
@@ -279,11 +279,11 @@ class Copies:
         """Copy links."""
         copies: list[Link] = []
         for link in links:
-            made = _RedactedLink(
+            link_copy = _RedactedLink(
                 self.context(link.context) or link.context, self.attributes(link.attributes or {}, about)
             )
-            made.dropped = link.dropped_attributes
-            copies.append(made)
+            link_copy.dropped = link.dropped_attributes
+            copies.append(link_copy)
         return tuple(copies)
 
     def context(self, context: SpanContext | None) -> SpanContext | None:
@@ -320,23 +320,23 @@ class Copies:
         return InstrumentationScope(texts[0] or "", texts[1], texts[2], clean)
 
     def _once(self, original: _T, make: Callable[[_T], _T]) -> _T:
-        known = self._kept.get(id(original))
-        if known is None or known[0] is not original:
+        cached_pair = self._kept.get(id(original))
+        if cached_pair is None or cached_pair[0] is not original:
             if len(self._kept) >= _REMEMBERED:
                 self._kept = {}
-            known = self._kept[id(original)] = (original, make(original))
-        return known[1]
+            cached_pair = self._kept[id(original)] = (original, make(original))
+        return cached_pair[1]
 
     def spans(self, spans: Sequence[ReadableSpan]) -> list[ReadableSpan]:
         """Copy finished spans, none of which may cost the others."""
         return [self.safely(span) for span in spans]
 
     def safely(
-        self, span: ReadableSpan, given: Mapping[str, Any] = _NOTHING, begun: Mapping[str, Any] = _NOTHING
+        self, span: ReadableSpan, start_attributes: Mapping[str, Any] = _NOTHING, begun: Mapping[str, Any] = _NOTHING
     ) -> ReadableSpan:
         """Copy a finished span, whatever fails."""
         try:
-            return self.span(span, given, begun)
+            return self.span(span, start_attributes, begun)
         except Exception:  # noqa: BLE001 - fail closed
             alarms.pass_on()
             return self.bare(span)
@@ -344,13 +344,13 @@ class Copies:
 
 def _plain(span: ReadableSpan) -> Mapping[str, Any]:
     """Give a span's attributes as a dictionary; the SDK's own takes a lock for each of them."""
-    held = getattr(getattr(span, "_attributes", None), "_dict", None)
-    return dict(held if isinstance(held, dict) else span.attributes or {})  # pyright: ignore[reportUnknownArgumentType]  # a dict of whatever it held
+    inner_dict = getattr(getattr(span, "_attributes", None), "_dict", None)
+    return dict(inner_dict if isinstance(inner_dict, dict) else span.attributes or {})  # pyright: ignore[reportUnknownArgumentType]  # a dict of whatever it held
 
 
 def _facts(redactor: Redactor) -> dict[str, str]:
-    told = {POLICY: redactor.policy_digest, SALT: redactor.salt, KEY: getattr(redactor, "key_id", "")}
-    return {name: value for name, value in told.items() if value}
+    facts = {POLICY: redactor.policy_digest, SALT: redactor.salt, KEY: getattr(redactor, "key_id", "")}
+    return {name: value for name, value in facts.items() if value}
 
 
 def marks(replaced: Mapping[str, int]) -> dict[str, int]:

@@ -82,9 +82,9 @@ def scrubbed(pieces: Sequence[bytes], means: Means) -> list[bytes]:
     first = next(filter(None, pieces), b"")
     if first[:1] == b"\0" and (spelled := _scrubbed_frames(pieces, means)) is not None:  # no text begins so
         return spelled
-    held = Octets(b"".join(pieces))
-    edits = edits_of(held.text, means)
-    return _applied(pieces, edits, held) if edits else list(pieces)
+    stream_octets = Octets(b"".join(pieces))
+    edits = edits_of(stream_octets.text, means)
+    return _applied(pieces, edits, stream_octets) if edits else list(pieces)
 
 
 def _scrubbed_frames(pieces: Sequence[bytes], means: Means) -> list[bytes] | None:
@@ -97,18 +97,18 @@ def _scrubbed_frames(pieces: Sequence[bytes], means: Means) -> list[bytes] | Non
     data = b"".join(pieces)
     if not is_event_stream(data):
         return None
-    found = frames(data)
-    said = [held if (held := inner(frame.payload)) is not None else frame.payload for frame in found]
-    clean = scrubbed([line for each in said for line in (each, b"\n")], means)[::2]
+    messages = frames(data)
+    payloads = [content if (content := inner(frame.payload)) is not None else frame.payload for frame in messages]
+    clean = scrubbed([line for each in payloads for line in (each, b"\n")], means)[::2]
     changed: list[tuple[int, int, bytes]] = []
-    for frame, old, new in zip(found, said, clean, strict=True):
+    for frame, old, new in zip(messages, payloads, clean, strict=True):
         if new != old:
             payload = with_inner(frame.payload, new) if old is not frame.payload else new
             changed.append((frame.start, frame.end, framed(frame.headers, payload)))
-    rest = found[-1].end if found else 0
+    rest = messages[-1].end if messages else 0
     tail = data[rest:]
-    if tail and (kept := scrubbed([b" " + tail], means)[0][1:]) != tail:  # a frame that was cut off
-        changed.append((rest, len(data), kept))
+    if tail and (clean_tail := scrubbed([b" " + tail], means)[0][1:]) != tail:  # a frame that was cut off
+        changed.append((rest, len(data), clean_tail))
     return _respelled(pieces, changed)
 
 
@@ -202,9 +202,9 @@ def _fields(events: list[_Event], *, whole: bool = False) -> dict[Field, list[_P
 
 
 def _collect(  # noqa: C901 - three kinds of values
-    value: Any, path: Path, named: Path, told: Field, number: int, fields: dict[Field, list[_Part]]
+    value: Any, path: Path, stream_path: Path, field: Field, number: int, fields: dict[Field, list[_Part]]
 ) -> None:
-    """Collect texts. `named` is the path by which a text goes on: an item that says its index stands at that one."""
+    """Collect texts. By `stream_path` a text goes on: an item that says its index stands at that one."""
     if len(path) > _DEEPEST:
         return
     if isinstance(value, dict):
@@ -213,21 +213,21 @@ def _collect(  # noqa: C901 - three kinds of values
             (name, item) for name, item in members.items() if name in _INDEXES and isinstance(item, int | str)
         )
         kind = members.get("type") if not (path and "index" in members) else ""  # only the first piece of a call has it
-        below = (*told, indexes, kind if isinstance(kind, str) else "")
+        below = (*field, indexes, kind if isinstance(kind, str) else "")
         for name, item in members.items():
             if isinstance(item, str):
                 if item and not name.endswith(_IDENTITIES) and name not in OPAQUE_KEYS:
-                    fields[*named, name, below].append(_Part(number, (*path, name), item))
+                    fields[*stream_path, name, below].append(_Part(number, (*path, name), item))
             elif isinstance(item, dict | list):
-                _collect(item, (*path, name), (*named, name), below, number, fields)
+                _collect(item, (*path, name), (*stream_path, name), below, number, fields)
         return
     for at, item in enumerate(cast("list[Any]", value)):
         if isinstance(item, str):
             if item:
-                fields[*named, at, told].append(_Part(number, (*path, at), item))
+                fields[*stream_path, at, field].append(_Part(number, (*path, at), item))
         elif isinstance(item, dict | list):
             place = "*" if isinstance(item, dict) and "index" in item else at
-            _collect(item, (*path, at), (*named, place), told, number, fields)
+            _collect(item, (*path, at), (*stream_path, place), field, number, fields)
 
 
 def _parted(text: str, parts: list[_Part], means: Means) -> Iterator[tuple[tuple[int, Path], str]]:
@@ -241,7 +241,7 @@ def _parted(text: str, parts: list[_Part], means: Means) -> Iterator[tuple[tuple
         return
     if means.is_clean(text):
         return
-    edits = [Edit(found.start, found.end, means.stand(found)) for found in means.find(text)]
+    edits = [Edit(finding.start, finding.end, means.stand(finding)) for finding in means.find(text)]
     at = 0
     for part in parts:
         end = at + len(part.text)
@@ -263,17 +263,17 @@ def _edits(text: str, events: list[_Event], changed: dict[tuple[int, Path], str]
             if (new := changed.get((number, ()))) is not None:
                 edits.append(Edit(event.start, event.end, new))
             continue
-        held = text[event.start : event.end]
-        if means.whole is None and means.is_clean(held) and not any(place[0] == number for place in changed):
+        stretch = text[event.start : event.end]
+        if means.whole is None and means.is_clean(stretch) and not any(place[0] == number for place in changed):
             continue
-        made = walk(held, _looks_of(number, changed, means))
-        if made is None:  # deeper or stranger than what is walked
-            made = [Edit(found.start, found.end, means.stand(found)) for found in means.find(held)]
-        edits += [Edit(event.start + start, event.start + end, new) for start, end, new in made]
+        inner_edits = walk(stretch, _looks_of(number, changed, means))
+        if inner_edits is None:  # deeper or stranger than what is walked
+            inner_edits = [Edit(finding.start, finding.end, means.stand(finding)) for finding in means.find(stretch)]
+        edits += [Edit(event.start + start, event.start + end, new) for start, end, new in inner_edits]
     between.append((at, len(text)))
     for start, end in between:
-        if end > start and not means.is_clean(held := text[start:end]):
-            edits += [Edit(start + f.start, start + f.end, means.stand(f)) for f in means.find(held)]
+        if end > start and not means.is_clean(stretch := text[start:end]):
+            edits += [Edit(start + f.start, start + f.end, means.stand(f)) for f in means.find(stretch)]
     return sorted(edits)
 
 
@@ -289,12 +289,12 @@ def _looks_of(number: int, changed: dict[tuple[int, Path], str], means: Means) -
     return Looks(leaf=leaf, number=looks.number, key=looks.key, whole=looks.whole, mask=looks.mask)
 
 
-def _applied(pieces: Sequence[bytes], edits: list[Edit], held: Octets) -> list[bytes]:
+def _applied(pieces: Sequence[bytes], edits: list[Edit], octets: Octets) -> list[bytes]:
     """Make the edits, each piece keeping what is left of it. A character cut in two goes to the later piece."""
     result: list[bytes] = []
     at = 0
-    for text in held.parts(pieces):
-        result.append(held.spelled(_edited(text, at, edits)))
+    for text in octets.parts(pieces):
+        result.append(octets.spelled(_edited(text, at, edits)))
         at += len(text)
     return result
 
@@ -302,7 +302,7 @@ def _applied(pieces: Sequence[bytes], edits: list[Edit], held: Octets) -> list[b
 def _edited(text: str, at: int, edits: Sequence[Edit]) -> str:
     """Give the part of a text that begins at `at`, with the edits that touch it made."""
     out: list[str] = []
-    done = 0
+    edited_end = 0
     for start, end, token in edits:
         low, high = start - at, end - at
         if low >= len(text):
@@ -310,9 +310,9 @@ def _edited(text: str, at: int, edits: Sequence[Edit]) -> str:
         if high <= 0 and end > start:
             continue
         if low >= 0:
-            out += (text[done:low], token)
-        done = max(done, min(high, len(text)))
-    return "".join((*out, text[done:]))
+            out += (text[edited_end:low], token)
+        edited_end = max(edited_end, min(high, len(text)))
+    return "".join((*out, text[edited_end:]))
 
 
 __all__ = ["Means", "applied", "edits_of", "is_stream", "scrubbed"]

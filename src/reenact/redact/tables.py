@@ -33,22 +33,22 @@ def cells(text: str, places: Sequence[int]) -> Iterator[tuple[int, int]]:
     Where `text` is several that are put together (`glance.BETWEEN`) and one of them is such a word alone, it may be the
     name of a value beside it: that is given with what stands between the texts.
     """
-    done = -1
+    scanned_end = -1
     for at in places:
-        if at < done:
+        if at < scanned_end:
             continue
         begin = text.rfind("\n", 0, at) + 1
         end = text.find("\n", at)
         if end < 0 or end - begin > _LONGEST_LINE:
             continue
-        done = end
+        scanned_end = end
         line = text[begin:end]
         alone = text.startswith(_BREAK, end) and (not begin or text.startswith(_BREAK, begin - len(_BREAK)))
         if alone and line.lower() in SENSITIVE_KEYS:
             yield begin, end + 2
             continue
-        found, done = _table(text, line, begin, end)
-        yield from found
+        table_cells, scanned_end = _table(text, line, begin, end)
+        yield from table_cells
 
 
 def _table(text: str, line: str, begin: int, end: int) -> tuple[list[tuple[int, int]], int]:
@@ -71,10 +71,10 @@ def _below(
         following = _line(text, end + 1)
         if following is None or not text[slice(*following)].strip():
             break
-        found = _split(text[slice(*following)], following[0], mark)
-        if len(found) != len(heads) if not ragged else mark not in text[slice(*following)]:
+        row = _split(text[slice(*following)], following[0], mark)
+        if len(row) != len(heads) if not ragged else mark not in text[slice(*following)]:
             break
-        cells += [found[at] for at in secret if at < len(found) and _NOTHING.fullmatch(text, *found[at]) is None]
+        cells += [row[at] for at in secret if at < len(row) and _NOTHING.fullmatch(text, *row[at]) is None]
         end = following[1]
     return cells, end
 
@@ -89,7 +89,7 @@ def _line(text: str, begin: int) -> tuple[int, int] | None:
 
 def _split(line: str, begin: int, mark: str) -> list[tuple[int, int]]:
     """Cut a line into cells, and give where each begins and ends without blanks, quotes and Markdown's emphasis."""
-    found: list[tuple[int, int]] = []
+    cell_spans: list[tuple[int, int]] = []
     at = 0
     while at <= len(line):
         quoted = _CELL.match(line, at + len(line[at:]) - len(line[at:].lstrip(" "))) if mark != "|" else None
@@ -98,9 +98,9 @@ def _split(line: str, begin: int, mark: str) -> list[tuple[int, int]]:
         cell = line[at:end]
         inner = cell.strip(" \t\r\"'`*")
         start = at + cell.find(inner) if inner else at
-        found.append((begin + start, begin + start + len(inner)))
+        cell_spans.append((begin + start, begin + start + len(inner)))
         at = end + 1
-    return found
+    return cell_spans
 
 
 def _is_heading(text: str, heads: Sequence[tuple[int, int]], mark: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from reenact.redact import decode
-from reenact.redact.conversation_cache import Heads, Known, Noted
+from reenact.redact.conversation_cache import CachedEdit, Heads, PriorKnowledge
 from reenact.redact.documents import Looks, Undecided, applied, hits, walk
 from reenact.redact.fields import BYTES_KEYS, COUNTS, OPAQUE_KEYS, SENSITIVE_KEYS, TOKEN
 from reenact.redact.known_secrets import looks_secret
@@ -22,10 +22,10 @@ from reenact.redact.names import finder
 from reenact.redact.octets import Octets
 from reenact.redact.payloads import ADDRESSES, says_something, whole_address
 from reenact.redact.plan import DEFAULT, KEYED, KNOWN, WHOLE, Place, Plan
-from reenact.redact.scan import Budget, Found, Scanner
+from reenact.redact.scan import Budget, Detection, Scanner
 from reenact.redact.split_secrets import Means, edits_of, is_stream
 from reenact.redact.tokens import Tokens, mask
-from reenact.redact.whole_document_scan import BETWEEN, Glance, Seen, found_in, marks_of, places_of
+from reenact.redact.whole_document_scan import BETWEEN, DocumentTexts, Glance, found_in, marks_of, places_of
 from reenact.values import alarms, locks
 
 _REMEMBERED: Final = 100_000
@@ -50,12 +50,12 @@ ANYWHERE: Final = Place()
 
 
 @functools.lru_cache(maxsize=8)
-def _scanner(plan: Plan, known: tuple[str, ...]) -> Scanner:
+def _scanner(plan: Plan, secrets: tuple[str, ...]) -> Scanner:
     def is_used(name: str) -> bool:
         return not plan.uniform or plan.action(name, ANYWHERE) != "keep"
 
     used = [each for each in plan.detectors if is_used(each.name)]
-    return Scanner(used, known if is_used(KNOWN) else (), finder(plan.names))
+    return Scanner(used, secrets if is_used(KNOWN) else (), finder(plan.names))
 
 
 def compile_patterns(plan: Plan = DEFAULT) -> None:
@@ -78,7 +78,7 @@ class Work:
         self.names: list[str] = []
         self.marks: frozenset[str] | None = None
         """One of them is in every text, inside the document that is looked at, in which anything is to be found."""
-        self.found: Mapping[str, list[Found]] = {}
+        self.found: Mapping[str, list[Detection]] = {}
         """What was found in texts that were searched together."""
         self.place = place
 
@@ -92,12 +92,12 @@ class Leaves:
         *,
         key: bytes | None = None,
         salt: str = "",
-        known: Mapping[str, str] | None = None,
+        known_secrets: Mapping[str, str] | None = None,
         shared: bool = True,
     ) -> None:
         self.plan = plan
         self._tokens = Tokens(plan, key=key, salt=salt, shared=shared)
-        secrets = {value for value in (known or {}).values() if looks_secret(value)}
+        secrets = {value for value in (known_secrets or {}).values() if looks_secret(value)}
         self._scanner = _scanner(plan, tuple(sorted(secrets)))
         self._heads = Heads()
         self._fast = plan.uniform
@@ -119,9 +119,9 @@ class Leaves:
         if remembered:
             if hash(text) in self._clean:
                 return text
-            if (known := self._memo.get(text)) is not None:
-                work.names += known[1]
-                return known[0]
+            if (memo_entry := self._memo.get(text)) is not None:
+                work.names += memo_entry[1]
+                return memo_entry[0]
         elif not self._fast and self.plan.takes_whole and self.plan.whole(work.place) is not None:
             return self._taken_whole(text, depth, work)
         if work.marks is not None and not any(mark in text for mark in work.marks) and "\\u00" not in text:
@@ -148,12 +148,12 @@ class Leaves:
         self._memo_size += len(text) + len(new)
 
     def _plain(self, text: str, work: Work) -> str:
-        found = self._find(text, work)
-        return self._rendered(text, found, work) if found else text
+        findings = self._find(text, work)
+        return self._rendered(text, findings, work) if findings else text
 
-    def _find(self, text: str, work: Work) -> list[Found]:
-        if (known := work.found.get(text)) is not None:  # it was searched together with others
-            return self._scanner.resolved(text, known)
+    def _find(self, text: str, work: Work) -> list[Detection]:
+        if (earlier_findings := work.found.get(text)) is not None:  # it was searched together with others
+            return self._scanner.resolved(text, earlier_findings)
         return self._scanner.find(text, work.budget, keep=self._keep(work))
 
     def _keep(self, work: Work) -> Callable[[str], bool] | None:
@@ -162,21 +162,21 @@ class Leaves:
         plan, place = self.plan, work.place
         return lambda name: plan.action(name, place) == "keep"
 
-    def _rendered(self, text: str, found: Sequence[Found], work: Work) -> str:
+    def _rendered(self, text: str, findings: Sequence[Detection], work: Work) -> str:
         out: list[str] = []
         at = 0
-        for each in found:
+        for each in findings:
             out += (text[at : each.start], self._replacement(each, work))
             at = each.end
         out.append(text[at:])
         return "".join(out)
 
-    def _replacement(self, found: Found, work: Work) -> str:
-        inner = found.inner
+    def _replacement(self, finding: Detection, work: Work) -> str:
+        inner = finding.inner
         if inner is not None and inner.encode is not None:
             return inner.encode(self._rendered(inner.text, inner.found, work))
-        work.names.append(found.name)
-        return self._stands_for(found.name, found.secret, work.place)
+        work.names.append(finding.name)
+        return self._stands_for(finding.name, finding.secret, work.place)
 
     def _stands_for(self, name: str, secret: str, place: Place) -> str:
         action = self.plan.action(name, place)
@@ -215,35 +215,35 @@ class Leaves:
     def _document(self, text: str, depth: int, work: Work) -> str | None:
         if depth >= _DEEPEST:
             return None
-        marks, found = work.marks, work.found
+        marks, earlier_findings = work.marks, work.found
         try:
             return self._edited(text, depth, work)
         finally:
-            work.marks, work.found = marks, found
+            work.marks, work.found = marks, earlier_findings
 
     def _edited(self, text: str, depth: int, work: Work) -> str | None:  # noqa: C901 - one way after another
-        known: Known | None = None
-        begin, noted = 0, ()
+        head_knowledge: PriorKnowledge | None = None
+        begin, cached_edits = 0, ()
         if not self.plan.takes_whole:
-            if self._fast and depth == 0 and (known := self._heads.known(text)) is not None:
-                begin, noted = known.begin, known.edits
+            if self._fast and depth == 0 and (head_knowledge := self._heads.known(text)) is not None:
+                begin, cached_edits = head_knowledge.begin, head_knowledge.edits
             places = self._at_a_glance(text, depth, work) if self._fast and begin == 0 else None
             if places is None:
                 work.marks = None
                 places = self._scanner.places(text[begin:] if begin else text)
-            if places is not None and not places and not noted:
-                if known is not None:
-                    self._heads.looked_at(text, known, ())
+            if places is not None and not places and not cached_edits:
+                if head_knowledge is not None:
+                    self._heads.looked_at(text, head_knowledge, ())
                 return text
             if self._fast and places is not None:
                 try:
-                    noted = self._hits(text, begin, places, noted, depth, work)
+                    cached_edits = self._hits(text, begin, places, cached_edits, depth, work)
                 except Undecided:
                     pass
                 else:
-                    if known is not None:
-                        self._heads.looked_at(text, known, noted)
-                    return applied(text, [each.edit for each in noted]) if noted else text
+                    if head_knowledge is not None:
+                        self._heads.looked_at(text, head_knowledge, cached_edits)
+                    return applied(text, [each.edit for each in cached_edits]) if cached_edits else text
         before = len(work.names)
         work.marks = None
         edits = walk(text, self._looks(depth, work, []))
@@ -256,30 +256,30 @@ class Leaves:
         """Give the places in a document that are to be looked at, none where it is clean; None where it is not told."""
         if work.marks is not None:
             return places_of(text, work.marks, inside=True)
-        seen = self._glance.of(text, depth)
-        if seen is None:
+        glimpse = self._glance.of(text, depth)
+        if glimpse is None:
             return None
-        joined = BETWEEN.join([*seen.texts, ""])
-        found = self._scanner.all_in(joined, work.budget)
-        if found:
-            work.marks = marks_of(joined, found)
+        joined = BETWEEN.join([*glimpse.texts, ""])
+        findings = self._scanner.all_in(joined, work.budget)
+        if findings:
+            work.marks = marks_of(joined, findings)
             if work.marks is None:
                 return None
-            work.found = found_in(seen.texts, found)
+            work.found = found_in(glimpse.texts, findings)
             return places_of(text, work.marks)
-        self._was_clean(seen)
+        self._was_clean(glimpse)
         return []
 
     def _nothing_in(self, texts: Sequence[str]) -> bool:
         """Tell that nothing is to be found in some texts, opened and searched together; False says nothing."""
         plain: list[str] = []
-        seen: list[Seen] = []
+        glimpses: list[DocumentTexts] = []
         for text in texts:
             if text[:1] in OPENS:
-                if (held := self._glance.of(text, 0)) is None:
+                if (glimpse := self._glance.of(text, 0)) is None:
                     return False
-                seen.append(held)
-                plain += held.texts
+                glimpses.append(glimpse)
+                plain += glimpse.texts
             elif (
                 text.startswith(_BLANKS)
                 or is_quoted(text)
@@ -292,18 +292,18 @@ class Leaves:
         joined = BETWEEN.join([*plain, ""])
         if self._scanner.all_in(joined, Budget(len(joined))):
             return False
-        for held in seen:
-            self._was_clean(held)
+        for glimpse in glimpses:
+            self._was_clean(glimpse)
         return True
 
-    def _was_clean(self, seen: Seen) -> None:
-        self._glance.was_clean(seen)
-        for each in seen.long:
+    def _was_clean(self, glimpse: DocumentTexts) -> None:
+        self._glance.was_clean(glimpse)
+        for each in glimpse.long:
             remember(self._clean, hash(each))
 
     def _hits(
-        self, text: str, begin: int, places: list[int], noted: tuple[Noted, ...], depth: int, work: Work
-    ) -> tuple[Noted, ...]:
+        self, text: str, begin: int, places: list[int], cached_edits: tuple[CachedEdit, ...], depth: int, work: Work
+    ) -> tuple[CachedEdit, ...]:
         """Look at what is new in a document. Raises `Undecided`, and then has counted nothing."""
         before = len(work.names)
         marks: list[int] = []
@@ -314,24 +314,24 @@ class Leaves:
             raise
         own = work.names[before:]
         starts = [0, *(mark - before for mark in marks)]
-        for each in noted:
+        for each in cached_edits:
             work.names += each.names
-        edits_noted = (Noted(edit, tuple(own[starts[i] : starts[i + 1]])) for i, edit in enumerate(edits))
-        return (*noted, *edits_noted)
+        edits_noted = (CachedEdit(edit, tuple(own[starts[i] : starts[i + 1]])) for i, edit in enumerate(edits))
+        return (*cached_edits, *edits_noted)
 
     def _looks(self, depth: int, work: Work, marks: list[int]) -> Looks:
         """Bind what is done to the values of a document. `marks` gets how many were counted after each change."""
 
         def leaf(value: str, key: str, path: tuple[str | int, ...]) -> str | None:
-            return told(value, at(path, lambda: self._leaf(value, key, depth + 1, work)))
+            return changed_text(value, at(path, lambda: self._leaf(value, key, depth + 1, work)))
 
         def number(spelled: str, key: str, path: tuple[str | int, ...]) -> str | None:
-            return told(spelled, at(path, lambda: self._number(spelled, key, work)))
+            return changed_text(spelled, at(path, lambda: self._number(spelled, key, work)))
 
         def name(key: str, path: tuple[str | int, ...]) -> str | None:
-            return told(key, at(path, lambda: self._name(key, work)))
+            return changed_text(key, at(path, lambda: self._name(key, work)))
 
-        def told(before: str, after: str) -> str | None:
+        def changed_text(before: str, after: str) -> str | None:
             if after == before:
                 return None
             marks.append(len(work.names))
@@ -371,13 +371,13 @@ class Leaves:
                 return value
             if lowered in SENSITIVE_KEYS:
                 return self._under_sensitive_key(value, work)
-            if key in BYTES_KEYS and (held := decode.unpacked(value)) is not None:
-                new = self._bytes_in(held, depth, work)
-                return value if new == held else decode.pack(held, new, value)
+            if key in BYTES_KEYS and (content := decode.unpacked(value)) is not None:
+                new = self._bytes_in(content, depth, work)
+                return value if new == content else decode.pack(content, new, value)
             if len(value) <= IN_CONTEXT and value[:1] not in {"{", "["} and self._is_context(key):
-                found = self._in_context(key, value, work)
-                if found:
-                    return self._rendered(value, found, work)
+                findings = self._in_context(key, value, work)
+                if findings:
+                    return self._rendered(value, findings, work)
         return self._redacted(value, depth, work)
 
     def _name(self, key: str, work: Work) -> str:
@@ -390,21 +390,21 @@ class Leaves:
 
     def _is_context(self, key: str) -> bool:
         """Tell whether a key says what kind of value it is that stands under it, as far as any detector knows."""
-        known = self._contexts.get(key)
-        if known is None:
+        is_context_key = self._contexts.get(key)
+        if is_context_key is None:
             if len(self._contexts) > _REMEMBERED:
                 self._contexts.clear()
             try:
-                known = self._contexts[key] = len(key) <= IN_CONTEXT and self._scanner.is_context(key)
+                is_context_key = self._contexts[key] = len(key) <= IN_CONTEXT and self._scanner.is_context(key)
             except Exception:  # noqa: BLE001 - what stands under it is looked at, and fails closed
                 alarms.pass_on()
                 return True
-        return known
+        return is_context_key
 
-    def _in_context(self, key: str, value: str, work: Work) -> list[Found]:
+    def _in_context(self, key: str, value: str, work: Work) -> list[Detection]:
         shift = len(key) + 2
-        found = self._find(f"{key}: {value}", work)
-        return [each._replace(start=each.start - shift, end=each.end - shift) for each in found if each.start >= shift]
+        places = self._find(f"{key}: {value}", work)
+        return [each._replace(start=each.start - shift, end=each.end - shift) for each in places if each.start >= shift]
 
     def _number(self, spelled: str, key: str, work: Work) -> str:
         """Redact a number in JSON; one that is to go becomes a string."""
@@ -417,10 +417,10 @@ class Leaves:
             return self._stands_for(KEYED, spelled, work.place)
         if not digits.isdigit() or len(digits) < _SHORTEST_NUMBER or rest.strip("0"):
             return spelled
-        found = self._in_context(key, digits, work) if key and self._is_context(key) else []
-        if not found and not COUNTS.search(key):
-            found = self._scanner.find(digits, work.budget, keep=self._keep(work))
-        return self._replacement(found[0], work) if found else spelled
+        findings = self._in_context(key, digits, work) if key and self._is_context(key) else []
+        if not findings and not COUNTS.search(key):
+            findings = self._scanner.find(digits, work.budget, keep=self._keep(work))
+        return self._replacement(findings[0], work) if findings else spelled
 
     def _under_sensitive_key(self, value: str, work: Work) -> str:
         before = len(work.names)
@@ -434,9 +434,9 @@ class Leaves:
         return self._stands_for(KEYED, value, work.place)
 
     def _bytes_in(self, value: bytes, depth: int, work: Work) -> bytes:
-        held = Octets(value)
-        new = self._redacted(held.text, depth, work)
-        return value if new == held.text else held.spelled(new)
+        octets = Octets(value)
+        new = self._redacted(octets.text, depth, work)
+        return value if new == octets.text else octets.spelled(new)
 
     def _means(self, depth: int, work: Work) -> Means:
         base = work.place
@@ -453,7 +453,7 @@ class Leaves:
 
         return Means(
             find=lambda text: self._scanner.find(text, work.budget, keep=self._keep(work)),
-            stand=lambda found: self._replacement(found, work),
+            stand=lambda finding: self._replacement(finding, work),
             is_clean=self._scanner.is_clean,
             looks=self._looks(depth, work, []),
             joined=joined if self.plan.takes_whole else None,
@@ -478,8 +478,8 @@ def below(place: Place, path: tuple[str | int, ...]) -> Place:
     )
 
 
-def remember(known: set[Any], item: object) -> None:
+def remember(memory: set[Any], item: object) -> None:
     """Put an item into a set that is emptied when it is full."""
-    if len(known) > _REMEMBERED:
-        known.clear()
-    known.add(item)
+    if len(memory) > _REMEMBERED:
+        memory.clear()
+    memory.add(item)

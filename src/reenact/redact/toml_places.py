@@ -20,13 +20,13 @@ _SYNTAX = re.compile(r"(?P<problem>.*) \((?:at line (?P<line>\d+), column (?P<co
 
 def syntax(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, int, str]:
     """Give line, column and message of a syntax error, counted from 1."""
-    found = _SYNTAX.fullmatch(str(error))
-    if found is None:
+    match = _SYNTAX.fullmatch(str(error))
+    if match is None:
         return 1, 1, str(error)
-    if found["line"] is None:
+    if match["line"] is None:
         lines = text.splitlines() or [""]
-        return len(lines), len(lines[-1]) + 1, f"{found['problem']} at the end of the file"
-    return int(found["line"]), int(found["column"]), found["problem"]
+        return len(lines), len(lines[-1]) + 1, f"{match['problem']} at the end of the file"
+    return int(match["line"]), int(match["column"]), match["problem"]
 
 
 def place(text: str, path: Path) -> tuple[int, int]:
@@ -54,12 +54,12 @@ def _key_column(line: str) -> int:
 
 def _within(lines: list[str], rest: Path, column: int) -> tuple[int, int]:
     """Look for what is left of a path inside one statement: a key of an inline table, an item of an array."""
-    named = next((part for part in reversed(rest) if isinstance(part, str)), None)
-    if named is not None:
-        spelled = re.compile(r"(?<![\w\"'-])[\"']?" + re.escape(named) + r"[\"']?\s*[=.]")
+    key = next((part for part in reversed(rest) if isinstance(part, str)), None)
+    if key is not None:
+        spelled = re.compile(r"(?<![\w\"'-])[\"']?" + re.escape(key) + r"[\"']?\s*[=.]")
         for number, line in enumerate(lines, 1):
-            if found := spelled.search(line):
-                return number, found.start() + 1
+            if match := spelled.search(line):
+                return number, match.start() + 1
     elif rest and isinstance(rest[0], int) and len(lines) > 1:
         items = [number for number, line in enumerate(lines, 1) if line.strip()[:1] in {'"', "'", "{"}]
         if rest[0] < len(items):

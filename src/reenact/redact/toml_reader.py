@@ -65,11 +65,11 @@ class Table:
         if name in names:
             return
         near = difflib.get_close_matches(name, names, 1, _CLOSE)
-        meant = f"did you mean {near[0]!r}?" if near else ""
-        if not meant and len(names) <= 12:
-            meant = f"it is one of {', '.join(names)}"
+        suggestion = f"did you mean {near[0]!r}?" if near else ""
+        if not suggestion and len(names) <= 12:
+            suggestion = f"it is one of {', '.join(names)}"
         problem = f"there is no {what} {name!r} here" if what == "key" else f"there is no {what} {name!r}"
-        raise self.error(problem, key or name, hint=meant)
+        raise self.error(problem, key or name, hint=suggestion)
 
     def text(self, name: str, *, needed: bool = False) -> str:
         """Give a string; empty where there is none."""

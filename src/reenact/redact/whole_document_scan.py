@@ -16,7 +16,7 @@ import orjson
 
 from reenact.redact.decode import of_form
 from reenact.redact.fields import BYTES_KEYS, OPAQUE_KEYS, SENSITIVE_KEYS
-from reenact.redact.scan import Found
+from reenact.redact.scan import Detection
 
 BETWEEN: Final = "\n\x1f\n"
 _LARGE: Final = 1_000_000
@@ -34,7 +34,7 @@ _PLAIN: Final = re.compile(r"[ !#-.0-\[\]-~]+")
 _SHORTEST: Final = 4
 
 
-class Seen(NamedTuple):
+class DocumentTexts(NamedTuple):
     """The texts of a document."""
 
     texts: list[str]
@@ -56,69 +56,69 @@ class Glance:
         self._keys: dict[str, int] = {}
         """What is known of keys: 0 for those that say nothing, 1 for contexts, 2 for opaque, 3 for sensitive ones."""
 
-    def of(self, text: str, depth: int) -> Seen | None:
+    def of(self, text: str, depth: int) -> DocumentTexts | None:
         """Give all texts of a document; None where it must be looked at closely."""
         try:
             value = orjson.loads(text)
         except ValueError:
             return None
-        seen = Seen([], [], [], forms="+" in text)
-        return seen if self._collect(value, depth, seen) else None
+        glimpse = DocumentTexts([], [], [], forms="+" in text)
+        return glimpse if self._collect(value, depth, glimpse) else None
 
-    def was_clean(self, seen: Seen) -> None:
+    def was_clean(self, glimpse: DocumentTexts) -> None:
         """Remember that nothing was found in a document."""
         if len(self._keys) < _KEYS:
-            for name in seen.names:
+            for name in glimpse.names:
                 self._keys[name] = self._said_by(name)
 
-    def _collect(self, value: Any, depth: int, seen: Seen) -> bool:  # noqa: C901, PLR0912, PLR0915 - the inner loop
+    def _collect(self, value: Any, depth: int, glimpse: DocumentTexts) -> bool:  # noqa: C901, PLR0912, PLR0915 - the inner loop
         stack: list[Any] = [value]
         clean, keys = self._clean, self._keys
-        put, push = seen.texts.append, stack.append
+        add_text, push = glimpse.texts.append, stack.append
         while stack:
             item = stack.pop()
             kind = cast("type[Any]", type(item))
             if kind is dict:
                 for name, inner in cast("dict[str, Any]", item).items():
-                    said = keys.get(name)
-                    if said is None:
-                        said = self._said_by(name)
-                        put(name)
-                        seen.names.append(name)
-                    if said:
-                        meant = _meant(said, name, inner)
-                        if meant is None:
+                    key_role = keys.get(name)
+                    if key_role is None:
+                        key_role = self._said_by(name)
+                        add_text(name)
+                        glimpse.names.append(name)
+                    if key_role:
+                        search_text = _search_text(key_role, name, inner)
+                        if search_text is None:
                             return False
-                        if said == _OPAQUE and type(inner) is str:
+                        if key_role == _OPAQUE and type(inner) is str:
                             continue
-                        if meant:
-                            put(meant)
+                        if search_text:
+                            add_text(search_text)
                     push(inner)
             elif kind is str:
                 if len(item) >= _LONG:
                     if hash(item) in clean:
                         continue
-                    seen.long.append(item)
+                    glimpse.long.append(item)
                 head = item[:1]
                 if head in _OPENS:
                     if depth >= _DEEPEST:
-                        put(item)
+                        add_text(item)
                         continue
                     try:
                         within = orjson.loads(item)
                     except ValueError:
-                        put(item)
+                        add_text(item)
                     else:
-                        if not self._collect(within, depth + 1, seen):
+                        if not self._collect(within, depth + 1, glimpse):
                             return False
-                elif not seen.forms or of_form(item) is None:
-                    put(item)
+                elif not glimpse.forms or of_form(item) is None:
+                    add_text(item)
                 else:
                     return False
             elif kind is list:
                 stack += item
             elif (kind is int or kind is float) and not -_LARGE < item < _LARGE and item == item // 1:
-                put(str(int(abs(item))))
+                add_text(str(int(abs(item))))
         return True
 
     def _said_by(self, name: str) -> int:
@@ -130,26 +130,26 @@ class Glance:
         return _OPAQUE if lowered in OPAQUE_KEYS else _CONTEXT if self._is_context(name) else 0
 
 
-def _meant(said: int, name: str, value: Any) -> str | None:
+def _search_text(key_role: int, name: str, value: Any) -> str | None:
     """Say how a value is searched together with the key that says something of it, "" for not at all.
 
     None where it is to be looked at closely.
     """
     kind = cast("type[Any]", type(value))
     scalar = kind is str or kind is int or kind is float
-    if said == _SENSITIVE and (scalar or kind is list) and value:
+    if key_role == _SENSITIVE and (scalar or kind is list) and value:
         return None
-    if said == _OPAQUE and kind is list and value:
+    if key_role == _OPAQUE and kind is list and value:
         return None
-    if said == _CONTEXT and scalar and value and len(spelled := str(value)) <= _SHORT:
+    if key_role == _CONTEXT and scalar and value and len(spelled := str(value)) <= _SHORT:
         return f"{name}: {spelled}"
     return ""
 
 
-def marks_of(joined: str, found: Iterable[Found]) -> frozenset[str] | None:
+def marks_of(joined: str, findings: Iterable[Detection]) -> frozenset[str] | None:
     """Give texts one of which is in every text in which something was found; None where that cannot be told."""
     marks: set[str] = set()
-    for each in found:
+    for each in findings:
         spelled = joined[each.start : each.end].rpartition(": ")[2]  # the key that a value is searched with is no part
         mark = max(_PLAIN.findall(spelled), key=len, default="")
         if len(mark) < _SHORTEST or "\x1f" in spelled:
@@ -158,17 +158,17 @@ def marks_of(joined: str, found: Iterable[Found]) -> frozenset[str] | None:
     return frozenset(marks)
 
 
-def found_in(texts: Sequence[str], found: Iterable[Found]) -> dict[str, list[Found]]:
+def found_in(texts: Sequence[str], findings: Iterable[Detection]) -> dict[str, list[Detection]]:
     """Give what was found in texts that were put together, by the text, at its place there."""
     starts = list(accumulate((len(text) + len(BETWEEN) for text in texts), initial=0))
-    held: dict[str, list[Found]] = {}
-    seen: dict[str, int] = {}
-    for each in found:
+    findings_by_text: dict[str, list[Detection]] = {}
+    first_places: dict[str, int] = {}
+    for each in findings:
         at = bisect_right(starts, each.start) - 1
         text, start = texts[at], starts[at]
-        if seen.setdefault(text, at) == at:  # one that stands there twice has the same twice
-            held.setdefault(text, []).append(each._replace(start=each.start - start, end=each.end - start))
-    return held
+        if first_places.setdefault(text, at) == at:  # one that stands there twice has the same twice
+            findings_by_text.setdefault(text, []).append(each._replace(start=each.start - start, end=each.end - start))
+    return findings_by_text
 
 
 def places_of(text: str, marks: Iterable[str], *, inside: bool = False) -> list[int] | None:

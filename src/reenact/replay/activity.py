@@ -97,12 +97,12 @@ class Patience:
     def waited(self) -> float:
         """Give the seconds counted; to be asked every few milliseconds, by one thread."""
         now, spent, own = time.monotonic(), time.process_time(), time.thread_time()
-        passed, worked = now - self._at, spent - self._spent
+        elapsed_s, worked = now - self._at, spent - self._spent
         below, any_runs = self._below(now) if self._waited > _ALONE_S else (0.0, False)
         others = worked - max(0.0, own - self._own) + below
         self._at, self._spent, self._own = now, spent, own
-        counted = worked + below if any_runs or others > _LEAST_SHARE * passed else min(passed, _LATEST_S)
-        self._waited += max(counted, passed / _LONGER)
+        counted = worked + below if any_runs or others > _LEAST_SHARE * elapsed_s else min(elapsed_s, _LATEST_S)
+        self._waited += max(counted, elapsed_s / _LONGER)
         return self._waited
 
     def _below(self, now: float) -> tuple[float, bool]:

@@ -82,10 +82,10 @@ def takes_as(call: Call) -> Callable[[Stub], bool]:
         recorded = stub.node.call
         if wrote is None or not recorded.is_query or recorded.is_handshake is not call.is_handshake:
             return False
-        told = writes(recorded)
-        if told is None or not isinstance(stub.node.outcome, Returned):
+        write = writes(recorded)
+        if write is None or not isinstance(stub.node.outcome, Returned):
             return False
-        return told == wrote or (told.is_transaction and wrote.is_transaction and told.system == wrote.system)
+        return write == wrote or (write.is_transaction and wrote.is_transaction and write.system == wrote.system)
 
     return fit
 
@@ -105,8 +105,8 @@ def word_for(call: Call, stubs: Stubs) -> Stub | None:
     for stub in alike:
         outcome = stub.node.outcome
         if isinstance(outcome, Returned) and isinstance(outcome.payload, Value):
-            told = replace(outcome.payload, json=said_of(statement(call), outcome.payload.json))
-            return replace(stub, node=replace(stub.node, outcome=replace(outcome, payload=told)))
+            reply = replace(outcome.payload, json=said_of(statement(call), outcome.payload.json))
+            return replace(stub, node=replace(stub.node, outcome=replace(outcome, payload=reply)))
     return None
 
 

@@ -35,8 +35,8 @@ class Ways:
         if event == NATIVE:
             return self._lets_native(str(args[1]))
         target: Any = args[-1]
-        if (found := _place(target)) is not None:
-            return Way(*found) in self._ways or self._is_address(*found)
+        if (way_parts := _place(target)) is not None:
+            return Way(*way_parts) in self._ways or self._is_address(*way_parts)
         if isinstance(target, str | bytes):
             return os.path.realpath(os.fsdecode(target)) in self._paths
         return target is None
@@ -67,8 +67,8 @@ class Ways:
 
         for each in wanted:
             with suppress(OSError, UnicodeError):
-                told = socket.getaddrinfo(each.host, each.port, type=socket.SOCK_STREAM)
-                self._addresses |= {(str(address[0]), each.port) for *_, address in told}
+                address_infos = socket.getaddrinfo(each.host, each.port, type=socket.SOCK_STREAM)
+                self._addresses |= {(str(address[0]), each.port) for *_, address in address_infos}
         return any((host, each.port) in self._addresses for each in wanted)
 
 
@@ -76,23 +76,23 @@ def target_of(target: str) -> tuple[str, int | None]:
     """Give the host and port of `host`, `host:port`, `tcp://host:port` or gRPC's `dns:///host:port`."""
     plain = target.rpartition("/")[2]
     host, colon, port = plain.rpartition(":")
-    known = colon and port.isdigit() and not (":" in host and not host.startswith("["))
-    return (host.strip("[]"), int(port)) if known else (plain, None)
+    has_port = colon and port.isdigit() and not (":" in host and not host.startswith("["))
+    return (host.strip("[]"), int(port)) if has_port else (plain, None)
 
 
 def option_for(event: str, args: tuple[Any, ...]) -> str:
     """Name the option that lets out what a network event is about."""
     if event in _LOOK_UPS:
         host, port = _text(args[0]), args[1] if len(args) > 1 else None
-        shown = f"[{host}]" if ":" in host else host
-        return f"--allow-host {shown}:{port}" if port else f"--allow-host {shown}"
+        host_text = f"[{host}]" if ":" in host else host
+        return f"--allow-host {host_text}:{port}" if port else f"--allow-host {host_text}"
     if event == NATIVE:
         native = str(args[1])
-        named = f"unix:{native}" if native.startswith("/") else native.rpartition("/")[2] or "HOST:PORT"
-        return f"--allow-host {named}"
+        native_target = f"unix:{native}" if native.startswith("/") else native.rpartition("/")[2] or "HOST:PORT"
+        return f"--allow-host {native_target}"
     target: Any = args[-1]
-    found = _place(target)
-    return f"--allow-host unix:{_text(target)}" if found is None else f"--allow-host {Way(*found)}"
+    way_parts = _place(target)
+    return f"--allow-host unix:{_text(target)}" if way_parts is None else f"--allow-host {Way(*way_parts)}"
 
 
 def _place(target: Any) -> tuple[str, int] | None:

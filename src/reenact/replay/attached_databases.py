@@ -34,10 +34,10 @@ def _watch(module: Any) -> None:
     original, judged = module.connect, _judged_class(module.Connection)
 
     @wraps(original)
-    def connect(*args: Any, **named: Any) -> Any:
+    def connect(*args: Any, **options: Any) -> Any:
         if len(args) <= _PLACE_OF_FACTORY:
-            named.setdefault("factory", judged)
-        connection = original(*args, **named)
+            options.setdefault("factory", judged)
+        connection = original(*args, **options)
         if not isinstance(connection, judged):  # its class was made of Python's own before
             connection.set_authorizer(_judged)
         return connection
@@ -50,13 +50,13 @@ def _watch(module: Any) -> None:
 def _judged_class(original: Any) -> Any:
     """Make the class of connections whose authorizer asks ours first."""
 
-    def begin(self: Any, *args: Any, **named: Any) -> None:
-        original.__init__(self, *args, **named)
+    def begin(self: Any, *args: Any, **options: Any) -> None:
+        original.__init__(self, *args, **options)
         original.set_authorizer(self, _judged)
 
     @wraps(original.set_authorizer)
-    def set_authorizer(self: Any, *args: Any, **named: Any) -> Any:
-        own = args[0] if args else named.get("authorizer_callback")
+    def set_authorizer(self: Any, *args: Any, **options: Any) -> Any:
+        own = args[0] if args else options.get("authorizer_callback")
         return original.set_authorizer(self, _judged if own is None else _both(own))
 
     methods = {"__init__": begin, "set_authorizer": set_authorizer, "__module__": original.__module__}

@@ -24,22 +24,22 @@ def call_named(run: Run, text: str) -> Node:
     """
     wanted = " ".join(text.split())
     calls = [node for node in run.nodes if node is not run.root]
-    found = _numbered(calls, wanted) or _identified(calls, wanted) or _placed(calls, wanted.lower())
-    if len(found) == 1:
-        return found[0]
-    what = f"no call {text!r}" if not found else f"{len(found)} calls that {text!r} may mean"
-    shown = [node.label for node in (found or calls)[:_MOST]]
-    more = len(found or calls) - len(shown)
-    listed = "\n    ".join([*shown, *([f"… and {more} more"] if more else [])])
-    raise UsageError(f"run {run.id[:12]} has {what}", hint=f"its calls are\n    {listed}" if shown else "it has none")
+    matches = _numbered(calls, wanted) or _identified(calls, wanted) or _placed(calls, wanted.lower())
+    if len(matches) == 1:
+        return matches[0]
+    what = f"no call {text!r}" if not matches else f"{len(matches)} calls that {text!r} may mean"
+    labels = [node.label for node in (matches or calls)[:_MOST]]
+    more = len(matches or calls) - len(labels)
+    listed = "\n    ".join([*labels, *([f"… and {more} more"] if more else [])])
+    raise UsageError(f"run {run.id[:12]} has {what}", hint=f"its calls are\n    {listed}" if labels else "it has none")
 
 
 def _numbered(calls: Iterable[Node], wanted: str) -> list[Node]:
-    found = _NUMBER.fullmatch(wanted)
-    if found is None:
+    match = _NUMBER.fullmatch(wanted)
+    if match is None:
         return []
-    number = int(found[1] or found[2])
-    return [node for node in calls if node.number == number and (found[2] or wanted in {node.label, f"#{number}"})]
+    number = int(match[1] or match[2])
+    return [node for node in calls if node.number == number and (match[2] or wanted in {node.label, f"#{number}"})]
 
 
 def _identified(calls: Iterable[Node], wanted: str) -> list[Node]:
@@ -52,11 +52,11 @@ def _placed(calls: Iterable[Node], wanted: str) -> list[Node]:
     listed = [*calls]
     if alike := [node for node in listed if _is_called(node, wanted)]:
         return alike
-    found = _ORDINAL.fullmatch(wanted)
-    if found is None:
+    match = _ORDINAL.fullmatch(wanted)
+    if match is None:
         return []
-    alike = [node for node in listed if found[2] is None or _is_called(node, found[2])]
-    place = _WORDS[found[1]] if found[1] in _WORDS else int(found[1][:-2]) - 1
+    alike = [node for node in listed if match[2] is None or _is_called(node, match[2])]
+    place = _WORDS[match[1]] if match[1] in _WORDS else int(match[1][:-2]) - 1
     return [alike[place]] if -1 <= place < len(alike) and alike else []
 
 

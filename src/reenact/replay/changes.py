@@ -68,8 +68,8 @@ def requests(run: Run, changes: Iterable[Change]) -> dict[str, bytes]:
     bodies: dict[str, Json] = {}
     for node, change in resolved(run, changes):
         if asks(change):
-            held = bodies[node.id] if node.id in bodies else _request_body(node)
-            bodies[node.id] = _set(held, parse_path(change.path)[1:], change.value, node, "request")
+            request_body = bodies[node.id] if node.id in bodies else _request_body(node)
+            bodies[node.id] = _set(request_body, parse_path(change.path)[1:], change.value, node, "request")
     return {node_id: _spelled(body) for node_id, body in bodies.items()}
 
 
@@ -81,20 +81,20 @@ def asks(change: Change) -> bool:
 def resolved(run: Run, changes: Iterable[Change]) -> list[tuple[Node, Change]]:
     """Find the call of each change and check that changing it says something. Raises `UsageError`."""
     above = {node.id: node for node in run.nodes}
-    found = [(call_named(run, change.call), change) for change in changes]
-    for node, _ in found:
+    pairs = [(call_named(run, change.call), change) for change in changes]
+    for node, _ in pairs:
         _check(node, above)
-    return found
+    return pairs
 
 
-def done(run: Run, changes: Sequence[Change]) -> list[Changed]:
+def describe_changes(run: Run, changes: Sequence[Change]) -> list[Changed]:
     """Say what changes do: each with the value that was there before. Raises `UsageError` as `apply` does."""
-    said: list[Changed] = []
+    entries: list[Changed] = []
     for at, (node, change) in enumerate(resolved(run, changes)):
         before = next(each for each in apply(run, changes[:at]).nodes if each.id == node.id)
         path = spell(_steps(change))
-        said.append(Changed(node=node, path=path, before=_value(before, change), after=change.value))
-    return said
+        entries.append(Changed(node=node, path=path, before=_value(before, change), after=change.value))
+    return entries
 
 
 def _check(node: Node, above: dict[str, Node]) -> None:
@@ -151,9 +151,9 @@ def _steps(change: Change) -> tuple[str | int, ...]:
         raise UsageError(str(error)) from error
 
 
-def _set(held: Json, steps: tuple[str | int, ...], value: Json, node: Node, what: str) -> Json:
+def _set(document: Json, steps: tuple[str | int, ...], value: Json, node: Node, what: str) -> Json:
     try:
-        return with_value(held, steps, value)
+        return with_value(document, steps, value)
     except NoSuchPlace as error:
         raise _refused(node, what, error) from error
 

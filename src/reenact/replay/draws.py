@@ -87,8 +87,8 @@ class Scope:
 
     def add_rest(self) -> None:
         """Add what was drawn after the last calls."""
-        said = self.root.span.attributes.get(_REST) if self.root is not None else None
-        for each in as_list(parsed_or_none(said) if isinstance(said, str) else None):
+        rest_json = self.root.span.attributes.get(_REST) if self.root is not None else None
+        for each in as_list(parsed_or_none(rest_json) if isinstance(rest_json, str) else None):
             match each:
                 case [str() as lane, pages]:
                     self._keep_pages(lane, "", pages)
@@ -103,9 +103,9 @@ class Scope:
         """Add what libraries drew on a lane before any call, as a later call of another reel told it."""
         self._keep_pages(lane, "", [*pages])
 
-    def _keep(self, lane: str, parent: str, said: object) -> None:
-        if isinstance(said, str):
-            self._keep_pages(lane, parent, parsed_or_none(said))
+    def _keep(self, lane: str, parent: str, pages_json: object) -> None:
+        if isinstance(pages_json, str):
+            self._keep_pages(lane, parent, parsed_or_none(pages_json))
 
     def _keep_pages(self, lane: str, parent: str, pages: Json) -> None:
         for page in as_list(pages):
@@ -122,28 +122,28 @@ class Scope:
                     case [str() as key, list() as values, "clock"]:
                         self._read[where, self._count[where], key] += values
                     case [str() as key, list() as values, "library"]:
-                        kept = self._of_libraries[where, self._count[where], key]
-                        kept.update(_numbered(values))
+                        library_values = self._of_libraries[where, self._count[where], key]
+                        library_values.update(_numbered(values))
                     case _:
                         continue
 
     def next(self, where: Where, key: str, units: Mapping[str, int]) -> Json | object:
         """Take the next recorded draw of a site."""
         at = self._segment(where, units)
-        held = self._segments[where][at].get(key) if where in self._segments else None
-        if not held:
+        values = self._segments[where][at].get(key) if where in self._segments else None
+        if not values:
             return _NOTHING
         try:
-            value = held[0]
+            value = values[0]
             if not isinstance(value, dict):
-                return held.popleft()
+                return values.popleft()
         except IndexError:  # another thread of the same lane took it
             return _NOTHING
         left = value.get("lost")
         if isinstance(left, int) and left > 1:
-            held[0] = {"lost": left - 1}
+            values[0] = {"lost": left - 1}
         else:
-            held.popleft()
+            values.popleft()
         return _NOTHING
 
     def next_of_library(self, where: Where, key: str, units: Mapping[str, int], *, unseen: bool) -> Json | object:
@@ -152,20 +152,20 @@ class Scope:
         Of clocks there is what nobody saw, too, where the `unseen` is wanted.
         """
         place = where, self._segment(where, units), key
-        held, read = self._of_libraries.get(place), self._read.get(place) if unseen else None
-        if held is None and read is None:
+        numbered_values, read = self._of_libraries.get(place), self._read.get(place) if unseen else None
+        if numbered_values is None and read is None:
             return _NOTHING
         number = self._numbers[place]
         self._numbers[place] = number + 1
-        if held is not None and number in held:
-            return held[number]
+        if numbered_values is not None and number in numbered_values:
+            return numbered_values[number]
         return read[number] if read is not None and number < len(read) else _NOTHING
 
     def first(self, source: str) -> float | None:
         """Say what a clock that tells how long something took was read as first."""
-        own = (held for pages in self._segments.values() for page in pages.values() for held in page.items())
+        own = (readings for pages in self._segments.values() for page in pages.values() for readings in page.items())
         libraries = ((key, values) for (_, _, key), values in self._read.items())
-        values = (each for key, held in (*own, *libraries) if key.endswith(f" {source}") for each in held)
+        values = (each for key, readings in (*own, *libraries) if key.endswith(f" {source}") for each in readings)
         return min((each for each in values if isinstance(each, int | float)), default=None)
 
     def _segment(self, where: Where, units: Mapping[str, int]) -> int:
@@ -218,10 +218,10 @@ class Draws:
         self._began = _monotonic()
         self._elapsed: dict[str, tuple[Any, Any]] = {}
         """Of each clock that says how long something took: the last value given back, and what it was really."""
-        said = taped(selected)
-        self.is_taped = said is not None
+        tape = taped(selected)
+        self.is_taped = tape is not None
         """Whether the recording has a tape at all."""
-        self.generators = {name: str(mode) for name, mode in as_object((said or {}).get("generators")).items()}
+        self.generators = {name: str(mode) for name, mode in as_object((tape or {}).get("generators")).items()}
         """The modes of the shared random generators, as they were when the recorded run began."""
         self._by_run: dict[str, Scope] = {}
         """Of the units that came in, by their runs."""
@@ -250,25 +250,25 @@ class Draws:
         for root in roots:
             self._of[root.id].add_rest()
         if (delivered := self._delivered) is not None and delivered.root is not None:
-            said = delivered.root.span.attributes.get(_PROCESS)
+            process_json = delivered.root.span.attributes.get(_PROCESS)
             own = self._own[process_of(delivered.root)]
-            if isinstance(said, str) and own.root is None:
-                own.add_process(parsed_or_none(said))
+            if isinstance(process_json, str) and own.root is None:
+                own.add_process(parsed_or_none(process_json))
 
     def _earlier(self, nodes: Iterable[Node]) -> dict[str, list[Json]]:
         """Read what later calls told of earlier draws: pages by the call that ended the segment they stand in."""
-        found = defaultdict[str, list[Json]](list)
+        pages_by_call = defaultdict[str, list[Json]](list)
         for node in nodes:
-            said = node.span.attributes.get(_EARLIER)
-            for each in as_list(parsed_or_none(said) if isinstance(said, str) else None):
+            earlier_json = node.span.attributes.get(_EARLIER)
+            for each in as_list(parsed_or_none(earlier_json) if isinstance(earlier_json, str) else None):
                 match each:
                     case ["", str() as lane, list() as pages]:
                         self._own.setdefault(process_of(node), Scope(None)).add_begin(lane, pages)
                     case [str() as call, str(), list() as pages]:
-                        found[call] += pages
+                        pages_by_call[call] += pages
                     case _:
                         continue
-        return found
+        return pages_by_call
 
     def _place(self, root: Node) -> None:
         """Make the scope of a root, and note whose draws it holds."""
@@ -284,19 +284,19 @@ class Draws:
 
     def _nearest(self, node: Node, nodes: Mapping[str, Node]) -> Scope | None:
         at: Node | None = node
-        seen = set[str]()
-        while at is not None and at.id not in seen:
-            seen.add(at.id)
+        seen_ids = set[str]()
+        while at is not None and at.id not in seen_ids:
+            seen_ids.add(at.id)
             if TAPE in at.span.attributes:
                 return self._of.get(at.id)
             at = nodes.get(at.parent or "")
         return None
 
     def _scope(self, reel: Reel) -> Scope | None:
-        known: Any = reel.recorded
-        if known is not None and known[0] is self:
-            found: Scope | None = known[1]
-            return found
+        cached_pair: Any = reel.recorded
+        if cached_pair is not None and cached_pair[0] is self:
+            cached_scope: Scope | None = cached_pair[1]
+            return cached_scope
         process = self.process()
         if reel.again and reel.path == LANE and not reel.unit:
             scope = self._by_run.get(reel.again)
@@ -343,10 +343,10 @@ class Draws:
         why = "draw not recorded"
         if scope is not None:
             call = here.recorded if here is not None and isinstance(here.recorded, str) else None
-            found = scope.next(scope.where(lane.path, call), site.key, lane.reel.units)
-            if found is not _NOTHING:
+            draw = scope.next(scope.where(lane.path, call), site.key, lane.reel.units)
+            if draw is not _NOTHING:
                 try:
-                    value = site.source.read(found)  # type: ignore[arg-type]  # a site's source reads what it wrote
+                    value = site.source.read(draw)  # type: ignore[arg-type]  # a site's source reads what it wrote
                 except Exception as error:  # noqa: BLE001 - a value that redaction replaced, or that was damaged
                     why = f"draw cannot be read back ({type(error).__name__})"
                 else:
@@ -374,11 +374,11 @@ class Draws:
             return make()
         call = here.recorded if here is not None and isinstance(here.recorded, str) else None
         where = scope.where(lane.path, call)
-        found = scope.next_of_library(where, site.key, lane.reel.units, unseen=self._is_closed)
+        draw = scope.next_of_library(where, site.key, lane.reel.units, unseen=self._is_closed)
         module = site.key.partition(":")[0]
-        if found is not _NOTHING:
+        if draw is not _NOTHING:
             with suppress(Exception):  # a value that redaction replaced, or that was damaged
-                value = site.source.read(found)  # type: ignore[arg-type]  # a site's source reads what it wrote
+                value = site.source.read(draw)  # type: ignore[arg-type]  # a site's source reads what it wrote
                 if site.source.moment is not None:
                     self._clock = site.source, value, _monotonic()
                     self._clocks.add(module)
@@ -396,8 +396,8 @@ class Draws:
         Code may hold what it read itself against what another module read.
         """
         if name not in self._elapsed and self._is_closed:
-            known = (each.first(name) for each in {*self._of.values(), *self._own.values()})
-            first = min((each for each in known if each is not None), default=now)
+            first_readings = (each.first(name) for each in {*self._of.values(), *self._own.values()})
+            first = min((each for each in first_readings if each is not None), default=now)
             self._elapsed[name] = first, now
         last, then = self._elapsed.get(name, (0, 0))
         return last + now - then
@@ -426,5 +426,5 @@ def _numbered(values: Iterable[Json]) -> dict[int, Json]:
 
 def taped(run: Run) -> dict[str, Json] | None:
     """Say how the draws of a run were taped, from its root; None where they were not."""
-    said = run.root.span.attributes.get(TAPE) if run.root is not None else None
-    return as_object(parsed_or_none(said)) if isinstance(said, str) else None
+    tape_json = run.root.span.attributes.get(TAPE) if run.root is not None else None
+    return as_object(parsed_or_none(tape_json)) if isinstance(tape_json, str) else None

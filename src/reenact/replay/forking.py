@@ -58,14 +58,14 @@ class Fork:
         }
 
     @staticmethod
-    def from_json(held: Mapping[str, Any]) -> Fork:
+    def from_json(document: Mapping[str, Any]) -> Fork:
         """Read what `to_json` spelled."""
         return Fork(
-            marker=pathlib.Path(held["marker"]),
-            at=frozenset(held["at"]),
-            sent=frozenset(held["sent"]),
-            requests={name: tuple(map(Change.from_json, changes)) for name, changes in held["requests"].items()},
-            parameters=held["parameters"],
+            marker=pathlib.Path(document["marker"]),
+            at=frozenset(document["at"]),
+            sent=frozenset(document["sent"]),
+            requests={name: tuple(map(Change.from_json, changes)) for name, changes in document["requests"].items()},
+            parameters=document["parameters"],
         )
 
     def rewritten(self, call: Call, node_id: str | None = None) -> tuple[Call, list[str]]:
@@ -89,8 +89,8 @@ class Fork:
                 unfit.append(name)
         if changed == body:
             return call, unfit
-        sent = replace(request, body=Body(compact(changed).encode("utf-8", "replace")))
-        return replace(call, request=sent), unfit
+        new_request = replace(request, body=Body(compact(changed).encode("utf-8", "replace")))
+        return replace(call, request=new_request), unfit
 
 
 def _with_parameter(body: Json, path: Path, value: Json) -> Json:
@@ -109,8 +109,8 @@ class _FromThere(Policy):
 
     def source(self, kind: CallKind) -> Source:
         """Say where the answers to calls of `kind` come from."""
-        given = Policy.source(self, kind)
-        return Source.RECORDED_OR_LIVE if kind is CallKind.EMBEDDING and given is Source.LIVE else given
+        policy_source = Policy.source(self, kind)
+        return Source.RECORDED_OR_LIVE if kind is CallKind.EMBEDDING and policy_source is Source.LIVE else policy_source
 
 
 class ForkReplayer(Replayer):
@@ -160,13 +160,13 @@ class ForkReplayer(Replayer):
         if node_id not in self._fork.at:
             return super()._answered(call, asked, stub, lane)
         passage = (
-            self._sent(call, stub, lane) if node_id in self._fork.sent else super()._answered(call, asked, stub, lane)
+            self._send(call, stub, lane) if node_id in self._fork.sent else super()._answered(call, asked, stub, lane)
         )
         passage.annotate({FORK_CHANGED: True})
         self._reach()
         return passage
 
-    def _sent(self, call: Call, stub: Stub, lane: str) -> ReplayPassage:
+    def _send(self, call: Call, stub: Stub, lane: str) -> ReplayPassage:
         """Let a call go out that the recording would answer."""
         with self._lock:
             self.stubs.cover(stub)
@@ -176,27 +176,27 @@ class ForkReplayer(Replayer):
         return passage
 
     def _rewritten(self, call: Call, node_id: str | None = None) -> Call:
-        sent, unfit = self._fork.rewritten(call, node_id)
+        new_call, unfit = self._fork.rewritten(call, node_id)
         for name in unfit:
             self.ledger.note("unfit", call=f"{call.word} {call.name}", parameter=name)
-        return sent
+        return new_call
 
-    def _let_out(self, sent: Call, call: Call, lane: str) -> tuple[Any, ReplayPassage]:
-        self._check_way(sent)
-        inner = self._recorder.open(sent)
+    def _let_out(self, live_call: Call, call: Call, lane: str) -> tuple[Any, ReplayPassage]:
+        self._check_way(live_call)
+        inner = self._recorder.open(live_call)
         inner.annotate({"reenact.replay.live": True})
         span = format(inner.place.span_id, "016x")
         self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span)
-        body = sent.request.body if isinstance(sent.request, HttpRequest) and sent is not call else None
+        body = live_call.request.body if isinstance(live_call.request, HttpRequest) and live_call is not call else None
         if isinstance(call.request, HttpRequest) and body is not None:
             inner.annotate({FORK_ASKED: call.request.body.text})
-        return inner, ReplayPassage(self, sent, inner, None, Rewritten(body) if body is not None else None, lane)
+        return inner, ReplayPassage(self, live_call, inner, None, Rewritten(body) if body is not None else None, lane)
 
     def _unanswered(self, call: Call, asked: Question, source: Source, lane: str, parent: object) -> ReplayPassage:
         if call.kind in MODELS:
-            sent = self._rewritten(call) if self._reached and source is Source.LIVE else call
-            if sent is not call:
-                return self._let_out(sent, call, lane)[1]
+            live_call = self._rewritten(call) if self._reached and source is Source.LIVE else call
+            if live_call is not call:
+                return self._let_out(live_call, call, lane)[1]
         elif self._reached and source is Source.RECORDED and not self._live.isdisjoint(MODELS):
             stub = self._recorded_before(asked)
             if stub is not None:

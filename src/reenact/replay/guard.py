@@ -92,14 +92,14 @@ def is_allowed() -> bool:
 def shut(
     ledger: Ledger,
     policy: Writes = Writes.REFUSE,
-    given: Sequence[str] = (),
+    hosts: Sequence[str] = (),
     ways: Sequence[Way] | None = None,
     *,
     sealed: bool = False,
 ) -> Generator[None]:
     """Keep the guard up. An audit hook cannot be taken away again; outside this block it does nothing.
 
-    Anything may talk to the hosts that are `given`, live calls to those of `ways`, or to all where that is None.
+    Anything may talk to the `hosts`, live calls to those of `ways`, or to all where that is None.
     `sealed` says that what is written goes to a copy.
     """
     if not _state["hooked"]:
@@ -112,7 +112,7 @@ def shut(
     refuses = not (policy is Writes.ALLOW or (sealed and policy.copies))
     before = {name: _state[name] for name in ("ledger", "refuses", "allows", "given", "ways")}
     _state.update(ledger=ledger, refuses=refuses, allows=policy is Writes.ALLOW)
-    _state["given"], _state["ways"] = _read(given, ways)
+    _state["given"], _state["ways"] = _read(hosts, ways)
     stop, stop_writes = lanes.carry(_allowed), lanes.carry(_writes)  # names are looked up on a pool's thread
     for name in telemetry.OPENTELEMETRY:
         logging.getLogger(name).addFilter(_is_worth_telling)
@@ -138,13 +138,13 @@ def _tell_link(ledger: Ledger, source: str, target: str) -> None:
     ledger.note("copied_link", what=f"link {source} to {target}", where=where())
 
 
-def _read(given: Sequence[str], ways: Sequence[Way] | None) -> tuple[Ways | None, Ways | None]:
-    if not given and ways is None:
+def _read(hosts: Sequence[str], ways: Sequence[Way] | None) -> tuple[Ways | None, Ways | None]:
+    if not hosts and ways is None:
         return None, None
     from reenact.replay.allowed_hosts import Ways
     from reenact.values import way
 
-    return Ways(way.read(given)) if given else None, Ways(ways) if ways is not None else None
+    return Ways(way.read(hosts)) if hosts else None, Ways(ways) if ways is not None else None
 
 
 class TelemetryHeld(Exception):
@@ -207,10 +207,10 @@ def _note_asked(ledger: Ledger, process: int, number: int) -> None:
 def _keep_to_the_copy(ledger: Ledger, touch: Touch, event: str, args: tuple[Any, ...]) -> None:
     """Refuse a write that goes to no copy, and note one by a tool that is named to run."""
     if any(map(_refuses, filter(None, (touch.path, touch.source)))):
-        refuse(ledger, touch.what, event, _OR_ALLOW, path=_noted(event, touch.path))
+        refuse(ledger, touch.what, event, _OR_ALLOW, path=_recorder_path(event, touch.path))
     if tool := _writes.get():
-        named = args[:2] if event in _OF_TWO else (touch.path,)
-        paths = [os.path.abspath(os.fsdecode(each)) for each in named]  # noqa: PTH100 - in a hook
+        targets = args[:2] if event in _OF_TWO else (touch.path,)
+        paths = [os.path.abspath(os.fsdecode(each)) for each in targets]  # noqa: PTH100 - in a hook
         ledger.note("tool_wrote", tool=tool, paths=paths)
 
 
@@ -226,7 +226,7 @@ def _refuses_attached(path: str) -> bool:
     return True
 
 
-def _noted(event: str, path: str) -> str:
+def _recorder_path(event: str, path: str) -> str:
     """Give a path as the recorder notes it for an event: where it leads, or the name that is changed."""
     return os.path.realpath(path) if event in _FOLLOWING else os.path.abspath(path)  # noqa: PTH100 - in a hook
 
@@ -262,12 +262,12 @@ def _option(event: str, args: tuple[Any, ...]) -> str:
 
 def _lets(which: str, event: str, args: tuple[Any, ...]) -> bool:
     """Tell whether the hosts of a kind hold what a network event is about. Names are looked up past this hook."""
-    found: Ways | None = _state[which]
-    if found is None:
+    allowed_ways: Ways | None = _state[which]
+    if allowed_ways is None:
         return False
     _looking.up = True
     try:
-        return found.lets(event, args)
+        return allowed_ways.lets(event, args)
     finally:
         _looking.up = False
 

@@ -54,8 +54,8 @@ class Ledger:
             facts["unit"] = earlier
         entry = {"t": what, **facts}
         if self.redactor is not None and what in _OF_TODAY:
-            told = orjson.loads(orjson.dumps(facts, default=repr))
-            clean = self.redactor.attributes({_OURS + name: value for name, value in told.items()})
+            plain_facts = orjson.loads(orjson.dumps(facts, default=repr))
+            clean = self.redactor.attributes({_OURS + name: value for name, value in plain_facts.items()})
             entry = {"t": what, **{name.removeprefix(_OURS): value for name, value in clean.items()}}
         if self._fd is None:
             self.entries.append(entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reenact.values.difference import ABSENT, Absent, FieldDifference, shown
+from reenact.values.difference import ABSENT, Absent, FieldDifference, short_json
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object
 
@@ -29,8 +29,8 @@ def sentence(entry: Mapping[str, Any]) -> str:
     if "recorded" not in entry or entry.get("reason"):
         return f"{entry['call']}: {entry['reason']}"
     absent = entry.get("absent", ())
-    recorded = "absent" if "recorded" in absent else shown(entry["recorded"])
-    replay = "absent" if "replay" in absent else shown(entry["replay"])
+    recorded = "absent" if "recorded" in absent else short_json(entry["recorded"])
+    replay = "absent" if "replay" in absent else short_json(entry["replay"])
     return f"{entry['call']}: {entry['field']}: recorded {recorded}, replay {replay}"
 
 

@@ -16,14 +16,14 @@ from typing import Any, Final, Protocol, TypeVar
 from reenact.boundary.partial_question import (
     TOLD,
     Compared,
-    Kept,
+    PartialQuestion,
     Turn,
     compared,
     equal,
-    kept,
     live,
     losses,
     may_be,
+    read_partial_question,
     rebuilt_parts,
     turns,
 )
@@ -54,7 +54,7 @@ _UNRESOLVED: Final = object()
 _Pairs = TypeVar("_Pairs")
 
 
-class Held(Protocol):
+class PartialStub(Protocol):
     """What is needed of a stub."""
 
     @property
@@ -82,7 +82,7 @@ class Agreed:
 class KeptCalls:
     """The calls of other emitters, by kind. Not thread-safe: its owner holds a lock."""
 
-    def __init__(self, stubs: Iterable[Held]) -> None:
+    def __init__(self, stubs: Iterable[PartialStub]) -> None:
         self._models: list[Node] = []
         self._functions: list[Node] = []
         for stub in stubs:
@@ -90,10 +90,10 @@ class KeptCalls:
             if isinstance(node.call.request, FunctionCall):
                 if _OURS not in node.span.attributes and not node.call.is_structure:
                     self._functions.append(node)
-            elif kept(node) is not None:
+            elif read_partial_question(node) is not None:
                 self._models.append(node)
         self._ids = {node.id for node in (*self._models, *self._functions)}
-        self._kept: dict[str, Kept | None] = {}
+        self._kept: dict[str, PartialQuestion | None] = {}
         self._arguments: dict[str, Json] = {}
 
     def find(
@@ -103,19 +103,19 @@ class KeptCalls:
         asked = live(question) if self._models and question.shape else None
         candidates = self._models if question.shape else self._functions
         fits: list[tuple[Node, Compared]] = []
-        said = turns(asked.messages) if asked is not None else ()
+        asked_turns = turns(asked.messages) if asked is not None else ()
         for node in candidates:
-            if node.kind is question.kind and free(node) and self._may_be(node, said, question, redactor):
-                held = self._held(node, question, asked, redactor)
-                if held is not None and not held.differs:
-                    fits.append((node, held))
+            if node.kind is question.kind and free(node) and self._may_be(node, asked_turns, question, redactor):
+                comparison = self._diff(node, question, asked, redactor)
+                if comparison is not None and not comparison.differs:
+                    fits.append((node, comparison))
         if not fits:
             return None
         here = [each for each in fits if each[0].parent == parent] if parent is not None else []
         near = here or fits
-        node, held = near[0]
+        node, comparison = near[0]
         among = len({_came(each) for each, _ in near})
-        return Agreed(node=node, ignored=held.ignored, among=len(near) if among > 1 else 1)
+        return Agreed(node=node, ignored=comparison.ignored, among=len(near) if among > 1 else 1)
 
     def find_renamed(
         self,
@@ -126,28 +126,28 @@ class KeptCalls:
     ) -> tuple[Node, _Pairs] | None:
         """Find the only recorded call that differs from a live one by what redacted values are called."""
         asked = live(question) if self._models and question.shape else None
-        said = turns(asked.messages) if asked is not None else ()
-        found: list[tuple[Node, _Pairs]] = []
+        asked_turns = turns(asked.messages) if asked is not None else ()
+        matches: list[tuple[Node, _Pairs]] = []
         for node in self._models if question.shape else self._functions:
-            if node.kind is question.kind and free(node) and self._may_be(node, said, question, redactor):
-                held = self._held(node, question, asked, redactor)
-                if held is not None and held.differs and (pairs := fits(held.differs)) is not None:
-                    found.append((node, pairs))
-        return found[0] if len(found) == 1 else None
+            if node.kind is question.kind and free(node) and self._may_be(node, asked_turns, question, redactor):
+                comparison = self._diff(node, question, asked, redactor)
+                if comparison is not None and comparison.differs and (pairs := fits(comparison.differs)) is not None:
+                    matches.append((node, pairs))
+        return matches[0] if len(matches) == 1 else None
 
     def holds(self, node: Node) -> bool:
         """Tell whether a call is one of another emitter, which is found by what was kept and never by its key."""
         return node.id in self._ids
 
-    def _may_be(self, node: Node, said: Sequence[Turn], question: Question, redactor: Redactor | None) -> bool:
+    def _may_be(self, node: Node, asked_turns: Sequence[Turn], question: Question, redactor: Redactor | None) -> bool:
         if isinstance(node.call.request, FunctionCall):
             return node.call.name == question.name
-        known = self._known(node, redactor)
-        return known is not None and may_be(known, said, question.shape)
+        recorded_call = self._recorded_call(node, redactor)
+        return recorded_call is not None and may_be(recorded_call, asked_turns, question.shape)
 
-    def _known(self, node: Node, redactor: Redactor | None) -> Kept | None:
+    def _recorded_call(self, node: Node, redactor: Redactor | None) -> PartialQuestion | None:
         if node.id not in self._kept:
-            self._kept[node.id] = kept(node, redactor)
+            self._kept[node.id] = read_partial_question(node, redactor)
         return self._kept[node.id]
 
     def differences(
@@ -156,26 +156,26 @@ class KeptCalls:
         """List in what a live call differs from a recorded one of another emitter; None where ours is asked about."""
         if not self.holds(node):
             return None
-        held = self._held(node, question, live(question) if question.shape else None, redactor)
-        return None if held is None else held.differs
+        comparison = self._diff(node, question, live(question) if question.shape else None, redactor)
+        return None if comparison is None else comparison.differs
 
-    def _held(self, node: Node, question: Question, asked: Asked | None, redactor: Redactor | None) -> Compared | None:
+    def _diff(self, node: Node, question: Question, asked: Asked | None, redactor: Redactor | None) -> Compared | None:
         if isinstance(node.call.request, FunctionCall):
             return self._held_function(node, question, redactor)
-        known = self._known(node, redactor)
-        return None if known is None or asked is None else compared(known, asked, question.shape)
+        recorded_call = self._recorded_call(node, redactor)
+        return None if recorded_call is None or asked is None else compared(recorded_call, asked, question.shape)
 
     def _held_function(self, node: Node, question: Question, redactor: Redactor | None) -> Compared:
         if node.id not in self._arguments:
             request = node.call.request
-            given = request.arguments if isinstance(request, FunctionCall) else None
-            self._arguments[node.id] = parse(redactor.text(compact(given))) if redactor is not None else given
-        found = Compared()
+            arguments = request.arguments if isinstance(request, FunctionCall) else None
+            self._arguments[node.id] = parse(redactor.text(compact(arguments))) if redactor is not None else arguments
+        comparison = Compared()
         if node.call.name != question.name:
-            found.differs.append(FieldDifference(path="name", a=node.call.name, b=question.name))
-            return found
-        _of_arguments(node, self._arguments[node.id], question, found)
-        return found
+            comparison.differs.append(FieldDifference(path="name", a=node.call.name, b=question.name))
+            return comparison
+        _of_arguments(node, self._arguments[node.id], question, comparison)
+        return comparison
 
 
 def failed_for_good(node: Node) -> bool:
@@ -194,14 +194,14 @@ def as_told(node: Node, call: Call | None = None) -> Outcome:
         case Returned(payload=Value(json=json)) if _OURS not in node.span.attributes and isinstance(
             node.call.request, FunctionCall
         ):
-            told = json
+            output = json
             if not isinstance(json, str):  # what was recovered as JSON the emitter itself told from text
                 is_recovered = "reenact.recovered" in node.span.attributes
-                told = None if is_recovered else node.call.attributes.get(TOLD) or _written(node, json)
-            return Returned(payload=Value(json=json, text=told)) if isinstance(told, str) else node.outcome
+                output = None if is_recovered else node.call.attributes.get(TOLD) or _attribute_text(node, json)
+            return Returned(payload=Value(json=json, text=output)) if isinstance(output, str) else node.outcome
         case Returned(payload=HttpReply(body=body) as reply) if "reply" in rebuilt_parts(node):
-            made = replace(reply, body=_whole(node, body))
-            return Returned(payload=made if call is None else _streamed(call, _respelled(node, call, made)))
+            full_reply = replace(reply, body=_whole(node, body))
+            return Returned(payload=full_reply if call is None else _streamed(call, _respelled(node, call, full_reply)))
         case outcome:
             return outcome
 
@@ -210,14 +210,14 @@ def _respelled(node: Node, call: Call, reply: HttpReply) -> HttpReply:
     """Spell a reply in the words of the API that is asked, where nothing said which one it was."""
     request = call.request
     live = shape_named(request.shape) if isinstance(request, HttpRequest) else None
-    held = shape_of(node)
-    if live is None or held is None or live.write_reply is None or "shape" not in rebuilt_parts(node):
+    recorded_shape = shape_of(node)
+    if live is None or recorded_shape is None or live.write_reply is None or "shape" not in rebuilt_parts(node):
         return reply
-    if (live.api or live.name) == (held.api or held.name) or reply.status >= 300:
+    if (live.api or live.name) == (recorded_shape.api or recorded_shape.name) or reply.status >= 300:
         return reply
-    answered = held.read_reply(parsed_or_none(reply.body.data))
-    if live.wording is not None and held.wording is not None:
-        ends = dict(zip(held.wording.finishes, live.wording.finishes, strict=True))
+    answered = recorded_shape.read_reply(parsed_or_none(reply.body.data))
+    if live.wording is not None and recorded_shape.wording is not None:
+        ends = dict(zip(recorded_shape.wording.finishes, live.wording.finishes, strict=True))
         answered = replace(answered, finish_reasons=tuple(ends.get(each, each) for each in answered.finish_reasons))
     return replace(reply, body=Body(compact(live.write_reply(answered)).encode("utf-8", "surrogatepass")))
 
@@ -227,10 +227,10 @@ def _streamed(call: Call, reply: HttpReply) -> HttpReply:
     shape = shape_named(request.shape) if isinstance(request, HttpRequest) else None
     if shape is None or shape.unfold is None or not isinstance(request, HttpRequest) or reply.status >= 300:
         return reply
-    said = parsed_or_none(reply.body.data)
-    if not isinstance(said, dict) or not shape.is_stream(parsed_or_none(request.body.data)):
+    reply_json = parsed_or_none(reply.body.data)
+    if not isinstance(reply_json, dict) or not shape.is_stream(parsed_or_none(request.body.data)):
         return reply
-    return replace(reply, headers=(("content-type", shape.framing.media_type),), body=Body(shape.unfold(said)))
+    return replace(reply, headers=(("content-type", shape.framing.media_type),), body=Body(shape.unfold(reply_json)))
 
 
 def _whole(node: Node, body: Body) -> Body:
@@ -245,7 +245,7 @@ def _whole(node: Node, body: Body) -> Body:
     return Body(compact(whole).encode("utf-8", "surrogatepass"))
 
 
-def _written(node: Node, json: Json) -> str | None:
+def _attribute_text(node: Node, json: Json) -> str | None:
     """Find the text of a span's attribute that says a result."""
     for value in node.span.attributes.values():
         if isinstance(value, str) and value[:1] in ("{", "[") and equal(parsed_or_none(value), json):
@@ -263,52 +263,52 @@ def _came(node: Node) -> object:
             return repr(outcome)
 
 
-def _of_arguments(node: Node, recorded: Json, question: Question, found: Compared) -> None:
+def _of_arguments(node: Node, recorded: Json, question: Question, diff: Compared) -> None:
     """Compare a function's arguments. Emitters keep what the model gave; ours have the defaults as well."""
     now = as_object(question.asked).get("arguments")
     if _same(recorded, now):
         return
-    given = as_object(now)
+    inputs = as_object(now)
     unkept = recorded is None or (recorded == {} and any(loss.get("field") == "arguments" for loss in losses(node)))
     if unkept:
-        found.ignored.append(FieldDifference(path="arguments", a=ABSENT, b=now))
+        diff.ignored.append(FieldDifference(path="arguments", a=ABSENT, b=now))
         return
-    named = _by_name(recorded, given)
-    if named is None:
-        found.differs += differences(recorded, now, "arguments")
+    recorded_arguments = _by_name(recorded, inputs)
+    if recorded_arguments is None:
+        diff.differs += differences(recorded, now, "arguments")
         return
-    for name in [*named, *(name for name in given if name not in named)]:
+    for name in [*recorded_arguments, *(name for name in inputs if name not in recorded_arguments)]:
         path = f"arguments.{name}"
-        if name not in given:
-            found.differs.append(FieldDifference(path=path, a=named[name], b=ABSENT))
-        elif name not in named:
+        if name not in inputs:
+            diff.differs.append(FieldDifference(path=path, a=recorded_arguments[name], b=ABSENT))
+        elif name not in recorded_arguments:
             default = _default(as_text(question.noise.get("function")), name)
-            side = found.ignored if default is not _UNRESOLVED and _same(default, given[name]) else found.differs
-            side.append(FieldDifference(path=path, a=ABSENT, b=given[name]))
-        elif not _same(named[name], given[name]):
-            found.differs += differences(named[name], given[name], path)
+            side = diff.ignored if default is not _UNRESOLVED and _same(default, inputs[name]) else diff.differs
+            side.append(FieldDifference(path=path, a=ABSENT, b=inputs[name]))
+        elif not _same(recorded_arguments[name], inputs[name]):
+            diff.differs += differences(recorded_arguments[name], inputs[name], path)
 
 
-def _by_name(recorded: Json, given: dict[str, Json]) -> dict[str, Json] | None:
+def _by_name(recorded: Json, slots: dict[str, Json]) -> dict[str, Json] | None:
     """Read recorded arguments by the live function's parameters; None where they say nothing by name."""
-    held = recorded
-    if isinstance(held, str) and isinstance(read := parsed_or_none(held), dict):
-        held = read
-    if isinstance(held, dict):
-        positional = held.get("args")
-        if held.keys() <= {"args", "kwargs"} and isinstance(positional, list) and not given.keys() & {"args", "kwargs"}:
-            named = dict(zip(given, positional, strict=False)) if len(positional) <= len(given) else None
-            return None if named is None else {**named, **as_object(held.get("kwargs"))}
-        if len(given) == 1 and not held.keys() & given.keys():
-            name, value = next(iter(given.items()))
-            if _same(held, value) or (isinstance(value, str) and _same(held, parsed_or_none(value))):
+    json = recorded
+    if isinstance(json, str) and isinstance(read := parsed_or_none(json), dict):
+        json = read
+    if isinstance(json, dict):
+        positional = json.get("args")
+        if json.keys() <= {"args", "kwargs"} and isinstance(positional, list) and not slots.keys() & {"args", "kwargs"}:
+            by_parameter = dict(zip(slots, positional, strict=False)) if len(positional) <= len(slots) else None
+            return None if by_parameter is None else {**by_parameter, **as_object(json.get("kwargs"))}
+        if len(slots) == 1 and not json.keys() & slots.keys():
+            name, value = next(iter(slots.items()))
+            if _same(json, value) or (isinstance(value, str) and _same(json, parsed_or_none(value))):
                 return {name: value}  # the function takes them all as one
-            if len(held) == 1:
-                return {name: next(iter(held.values()))}  # the emitter calls its only argument by a name of its own
-        return held
-    if isinstance(held, list):
-        return dict(zip(given, as_list(held), strict=True)) if len(held) == len(given) else None
-    return {next(iter(given)): held} if len(given) == 1 else None
+            if len(json) == 1:
+                return {name: next(iter(json.values()))}  # the emitter calls its only argument by a name of its own
+        return json
+    if isinstance(json, list):
+        return dict(zip(slots, as_list(json), strict=True)) if len(json) == len(slots) else None
+    return {next(iter(slots)): json} if len(slots) == 1 else None
 
 
 def _same(a: Json, b: Json) -> bool:
@@ -325,11 +325,11 @@ def _same(a: Json, b: Json) -> bool:
 def _default(function: str, parameter: str) -> Any:
     """Give the default of a parameter of a function that is loaded, as typed JSON."""
     module, _, qualname = function.partition(":")
-    found: Any = sys.modules.get(module)
+    target: Any = sys.modules.get(module)
     for name in qualname.split("."):
-        found = getattr(found, name, None)
+        target = getattr(target, name, None)
     try:
-        value = inspect.signature(found).parameters[parameter].default
+        value = inspect.signature(target).parameters[parameter].default
     except (TypeError, ValueError, KeyError):
         return _UNRESOLVED
     return _UNRESOLVED if value is inspect.Parameter.empty else typed.encode(value)

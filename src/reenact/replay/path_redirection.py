@@ -53,8 +53,8 @@ def lead() -> None:
         _wait_outside(leads)
     _STATE["led"] = True
     _replace(leads)
-    if (told := os.environ.get("PWD")) is not None:  # a shell in the copy told where it is
-        os.environ["PWD"] = leads.original(told)
+    if (working_folder := os.environ.get("PWD")) is not None:  # a shell in the copy told where it is
+        os.environ["PWD"] = leads.original(working_folder)
     if not early:
         os.chdir(os.getcwd())
         return
@@ -104,14 +104,14 @@ def _script(words: list[str]) -> str | None:
 
 def _replace(leads: Leads) -> None:
     for name in _ONE:
-        _put(name, lambda original: _one(original, leads))
+        _install(name, lambda original: _one(original, leads))
     for name in _TWO:
-        _put(name, lambda original: _two(original, leads))
+        _install(name, lambda original: _two(original, leads))
     touches.tell_paths(leads.original)
-    _put("getcwd", lambda original: wraps(original)(lambda: leads.original(original())))
-    _put("getcwdb", lambda original: wraps(original)(lambda: os.fsencode(leads.original(os.fsdecode(original())))))
-    _put("readlink", lambda original: _readlink(original, leads))
-    _put("scandir", lambda original: _scandir(original, leads))
+    _install("getcwd", lambda original: wraps(original)(lambda: leads.original(original())))
+    _install("getcwdb", lambda original: wraps(original)(lambda: os.fsencode(leads.original(os.fsdecode(original())))))
+    _install("readlink", lambda original: _readlink(original, leads))
+    _install("scandir", lambda original: _scandir(original, leads))
     opened = _one(io.open, leads)
     import _io
 
@@ -126,30 +126,30 @@ def _replace(leads: Leads) -> None:
     wrapt.register_post_import_hook(lambda module: _lead_databases(module, leads), "sqlite3")
 
 
-def _put(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def _install(name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Put a function into the place of one of `os`, and say of it what is said of that one."""
     original = getattr(posix, name, None)
     if original is None:
         return
-    made = make(original)
+    replacement = make(original)
     for module in (posix, os):
-        setattr(module, name, made)
+        setattr(module, name, replacement)
     for attribute in ("supports_dir_fd", "supports_fd", "supports_follow_symlinks", "supports_effective_ids"):
-        known = cast("set[Any]", getattr(os, attribute))
-        if original in known:
-            known.add(made)
+        supported = cast("set[Any]", getattr(os, attribute))
+        if original in supported:
+            supported.add(replacement)
 
 
 def _one(original: Callable[..., Any], leads: Leads) -> Callable[..., Any]:
     led = leads.led
 
     @wraps(original)
-    def function(*args: Any, **named: Any) -> Any:
+    def function(*args: Any, **options: Any) -> Any:
         if args:
             args = (led(args[0]), *args[1:])
-        elif named:
-            named = _named(named, leads)
-        return original(*args, **named)
+        elif options:
+            options = _lead_options(options, leads)
+        return original(*args, **options)
 
     return function
 
@@ -158,26 +158,26 @@ def _two(original: Callable[..., Any], leads: Leads) -> Callable[..., Any]:
     led = leads.led
 
     @wraps(original)
-    def function(*args: Any, **named: Any) -> Any:
-        if named:
-            named = _named(named, leads)
-        return original(*map(led, args[:2]), *args[2:], **named)
+    def function(*args: Any, **options: Any) -> Any:
+        if options:
+            options = _lead_options(options, leads)
+        return original(*map(led, args[:2]), *args[2:], **options)
 
     return function
 
 
-def _named(named: dict[str, Any], leads: Leads) -> dict[str, Any]:
-    return {name: leads.led(value) if name in _NAMED else value for name, value in named.items()}
+def _lead_options(options: dict[str, Any], leads: Leads) -> dict[str, Any]:
+    return {name: leads.led(value) if name in _NAMED else value for name, value in options.items()}
 
 
 def _readlink(original: Callable[..., Any], leads: Leads) -> Callable[..., Any]:
     led = _one(original, leads)
 
     @wraps(original)
-    def readlink(*args: Any, **named: Any) -> Any:
-        found = led(*args, **named)
-        told = leads.original(os.fsdecode(found))
-        return os.fsencode(told) if isinstance(found, bytes) else told
+    def readlink(*args: Any, **options: Any) -> Any:
+        target = led(*args, **options)
+        original_path = leads.original(os.fsdecode(target))
+        return os.fsencode(original_path) if isinstance(target, bytes) else original_path
 
     return readlink
 
@@ -185,31 +185,31 @@ def _readlink(original: Callable[..., Any], leads: Leads) -> Callable[..., Any]:
 def _scandir(original: Callable[..., Any], leads: Leads) -> Callable[..., Any]:
     @wraps(original)
     def scandir(path: Any = None) -> Any:
-        found = leads.led(path)
-        entries = original(found)
-        return entries if found is path else _told(entries, path, leads, original)
+        copy_path = leads.led(path)
+        entries = original(copy_path)
+        return entries if copy_path is path else _original_entries(entries, path, leads, original)
 
     return scandir
 
 
-def _told(entries: Any, path: Any, leads: Leads, scandir: Callable[..., Any]) -> _Entries:
+def _original_entries(entries: Any, path: Any, leads: Leads, scandir: Callable[..., Any]) -> _Entries:
     folder: str = os.fspath(cast("str", path))
 
-    def told(entry: Any) -> Any:
-        named = os.path.join(folder, entry.name)
-        if leads.led(named) != named:
-            return _Entry(entry, named)
+    def original_entry(entry: Any) -> Any:
+        entry_path = os.path.join(folder, entry.name)
+        if leads.led(entry_path) != entry_path:
+            return _Entry(entry, entry_path)
         with scandir(path) as originals:  # the copy links to it, and the original is no link
-            return next((each for each in originals if each.name == entry.name), _Entry(entry, named))
+            return next((each for each in originals if each.name == entry.name), _Entry(entry, entry_path))
 
-    return _Entries(entries, told)
+    return _Entries(entries, original_entry)
 
 
 class _Entries:
     """The entries of a folder in the copy, told as those of the original."""
 
-    def __init__(self, entries: Any, told: Callable[[Any], Any]) -> None:
-        self._entries, self._told = entries, told
+    def __init__(self, entries: Any, original_entry: Callable[[Any], Any]) -> None:
+        self._entries, self._told = entries, original_entry
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -252,8 +252,8 @@ def _lead_children(module: ModuleType, leads: Leads) -> None:
 
     @wraps(original)
     def fork_exec(args: Any, executables: Any, close_fds: Any, pass_fds: Any, cwd: Any, *rest: Any) -> Any:
-        found = tuple(leads.led(each) for each in executables)
-        return original(args, found, close_fds, pass_fds, leads.led(cwd), *rest)
+        programs = tuple(leads.led(each) for each in executables)
+        return original(args, programs, close_fds, pass_fds, leads.led(cwd), *rest)
 
     for holder in (module, *_holders("_fork_exec", original)):
         setattr(holder, "fork_exec" if holder is module else "_fork_exec", fork_exec)
@@ -272,21 +272,21 @@ def _lead_databases(module: ModuleType, leads: Leads) -> None:
     original = holder.connect
 
     @wraps(original)
-    def connect(*args: Any, **named: Any) -> Any:
+    def connect(*args: Any, **options: Any) -> Any:
         if args:
             args = (_database(args[0], leads), *args[1:])
-        elif "database" in named:
-            named["database"] = _database(named["database"], leads)
-        return original(*args, **named)
+        elif "database" in options:
+            options["database"] = _database(options["database"], leads)
+        return original(*args, **options)
 
     holder.connect = connect
     holder.dbapi2.connect = connect
 
 
-def _database(named: Any, leads: Leads) -> Any:
-    if isinstance(named, str) and named.startswith("file:"):
-        path, sign, rest = named[5:].partition("?")
+def _database(database: Any, leads: Leads) -> Any:
+    if isinstance(database, str) and database.startswith("file:"):
+        path, sign, rest = database[5:].partition("?")
         for scheme in ("//localhost", "//"):
             path = path.removeprefix(scheme) if path.startswith(f"{scheme}/") else path
         return f"file:{leads.led(path)}{sign}{rest}"
-    return leads.led(named)
+    return leads.led(database)

@@ -26,7 +26,7 @@ Place = tuple[str, str]
 """A sequence, and a lane."""
 
 
-class Kept(NamedTuple):
+class RecordedPause(NamedTuple):
     """A recorded pause."""
 
     began: int
@@ -43,49 +43,49 @@ class Pauses:
 
     def __init__(self, nodes: Collection[Node], units: Collection[str]) -> None:
         self._lock = locks.lock()
-        self._left: dict[Place, deque[Kept]] = defaultdict(deque)
+        self._left: dict[Place, deque[RecordedPause]] = defaultdict(deque)
         self._calls: dict[Place, list[int]] = defaultdict(list)
         """The begins of the recorded calls of a lane that has pauses."""
         self._at: dict[Place, int] = defaultdict(int)
         for node in sorted(nodes, key=lambda node: node.span.start_ns):
-            for place, kept in sorted(_of(node, units), key=lambda each: each[1].began):  # not as they ended
-                self._left[place].append(kept)
+            for place, pause in sorted(_of(node, units), key=lambda each: each[1].began):  # not as they ended
+                self._left[place].append(pause)
         for node in nodes:
             if not _is_root(node) and (place := _place(node, node.lane, units)) in self._left:
                 self._calls[place].append(node.start_order)
-        for held in self._calls.values():
-            held.sort()
+        for queue in self._calls.values():
+            queue.sort()
         self.of_jobs = {lane: (numbers, lane) for numbers, lane in self._left if f"/{MARK}" in lane}
         """Where the jobs of pools of processes waited, by lane alone: they run in whatever process is free."""
-        self._inside = frozenset(each.call for held in self._left.values() for each in held)
+        self._inside = frozenset(each.call for queue in self._left.values() for each in queue)
         """The calls in which there were pauses."""
-        self.orders = frozenset(each.ended for held in self._left.values() for each in held if each.ended)
+        self.orders = frozenset(each.ended for queue in self._left.values() for each in queue if each.ended)
         """The numbers of pauses, among those of answers."""
 
     def expected(self) -> Iterator[tuple[str, list[Expected]]]:
         """Give when pauses ended, by sequence."""
-        for (numbers, _), held in self._left.items():
-            yield numbers, [Expected(each.ended, each.at_s, each.at_s) for each in held if each.ended]
+        for (numbers, _), queue in self._left.items():
+            yield numbers, [Expected(each.ended, each.at_s, each.at_s) for each in queue if each.ended]
 
     def take(self, place: Place) -> Turn | None:
         """Give the next pause of a lane; None where the recording has no more before the lane's next call."""
         with self._lock:
-            held = self._left.get(place)
-            if not held:
+            queue = self._left.get(place)
+            if not queue:
                 return None
             calls = self._calls.get(place, [])
             behind = bisect_right(calls, self._at[place])
-            if behind < len(calls) and held[0].began > calls[behind]:
+            if behind < len(calls) and queue[0].began > calls[behind]:
                 return None
-            first = held.popleft()
+            first = queue.popleft()
             return Turn(first.ended, first.done)
 
     def calls_behind(self, place: Place, order: int) -> bool:
         """Tell whether a lane makes a call next, and does not wait before that."""
         with self._lock:
-            held, calls = self._left.get(place), self._calls.get(place, [])
+            queue, calls = self._left.get(place), self._calls.get(place, [])
             behind = bisect_right(calls, order)
-            return behind < len(calls) and not (held and held[0].began < calls[behind])
+            return behind < len(calls) and not (queue and queue[0].began < calls[behind])
 
     def covered(self, calls: Collection[str]) -> dict[str, list[int]]:
         """Hear that the code inside recorded calls does not run; gives what it will not wait for, by sequence."""
@@ -93,9 +93,9 @@ class Pauses:
         if self._inside.isdisjoint(calls):
             return dropped
         with self._lock:
-            for (numbers, _), held in self._left.items():
-                for each in [each for each in held if each.call in calls]:
-                    held.remove(each)
+            for (numbers, _), queue in self._left.items():
+                for each in [each for each in queue if each.call in calls]:
+                    queue.remove(each)
                     dropped[numbers] += [each.ended] if each.ended else []
         return dropped
 
@@ -111,9 +111,9 @@ class Pauses:
 
     def _drop(self, place: Place, before: int) -> list[int]:
         with self._lock:
-            held, dropped = self._left.get(place), list[int]()
-            while held and held[0].began < before:
-                dropped.append(held.popleft().ended)
+            queue, dropped = self._left.get(place), list[int]()
+            while queue and queue[0].began < before:
+                dropped.append(queue.popleft().ended)
         return [order for order in dropped if order]
 
 
@@ -127,29 +127,29 @@ def _is_root(node: Node) -> bool:
     return any(node.span.attributes.get(name) is True for name in ("reenact.run.root", PROCESS_ROOT))
 
 
-def _of(root: Node, units: Collection[str]) -> Iterator[tuple[Place, Kept]]:
-    said = root.span.attributes.get(PAUSES)
-    lanes = as_object(parsed_or_none(said) if isinstance(said, str) else None)
+def _of(root: Node, units: Collection[str]) -> Iterator[tuple[Place, RecordedPause]]:
+    pauses_json = root.span.attributes.get(PAUSES)
+    lanes = as_object(parsed_or_none(pauses_json) if isinstance(pauses_json, str) else None)
     for lane, listed in lanes.items():
         place = _place(root, lane, units)
-        yield from ((place, each) for each in _kept(listed, root))
+        yield from ((place, each) for each in _read_pauses(listed, root))
 
 
-def _kept(listed: Json, root: Node) -> Iterable[Kept]:
+def _read_pauses(listed: Json, root: Node) -> Iterable[RecordedPause]:
     began_s = root.span.start_ns / 1e9
     for each in as_list(listed):
         match each:
-            case [int(began), int(ended), int(after_us), list(done), *call]:
-                places = tuple(at for at in done if isinstance(at, int))
-                yield Kept(began, ended, began_s + after_us / 1e6, _call(call), places)
+            case [int(began), int(ended), int(after_us), list(finish_places), *call]:
+                places = tuple(at for at in finish_places if isinstance(at, int))
+                yield RecordedPause(began, ended, began_s + after_us / 1e6, _call(call), places)
             case [int(began), int(ended), int(after_us), *call]:
-                yield Kept(began, ended, began_s + after_us / 1e6, _call(call))
+                yield RecordedPause(began, ended, began_s + after_us / 1e6, _call(call))
             case _:
                 continue
 
 
-def _call(told: list[Json]) -> str:
-    return told[0] if told and isinstance(told[0], str) else ""
+def _call(rest: list[Json]) -> str:
+    return rest[0] if rest and isinstance(rest[0], str) else ""
 
 
 class Pacing:
@@ -205,6 +205,6 @@ class Pacing:
         if dropped:
             self._gate(place[0]).drop(dropped)
 
-    def answers(self, passed: Iterable[int]) -> list[int]:
+    def answers(self, numbers: Iterable[int]) -> list[int]:
         """Give those of the numbers that are of answers."""
-        return [order for order in passed if order not in self._pauses.orders]
+        return [order for order in numbers if order not in self._pauses.orders]

@@ -91,22 +91,22 @@ class Policy:
     """Names of tools that run in the sealed world of the replay (`--tool-live`), their own calls answered."""
 
     @staticmethod
-    def named(given: Mapping[str, str], hosts: Iterable[str] = (), live_tools: Iterable[str] = ()) -> Policy:
+    def named(choices: Mapping[str, str], hosts: Iterable[str] = (), live_tools: Iterable[str] = ()) -> Policy:
         """Make one of the values of its fields, by name; those not given are the defaults.
 
         `writes` may be `keep=FOLDER`. Raises `UsageError` where no folder is named.
         """
-        writes, keep = read_writes(given.get("writes") or Writes.COPY)
+        writes, keep = read_writes(choices.get("writes") or Writes.COPY)
         return Policy(
             hosts=tuple(hosts),
             live_tools=tuple(live_tools),
-            models=Source(given.get("models", Source.RECORDED)),
-            tools=Source(given.get("tools", Source.RECORDED)),
+            models=Source(choices.get("models", Source.RECORDED)),
+            tools=Source(choices.get("tools", Source.RECORDED)),
             writes=writes,
             keep=keep,
-            after=After(given.get("after", After.WRITES)),
-            children=Children(given.get("children", Children.ANSWER)),
-            outcome=Strictness(given.get("outcome", Strictness.EXACT)),
+            after=After(choices.get("after", After.WRITES)),
+            children=Children(choices.get("children", Children.ANSWER)),
+            outcome=Strictness(choices.get("outcome", Strictness.EXACT)),
         )
 
     def source_of(self, call: Call) -> Source:
@@ -139,7 +139,7 @@ class Policy:
 def read_writes(spelled: str) -> tuple[Writes, str]:
     """Read `copy`, `keep=FOLDER`, `refuse` or `allow`; give the folder too. Raises `UsageError` for anything else."""
     word, _, folder = spelled.partition("=")
-    known = [each.value for each in Writes]
-    if word not in known or bool(folder) != (word == Writes.KEEP):
+    words = [each.value for each in Writes]
+    if word not in words or bool(folder) != (word == Writes.KEEP):
         raise UsageError(f"writes: {spelled!r} is none of copy, keep FOLDER, refuse, allow")
     return Writes(word), folder

@@ -441,11 +441,11 @@ class Gate:
                 or waited < self._bound()
             ):
                 return
-            passed = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]
-            self._gone.update(passed)
+            late_orders = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]
+            self._gone.update(late_orders)
             self._at_work.clear()
             self._advance()
-        self._skipped(passed, lowest)
+        self._skipped(late_orders, lowest)
 
 
 def _untold(_orders: list[int], _granted: int) -> None:
@@ -453,7 +453,7 @@ def _untold(_orders: list[int], _granted: int) -> None:
 
 
 def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    def done() -> None:
+    def set_done() -> None:
         if not future.done():
             future.set_result(None)
 
@@ -462,7 +462,7 @@ def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> N
     except RuntimeError:
         running = None
     if running is loop:
-        done()
+        set_done()
     else:
         with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            loop.call_soon_threadsafe(done)
+            loop.call_soon_threadsafe(set_done)

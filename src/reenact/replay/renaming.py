@@ -33,7 +33,7 @@ _WHOLE: Final = "value"
 _CREDENTIALS: Final = "credentials"
 
 
-class Held(Protocol):
+class RenamedStub(Protocol):
     """What is needed of a stub."""
 
     @property
@@ -89,8 +89,8 @@ class Renaming:
         self._to: dict[str, str] = {}
         self._from: dict[str, str] = {}
         self._known: frozenset[str] | None = None
-        self._whole: dict[str, list[Held]] | None = None
-        self._blind: dict[str, list[Held]] = defaultdict(list)
+        self._whole: dict[str, list[RenamedStub]] | None = None
+        self._blind: dict[str, list[RenamedStub]] = defaultdict(list)
         self._questions: dict[str, Question] = {}
         self._among: dict[str, int] = {}
         """How many recorded calls fitted a question that was missed."""
@@ -101,14 +101,19 @@ class Renaming:
         return self._foreign
 
     def find(
-        self, call: Call, asked: Question, held: Iterable[Held], free: Callable[[Node], bool], at: Place
-    ) -> tuple[Held, Renamed] | int:
+        self,
+        call: Call,
+        asked: Question,
+        recorded_calls: Iterable[RenamedStub],
+        free: Callable[[Node], bool],
+        at: Place,
+    ) -> tuple[RenamedStub, Renamed] | int:
         """Find the one recorded call that a live one may be; else how many there are that it may be.
 
         `at` is the live one's place: the recorded call above it, its lane, the recorded process.
         """
         if self._whole is None:
-            self._read(held)
+            self._read(recorded_calls)
         same = [each for each in self._whole_of(asked) if free(each.node)]
         if same:  # told apart by place like equal questions
             nearest = next((each for place in _places(at) for each in same if place(each)), same[0])
@@ -119,12 +124,12 @@ class Renaming:
             for each in self._blind[_blind_key(asked)]
             if free(each.node) and (pairs := self._pairs(self._questions[each.node.id].asked, asked.asked, raw))
         ]
-        kept = {each.node.id: pairs for each, pairs in fits}
+        pairs_by_id = {each.node.id: pairs for each, pairs in fits}
         chosen, count = _only([each for each, _ in fits], at, self._questions)
         if chosen is None:
             self._among[asked.key] = count
             return count
-        return chosen, self.keep(kept[chosen.node.id])
+        return chosen, self.keep(pairs_by_id[chosen.node.id])
 
     def fits(self, differences: Iterable[FieldDifference]) -> Pairs | None:
         """Tell that fields differ by the names of tokens alone, and how; None where they differ otherwise."""
@@ -132,11 +137,11 @@ class Renaming:
             return None
         if self._known is None:
             self._known = _tokens_of(self._runs)
-        found = list(differences)
-        if any(isinstance(side, Absent) for each in found for side in (each.a, each.b)):
+        field_differences = list(differences)
+        if any(isinstance(side, Absent) for each in field_differences for side in (each.a, each.b)):
             return None
-        recorded: list[Json] = [each.a for each in found if not isinstance(each.a, Absent)]
-        return self._pairs(recorded, [each.b for each in found if not isinstance(each.b, Absent)], None)
+        recorded: list[Json] = [each.a for each in field_differences if not isinstance(each.a, Absent)]
+        return self._pairs(recorded, [each.b for each in field_differences if not isinstance(each.b, Absent)], None)
 
     def renamed(self, value: Json) -> Json:
         """Spell what is known of a live value as the recording does."""
@@ -192,11 +197,11 @@ class Renaming:
             return f"redacted values cannot be compared without {key}: set REENACT_REDACTION_KEY to it"
         return ""
 
-    def _read(self, held: Iterable[Held]) -> None:
+    def _read(self, recorded_calls: Iterable[RenamedStub]) -> None:
         """Index the recorded questions, each as the redaction in force spells it, and without its tokens."""
         self._whole = defaultdict(list)
         self._known = _tokens_of(self._runs)
-        for each in held:
+        for each in recorded_calls:
             asked = each.question
             if self._other_policy:
                 asked = question(self._as_asked(each.node), self._redactor)
@@ -216,37 +221,37 @@ class Renaming:
                 if pairs is not None:
                     self.keep(pairs)
 
-    def _whole_of(self, asked: Question) -> list[Held]:
+    def _whole_of(self, asked: Question) -> list[RenamedStub]:
         return (self._whole or {}).get(asked.key, [])
 
     def _pairs(self, recorded: Json, live: Json, raw: Json) -> Pairs | None:
         """Say what of a live value stands for what of a recorded one; None where they cannot be one."""
-        found = Pairs()
+        pairs = Pairs()
         try:
-            self._walk(recorded, live, raw, found)
+            self._walk(recorded, live, raw, pairs)
         except _UnlikeError:
             return None
-        return found
+        return pairs
 
-    def _walk(self, a: Json, b: Json, raw: Any, found: Pairs) -> None:
+    def _walk(self, a: Json, b: Json, raw: Any, pairs: Pairs) -> None:
         if isinstance(a, dict) and isinstance(b, dict):
             for x, y in _members(a, b):
                 if x != y:
-                    self._leaf(x, y, _NOTHING, found)
+                    self._leaf(x, y, _NOTHING, pairs)
                 inside = cast("dict[str, Any]", raw).get(x, _NOTHING) if isinstance(raw, dict) else _NOTHING
-                self._walk(a[x], b[y], inside, found)
+                self._walk(a[x], b[y], inside, pairs)
         elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-            given = cast("list[Any]", raw) if isinstance(raw, list) else []
-            beside = given if len(given) == len(b) else [_NOTHING] * len(b)
+            raw_items = cast("list[Any]", raw) if isinstance(raw, list) else []
+            beside = raw_items if len(raw_items) == len(b) else [_NOTHING] * len(b)
             for x, y, z in zip(a, b, beside, strict=True):
-                self._walk(x, y, z, found)
+                self._walk(x, y, z, pairs)
         elif isinstance(a, str) and isinstance(b, str):
             if a != b:
-                self._leaf(a, b, raw, found)
+                self._leaf(a, b, raw, pairs)
         elif type(a) is not type(b) or a != b:
             raise _UnlikeError
 
-    def _leaf(self, a: str, b: str, raw: Any, found: Pairs) -> None:
+    def _leaf(self, a: str, b: str, raw: Any, pairs: Pairs) -> None:
         composed = isinstance(raw, str) and MARK in raw and TOKEN.fullmatch(raw) is None
         left, right = TOKEN.split(a), TOKEN.split(b)
         if len(left) == len(right) and left[::3] == right[::3] and left[1::3] == right[1::3] and len(left) > 1:
@@ -255,11 +260,11 @@ class Renaming:
                     whole = composed and _class(x) == _WHOLE
                     if not (whole or self._may_rename(_class(x))):
                         raise _UnlikeError
-                    self._pair(y, x, found)
-                    found.composed += whole and not self._foreign
+                    self._pair(y, x, pairs)
+                    pairs.composed += whole and not self._foreign
         elif composed and (token := TOKEN.fullmatch(a)) is not None and token[1] == _WHOLE:
-            self._pair(b, a, found)
-            found.composed += 1
+            self._pair(b, a, pairs)
+            pairs.composed += 1
         else:
             raise _UnlikeError
 
@@ -270,21 +275,21 @@ class Renaming:
         group = getattr(self._redactor, "group", None)
         return not self._salted or group is None or group(name) != _CREDENTIALS
 
-    def _pair(self, live: str, recorded: str, found: Pairs) -> None:
+    def _pair(self, live: str, recorded: str, pairs: Pairs) -> None:
         if live in (self._known or ()):  # it came from the recording, and is another value
             raise _UnlikeError
-        to = found.live.get(live, self._to.get(live, recorded))
-        of = next((name for name, each in found.live.items() if each == recorded), self._from.get(recorded, live))
+        to = pairs.live.get(live, self._to.get(live, recorded))
+        of = next((name for name, each in pairs.live.items() if each == recorded), self._from.get(recorded, live))
         if to != recorded or of != live:
             raise _UnlikeError
-        found.live[live] = recorded
+        pairs.live[live] = recorded
 
 
 Place = tuple[str | None, str, str]
 """The recorded call above, the lane, the recorded process."""
 
 
-def _places(at: Place) -> tuple[Callable[[Held], bool], ...]:
+def _places(at: Place) -> tuple[Callable[[RenamedStub], bool], ...]:
     """Give tests whether a recorded call is at a place, the narrowest first."""
     parent, lane, process = at
     return (
@@ -293,7 +298,7 @@ def _places(at: Place) -> tuple[Callable[[Held], bool], ...]:
     )
 
 
-def _only(fits: list[Held], at: Place, questions: Mapping[str, Question]) -> tuple[Held | None, int]:
+def _only(fits: list[RenamedStub], at: Place, questions: Mapping[str, Question]) -> tuple[RenamedStub | None, int]:
     """Give the one question that fits, of the narrowest place that has any; else how many there are."""
     if not fits:
         return None, 0
@@ -305,13 +310,13 @@ def _only(fits: list[Held], at: Place, questions: Mapping[str, Question]) -> tup
     return None, 0
 
 
-def _anywhere(_: Held) -> bool:
+def _anywhere(_: RenamedStub) -> bool:
     return True
 
 
 def _class(token: str) -> str:
-    found = TOKEN.match(token)
-    return found[1] if found else ""
+    match = TOKEN.match(token)
+    return match[1] if match else ""
 
 
 def _members(a: dict[str, Json], b: dict[str, Json]) -> Iterator[tuple[str, str]]:
@@ -341,10 +346,10 @@ def _blinded(value: Json) -> Json:
     if isinstance(value, list):
         return [_blinded(item) for item in value]
     if isinstance(value, dict):
-        named = [(_blind(name), _blinded(item)) for name, item in value.items()]
-        if len({name for name, _ in named}) == len(named):
-            return dict(named)
-        return sorted((compact([name, item]) for name, item in named), key=str)  # type: ignore[return-value]  # strings are JSON
+        members = [(_blind(name), _blinded(item)) for name, item in value.items()]
+        if len({name for name, _ in members}) == len(members):
+            return dict(members)
+        return sorted((compact([name, item]) for name, item in members), key=str)  # type: ignore[return-value]  # strings are JSON
     return value
 
 
@@ -360,7 +365,7 @@ def _mapped(value: Json, names: Mapping[str, str]) -> Json:
             return value
         if (whole := names.get(value)) is not None:
             return whole
-        return TOKEN.sub(lambda found: names.get(found[0], found[0]), value)
+        return TOKEN.sub(lambda match: names.get(match[0], match[0]), value)
     if isinstance(value, list):
         return [_mapped(item, names) for item in value]
     if isinstance(value, dict):

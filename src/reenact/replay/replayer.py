@@ -153,8 +153,8 @@ class ReplayPassage:
         """Give what the recorded call changed in memory, where it is answered."""
         if self._stub is None or self.answer is None:
             return None
-        told = self._stub.node.span.attributes.get(AFTER)
-        change = parsed_or_none(told) if isinstance(told, str) else None
+        change_json = self._stub.node.span.attributes.get(AFTER)
+        change = parsed_or_none(change_json) if isinstance(change_json, str) else None
         if unrestored(self._stub.node):
             self.unrestored("")
         return change
@@ -182,13 +182,13 @@ class ReplayPassage:
         node = self._stub.node if self._stub is not None else None
         if node is None or self._owner.is_alike(node, recorded, now):
             return None
-        found = FieldDifference(path=field, a=recorded, b=now)
-        return self._owner.missed(self._call, "", nearest=node, differs=found)
+        difference = FieldDifference(path=field, a=recorded, b=now)
+        return self._owner.missed(self._call, "", nearest=node, differs=difference)
 
     def recorded(self, attribute: str) -> list[Json]:
         """Give a list that stands on the recorded call's span."""
-        held = self._stub.node.span.attributes.get(attribute) if self._stub is not None else None
-        return [str(each) for each in held] if isinstance(held, list | tuple) else []
+        items = self._stub.node.span.attributes.get(attribute) if self._stub is not None else None
+        return [str(each) for each in items] if isinstance(items, list | tuple) else []
 
     def miss(self, reason: str) -> BaseException:
         """Note that the matched call cannot be answered after all."""
@@ -252,7 +252,7 @@ class Replayer:
         self._policy = policy
         self._renaming = Renaming(stubs.runs, redactor, as_asked)
         live = {kind for kind in CallKind if policy.source(kind) is Source.LIVE}
-        self._gates = {process: Gate(found, self._skipped) for process, found in stubs.expected(live).items()}
+        self._gates = {process: Gate(entries, self._skipped) for process, entries in stubs.expected(live).items()}
         self._no_gate = Gate(())
         self.pacing = Pacing(stubs.pauses, lambda each: self._gates.get(each, self._no_gate), lambda: self._process)
         self._process = process
@@ -313,10 +313,10 @@ class Replayer:
 
     def take_in(self, lane: str) -> None:
         """Play the recorded process that stood on `lane`: the one that was started alike where there are several."""
-        found = self.stubs.family.on(lane)
-        if self._process not in found:
-            self._process = found[0] if found else ""
-        self._stray = "" if found else lane
+        processes = self.stubs.family.on(lane)
+        if self._process not in processes:
+            self._process = processes[0] if processes else ""
+        self._stray = "" if processes else lane
 
     def _wait_for_its_end(self, call: Call, lane: str) -> None:
         """Hold up a process that was ended, when recorded, before it asked for anything: as a pool's workers are."""
@@ -326,7 +326,7 @@ class Replayer:
 
     def forked(self) -> None:
         """Begin afresh with who waits; what was taken before the fork stays taken."""
-        self._gates = {each: Gate(found, self._skipped) for each, found in self.stubs.expected(self._live).items()}
+        self._gates = {each: Gate(entries, self._skipped) for each, entries in self.stubs.expected(self._live).items()}
 
     def refuse_child(self, what: str) -> None:
         """Refuse a child that would run for real. Raises `SideEffectRefused`."""
@@ -354,11 +354,11 @@ class Replayer:
     def may_end(self, lane: lanes.Lane) -> None:
         """Hold a pool job until those that ended before it when recorded are resolved."""
         at = (self._process, _at(lane))
-        found = at if at in self.stubs.lane_ends else self.stubs.ends_on.get(_at(lane))
-        if found is None:
+        lane_key = at if at in self.stubs.lane_ends else self.stubs.ends_on.get(_at(lane))
+        if lane_key is None:
             return
-        if (gate := self._gates.get(self.stubs.lane_ends.sequences[found])) is not None:
-            gate.wait(self.stubs.lane_ends[found][0], _at(lane))
+        if (gate := self._gates.get(self.stubs.lane_ends.sequences[lane_key])) is not None:
+            gate.wait(self.stubs.lane_ends[lane_key][0], _at(lane))
 
     def ended(self, lane: lanes.Lane) -> None:
         """Hear nothing more: the future's own callback tells that the lane settled."""
@@ -384,7 +384,7 @@ class Replayer:
                 above = parent if isinstance(parent, str) else None
                 stub = self.stubs.take(asked, above, lane, self._process, unit)
                 if stub is None and not call.is_structure:
-                    stub = self._kept(call, asked, above) or self._renamed(call, asked, above, lane)
+                    stub = self._foreign_stub(call, asked, above) or self._renamed(call, asked, above, lane)
         if stub is not None:
             self._made_again(here_on, stub.node)
         if call.is_structure:
@@ -402,21 +402,21 @@ class Replayer:
         if self.crossed is not None:
             self.crossed(lane.path, node)
 
-    def _kept(self, call: Call, asked: Question, parent: str | None) -> Stub | None:
+    def _foreign_stub(self, call: Call, asked: Question, parent: str | None) -> Stub | None:
         """Take the call of another emitter that stands for a live one, and say what could not be compared."""
-        found = self.stubs.take_kept(asked, parent, self._redactor, lanes.current().reel.again)
-        if found is None:
+        agreement = self.stubs.take_kept(asked, parent, self._redactor, lanes.current().reel.again)
+        if agreement is None:
             again = isinstance(call.request, HttpRequest) and call.request.attempt > 0
             return self.stubs.retried(asked, self._redactor) if again else None
-        node = found.node
+        node = agreement.node
         whose = {"id": node.id, "call": node.label}
-        for each in found.ignored:
+        for each in agreement.ignored:
             why = "the trace did not keep it" if each.a is ABSENT else "the trace keeps another spelling of it"
             fields = {"field": each.path, "recorded": plain(each.a), "replay": plain(each.b), "reason": why}
             self.ledger.note("ignored", **whose, **fields)
-        if found.among > 1:
-            why = f"{found.among} recorded calls agree in all that was kept; this one comes first"
-            self.ledger.note("ignored", **whose, field="place", recorded=found.among, replay=1, reason=why)
+        if agreement.among > 1:
+            why = f"{agreement.among} recorded calls agree in all that was kept; this one comes first"
+            self.ledger.note("ignored", **whose, field="place", recorded=agreement.among, replay=1, reason=why)
         return self.stubs.stubs[node.id]
 
     def _renamed(self, call: Call, asked: Question, parent: str | None, lane: str) -> Stub | None:
@@ -425,14 +425,14 @@ class Replayer:
             stub for stub in self.stubs.stubs.values() if not stub.is_structure and not self.stubs.kept.holds(stub.node)
         )
         is_free = self.stubs.free_in(lanes.current().reel.again)
-        found = self._renaming.find(call, asked, own, is_free, (parent, lane, self._process))
-        if isinstance(found, int):
-            kept = self.stubs.kept.find_renamed(asked, is_free, self._redactor, self._renaming.fits)
-            if kept is None:
+        match = self._renaming.find(call, asked, own, is_free, (parent, lane, self._process))
+        if isinstance(match, int):
+            foreign_match = self.stubs.kept.find_renamed(asked, is_free, self._redactor, self._renaming.fits)
+            if foreign_match is None:
                 return None
-            node, renamed = kept[0], self._renaming.keep(kept[1])
+            node, renamed = foreign_match[0], self._renaming.keep(foreign_match[1])
         else:
-            node, renamed = found[0].node, found[1]
+            node, renamed = match[0].node, match[1]
         self.stubs.taken.add(node.id)
         self._note_renamed(node, renamed)
         return self.stubs.stubs[node.id]
@@ -471,13 +471,13 @@ class Replayer:
         tries_again = isinstance(call.request, HttpRequest) and call.request.attempt > 0 and failed_for_good(node)
         if not isinstance(answer, Unfinished) and not tries_again:
             self.ledger.note("answered", id=node.id, kind=node.kind.value, **self._worth(), **moved(node.lane, lane))
-        written, now = node.span.attributes.get(SOURCE), call.attributes.get(SOURCE)
-        if answer is not None and written and now and written != now:
+        recorded_source, now = node.span.attributes.get(SOURCE), call.attributes.get(SOURCE)
+        if answer is not None and recorded_source and now and recorded_source != now:
             self.ledger.note("other_code", id=node.id, call=node.label, name=call.name)
         self._note_noise(asked, stub)
         inner = self._recorder.open(call)
-        told = {name: node.span.attributes[name] for name in OF_FOUND if name in node.span.attributes}
-        inner.annotate({"reenact.replay.answered_by": node.id, **told, **self._marks()})
+        tool_attributes = {name: node.span.attributes[name] for name in OF_FOUND if name in node.span.attributes}
+        inner.annotate({"reenact.replay.answered_by": node.id, **tool_attributes, **self._marks()})
         return ReplayPassage(self, call, inner, stub, answer, lane)
 
     def _is_run(self, call: Call, stub: Stub) -> bool:
@@ -506,8 +506,8 @@ class Replayer:
     ) -> ReplayPassage:
         """Let a tool run again: a found one that touched nothing, or a `named` one in the sealed world."""
         node = stub.node
-        told = {**({"live": True} if named else {}), **moved(node.lane, lane)}
-        self.ledger.note("ran_again", id=node.id, kind=node.call.word, **told)
+        facts = {**({"live": True} if named else {}), **moved(node.lane, lane)}
+        self.ledger.note("ran_again", id=node.id, kind=node.call.word, **facts)
         self._note_noise(asked, stub)
         gate = self.gate_of(stub)
         if isinstance(node.outcome, Streamed):
@@ -516,7 +516,7 @@ class Replayer:
             gate.running(node.end_order)
         inner = self._recorder.open(call)
         inner.annotate({"reenact.replay.ran_again": node.id, **self._marks()})
-        again = Again(node, self._redactor, self.ledger, self._comes_again, told)
+        again = Again(node, self._redactor, self.ledger, self._comes_again, facts)
         passage = ReplayPassage(self, call, inner, stub, None, lane, again)
         passage.is_named = named
         return passage
@@ -532,8 +532,8 @@ class Replayer:
     def is_alike(self, node: Node, recorded: Json, now: Json) -> bool:
         """Tell whether something that a call was given is what was recorded, redaction aside."""
         around = {"openinference.span.kind": node.kind.value, "reenact.boundary": "function"}
-        told = self._redactor.attributes({**around, "output.value": compact({"given": now})}).get("output.value")
-        clean = as_object(parsed_or_none(str(told))).get("given")
+        clean_json = self._redactor.attributes({**around, "output.value": compact({"given": now})}).get("output.value")
+        clean = as_object(parsed_or_none(str(clean_json))).get("given")
         return clean == recorded or self._comes_again(node, recorded, clean, now)
 
     def _note_noise(self, asked: Question, stub: Stub) -> None:
@@ -561,9 +561,9 @@ class Replayer:
             fits = answers(call, asked) if how is Going.NEAREST else takes_as(call)
             with self._lock:
                 stub = word_for(call, self.stubs) if call.is_query else None
-                found = None if stub else self.stubs.nearest(asked, lane, fits, lanes.current().reel.again)
-                if found is not None:
-                    stub = found[0]
+                nearest_pair = None if stub else self.stubs.nearest(asked, lane, fits, lanes.current().reel.again)
+                if nearest_pair is not None:
+                    stub = nearest_pair[0]
                     self.stubs.taken.add(stub.node.id)
         if stub is None and how is not Going.LIVE:
             raise self.missed(call, "", asked=asked, lane=lane)
@@ -583,14 +583,14 @@ class Replayer:
                 self.crossed(lane, stub.node)
             return self._answered(call, asked, stub, lane)
         self._check_way(call)
-        told = self._in_place_of(asked, lane, parent) if source is Source.LIVE else {}
+        twin = self._in_place_of(asked, lane, parent) if source is Source.LIVE else {}
         inner = self._recorder.open(call)
-        inner.annotate({"reenact.replay.live": True, **({TWIN: told["id"]} if "id" in told else {})})
+        inner.annotate({"reenact.replay.live": True, **({TWIN: twin["id"]} if "id" in twin else {})})
         if isinstance(parent, str):
             inner.annotate({"reenact.replay.parent": parent})
         span = format(inner.place.span_id, "016x")
         after = {"beyond": True} if self._beyond and source is Source.RECORDED else {}
-        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span, **after, **told)
+        self.ledger.note("live", kind=call.kind.value, call=f"{call.word} {call.name}", span=span, **after, **twin)
         return ReplayPassage(self, call, inner, None, None, lane)
 
     compares = True
@@ -614,9 +614,9 @@ class Replayer:
 
         host = way.of_url(request.url)
         if host is None or host not in ways:
-            named = str(host) if host is not None else "HOST:PORT"
-            hint = f"the policy does not let it out; --allow-host {named} does"
-            refuse(self.ledger, f"{call.word} {call.name} to {named}", "live", hint)
+            host_name = str(host) if host is not None else "HOST:PORT"
+            hint = f"the policy does not let it out; --allow-host {host_name} does"
+            refuse(self.ledger, f"{call.word} {call.name} to {host_name}", "live", hint)
 
     def missed(
         self,
@@ -659,13 +659,13 @@ class Replayer:
         with self._lock:
             asked = replace(asked, asked=self._renaming.renamed(asked.asked))
             if isinstance(onward, Stub):
-                found = onward, self.stubs.differences(onward, asked)
+                nearest_pair = onward, self.stubs.differences(onward, asked)
             else:
-                found = self.stubs.nearest(asked, lane, unit=lanes.current().reel.again)
+                nearest_pair = self.stubs.nearest(asked, lane, unit=lanes.current().reel.again)
         label = f"{asked.word} {asked.name}"
-        if found is None:
+        if nearest_pair is None:
             return {"field": "call", "recorded": None, "replay": label, "reason": f"no {label} was recorded"}
-        stub, fields = found
+        stub, fields = nearest_pair
         entry: dict[str, Any] = {"call": stub.node.label, "nearest": stub.node.id}
         if hint := self._renaming.hint(asked, stub.question):
             entry["hint"] = hint
@@ -686,9 +686,9 @@ class Replayer:
         if isinstance(outcome, Streamed) and outcome.end is StreamEnd.FINISHED and end is StreamEnd.ABANDONED:
             self.ledger.note("left", id=stub.node.id, call=stub.node.label)
 
-    def _skipped(self, passed: list[int], granted: int) -> None:
-        if passed := self.pacing.answers(passed):
-            self.ledger.note("released_out_of_order", granted=granted, passed=passed[:50], count=len(passed))
+    def _skipped(self, numbers: list[int], granted: int) -> None:
+        if numbers := self.pacing.answers(numbers):
+            self.ledger.note("released_out_of_order", granted=granted, passed=numbers[:50], count=len(numbers))
 
 
 def _at(lane: lanes.Lane) -> str:

@@ -66,8 +66,8 @@ def value(node: Node, steps: Path, body: Json) -> Json | Absent:
         case ("status",):
             return head.status if isinstance(head, HttpReply | Streamed) else ABSENT
         case ("headers", *rest):
-            kept = head.headers if isinstance(head, HttpReply | Streamed) else ()
-            return value_at({name.lower(): each for name, each in kept}, tuple(rest))
+            pairs = head.headers if isinstance(head, HttpReply | Streamed) else ()
+            return value_at({name.lower(): each for name, each in pairs}, tuple(rest))
         case ("body",):
             return reply_data(node).decode("utf-8", "replace")
         case ("chunks", *rest):
@@ -108,9 +108,9 @@ def _model_alone(node: Node) -> Json:
     return {"model": question.model} if question is not None and question.model else {}
 
 
-def _in_short(said: Said) -> dict[str, Json]:
-    calls: list[Json] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in said.calls]
-    return {"text": said.text, "tool_calls": calls, "finish_reason": said.finish}
+def _in_short(reply: Said) -> dict[str, Json]:
+    calls: list[Json] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls]
+    return {"text": reply.text, "tool_calls": calls, "finish_reason": reply.finish}
 
 
 def _saying(wording: Wording, body: Json, steps: Path, value: Json) -> Json:
@@ -118,24 +118,24 @@ def _saying(wording: Wording, body: Json, steps: Path, value: Json) -> Json:
     before = wording.read(body)
     if steps[0] == "tool_calls" and value is None:
         value = []
-    held = as_object(with_value(_in_short(before), steps, value))
-    said = Said(
-        text=None if held.get("text") is None else text_or_json(held.get("text")),
-        calls=tuple(_tool_call(each, at) for at, each in enumerate(as_list(held.get("tool_calls")))),
-        finish=text_or_none(held.get("finish_reason")),
+    short_form = as_object(with_value(_in_short(before), steps, value))
+    new_reply = Said(
+        text=None if short_form.get("text") is None else text_or_json(short_form.get("text")),
+        calls=tuple(_tool_call(each, at) for at, each in enumerate(as_list(short_form.get("tool_calls")))),
+        finish=text_or_none(short_form.get("finish_reason")),
     )
-    if bool(said.calls) != bool(before.calls) and said.finish == before.finish:
-        said = replace(said, finish=wording.finishes[0 if said.calls else 1])
-    return wording.write(body, said)
+    if bool(new_reply.calls) != bool(before.calls) and new_reply.finish == before.finish:
+        new_reply = replace(new_reply, finish=wording.finishes[0 if new_reply.calls else 1])
+    return wording.write(body, new_reply)
 
 
 def _tool_call(value: Json, at: int) -> ToolCall:
-    held = as_object(value)
-    name = as_text(held.get("name"))
+    fields = as_object(value)
+    name = as_text(fields.get("name"))
     if not name:
         raise CannotSet(f"tool_calls[{at}] has no name: it is an object with name and arguments")
-    arguments = held.get("arguments", {})
-    return ToolCall(id=as_text(held.get("id")) or f"call_set_{at}", name=name, arguments=text_or_json(arguments))
+    arguments = fields.get("arguments", {})
+    return ToolCall(id=as_text(fields.get("id")) or f"call_set_{at}", name=name, arguments=text_or_json(arguments))
 
 
 def _with_reply(node: Node, body: Json) -> Outcome:
@@ -161,8 +161,8 @@ def _pieces(shape: Shape, body: Json) -> list[bytes]:
 def _streaming(outcome: Streamed, pieces: Sequence[bytes]) -> Streamed:
     """Put pieces where the recorded ones were; the last place takes all that is left, and the stream ends well."""
     places = outcome.chunks
-    held = [*pieces[: len(places) - 1], b"".join(pieces[len(places) - 1 :])]
-    chunks = tuple(replace(place, data=data) for place, data in zip(places, held, strict=False) if data)
+    place_bytes = [*pieces[: len(places) - 1], b"".join(pieces[len(places) - 1 :])]
+    chunks = tuple(replace(place, data=data) for place, data in zip(places, place_bytes, strict=False) if data)
     return replace(outcome, chunks=chunks, end=StreamEnd.FINISHED, exception=None)
 
 
@@ -171,10 +171,10 @@ def _with_bytes(outcome: Outcome, data: bytes) -> Outcome:
         if not outcome.chunks:
             return Returned(payload=HttpReply(status=outcome.status, headers=outcome.headers, body=Body(data)))
         return _streaming(outcome, [data])
-    held = outcome.payload if isinstance(outcome, Returned) and isinstance(outcome.payload, HttpReply) else None
-    if held is None:
+    reply = outcome.payload if isinstance(outcome, Returned) and isinstance(outcome.payload, HttpReply) else None
+    if reply is None:
         return Returned(payload=HttpReply(status=200, headers=_JSON, body=Body(data)))
-    return Returned(payload=replace(held, body=Body(data)))
+    return Returned(payload=replace(reply, body=Body(data)))
 
 
 def _with_status(node: Node, value: Json) -> Outcome:
@@ -192,8 +192,8 @@ def _with_status(node: Node, value: Json) -> Outcome:
     if isinstance(outcome, Streamed):
         return replace(outcome, status=status)
     reply = outcome.payload if isinstance(outcome, Returned) and isinstance(outcome.payload, HttpReply) else None
-    held = reply or HttpReply(status=status, headers=_JSON, body=Body(b"{}"))
-    return Returned(payload=replace(held, status=status))
+    old_reply = reply or HttpReply(status=status, headers=_JSON, body=Body(b"{}"))
+    return Returned(payload=replace(old_reply, status=status))
 
 
 def _status(outcome: Outcome) -> int | None:
@@ -205,17 +205,17 @@ def _status(outcome: Outcome) -> int | None:
 def _with_headers(outcome: Outcome, steps: Path, value: Json) -> Outcome:
     match steps:
         case (str(name),):
-            given = {name.lower(): value}
+            new_headers = {name.lower(): value}
         case ():
-            given = {name.lower(): each for name, each in as_object(value).items()}
+            new_headers = {name.lower(): each for name, each in as_object(value).items()}
         case _:
             raise CannotSet("a header is named headers.NAME")
-    held = outcome.payload if isinstance(outcome, Returned) else outcome
-    if not isinstance(held, HttpReply | Streamed):
+    reply = outcome.payload if isinstance(outcome, Returned) else outcome
+    if not isinstance(reply, HttpReply | Streamed):
         raise CannotSet("the recording has no reply of it; set `status` or `reply` first")
-    left = [pair for pair in held.headers if pair[0].lower() not in given]
-    headers = (*left, *((name, text_or_json(each)) for name, each in given.items() if each is not None))
-    changed = replace(held, headers=headers)
+    left = [pair for pair in reply.headers if pair[0].lower() not in new_headers]
+    headers = (*left, *((name, text_or_json(each)) for name, each in new_headers.items() if each is not None))
+    changed = replace(reply, headers=headers)
     return changed if isinstance(changed, Streamed) else Returned(payload=changed)
 
 
@@ -263,7 +263,7 @@ def _only_event(outcome: Streamed, place: int) -> int:
 
 def _events(data: bytes) -> list[tuple[int, int]]:
     """Find where in a stream each event with data in JSON lies: those that `sse.json_events` gives."""
-    return [found.span() for found in _EVENT.finditer(data) if sse.json_events(found[0] + b"\n\ndata: 0\n\n")[:-1]]
+    return [match.span() for match in _EVENT.finditer(data) if sse.json_events(match[0] + b"\n\ndata: 0\n\n")[:-1]]
 
 
 def _with_events(outcome: Streamed, steps: Path, value: Json) -> Outcome:
@@ -273,9 +273,9 @@ def _with_events(outcome: Streamed, steps: Path, value: Json) -> Outcome:
         raise CannotSet("an event of a stream is named events[n]")
     first, last = spans[_at(steps[0], len(spans), "events")]
     event = sse.split(data[first:last])[0]
-    said = with_value(parsed_or_none(event.data), steps[1:], value)
+    event_json = with_value(parsed_or_none(event.data), steps[1:], value)
     name = f"event: {event.name}\n" if event.name else ""
-    return _spliced(outcome, first, last, f"{name}data: {compact(said)}\n\n".encode("utf-8", "replace"))
+    return _spliced(outcome, first, last, f"{name}data: {compact(event_json)}\n\n".encode("utf-8", "replace"))
 
 
 def _spliced(outcome: Streamed, first: int, last: int, new: bytes) -> Streamed:

@@ -45,13 +45,13 @@ def changed(outcome: Outcome, steps: Path, value: Json) -> Outcome:
             pass
     rest = steps[1:] if steps[:1] == ("result",) else steps
     if isinstance(outcome, Streamed):
-        held = outcome.result
-        return Streamed(chunks=outcome.chunks, result=with_value(held, rest, value))
-    held = outcome.payload.json if isinstance(outcome, Returned) and isinstance(outcome.payload, Value) else None
+        old_result = outcome.result
+        return Streamed(chunks=outcome.chunks, result=with_value(old_result, rest, value))
+    old_result = outcome.payload.json if isinstance(outcome, Returned) and isinstance(outcome.payload, Value) else None
     if rest and not isinstance(outcome, Returned):
-        told = "did not end" if isinstance(outcome, Unfinished) else "raised"
-        raise CannotSet(f"it {told} and has no result; set `result` as a whole")
-    return Returned(payload=Value(json=with_value(held, rest, value)))
+        ending = "did not end" if isinstance(outcome, Unfinished) else "raised"
+        raise CannotSet(f"it {ending} and has no result; set `result` as a whole")
+    return Returned(payload=Value(json=with_value(old_result, rest, value)))
 
 
 def value(outcome: Outcome, steps: Path) -> Json | Absent:
@@ -67,19 +67,19 @@ def value(outcome: Outcome, steps: Path) -> Json | Absent:
     return value_at(outcome.result, rest) if isinstance(outcome, Streamed) else ABSENT
 
 
-def exception(said: Json) -> ExceptionRecord:
+def exception(spelling: Json) -> ExceptionRecord:
     """Make an exception of `TimeoutError:"took too long"`, or of `{"type": …, "message": …}`. Raises `ValueError`.
 
     A name without a dot is one of Python's own; others are `module.Class`, found in the program when it is raised.
     """
-    held = as_object(said)
-    found = _RAISED.fullmatch(as_text(said).strip()) if isinstance(said, str) else None
-    if held.get("type"):
-        name, message = as_text(held["type"]), as_text(held.get("message"))
-    elif found is not None:
-        name, message = found[1], _unquoted(found[2] or "")
+    fields = as_object(spelling)
+    match = _RAISED.fullmatch(as_text(spelling).strip()) if isinstance(spelling, str) else None
+    if fields.get("type"):
+        name, message = as_text(fields["type"]), as_text(fields.get("message"))
+    elif match is not None:
+        name, message = match[1], _unquoted(match[2] or "")
     else:
-        raise CannotSet(f'an exception is spelled TimeoutError:"why", not {json.dumps(said)[:80]}')
+        raise CannotSet(f'an exception is spelled TimeoutError:"why", not {json.dumps(spelling)[:80]}')
     module, _, qualname = name.rpartition(".")
     if module in {"", "builtins"}:
         cls: object = getattr(builtins, qualname, None)
@@ -112,8 +112,8 @@ def _yielding(outcome: Streamed, rest: Path, value: Json) -> Outcome:
         raise CannotSet("what a generator yields is a list")
     last = outcome.chunks[-1] if outcome.chunks else Chunk(offset_us=0, order=0)
     chunks = [
-        Chunk(offset_us=held.offset_us, order=held.order, value=item)
+        Chunk(offset_us=old_chunk.offset_us, order=old_chunk.order, value=item)
         for at, item in enumerate(items)
-        for held in [outcome.chunks[at] if at < len(outcome.chunks) else Chunk(offset_us=last.offset_us, order=0)]
+        for old_chunk in [outcome.chunks[at] if at < len(outcome.chunks) else Chunk(offset_us=last.offset_us, order=0)]
     ]
     return Streamed(chunks=tuple(chunks), end=outcome.end, exception=outcome.exception, result=outcome.result)

@@ -165,15 +165,15 @@ class Stubs:
         self, asked: Question, parent: str | None, redactor: Redactor | None, unit: str = ""
     ) -> Agreed | None:
         """Take the call of another emitter that agrees with a live one in all that was kept."""
-        found = self.kept.find(asked, parent, self.free_in(unit), redactor)
-        if found is not None:
-            self.taken.add(found.node.id)
-        return found
+        agreement = self.kept.find(asked, parent, self.free_in(unit), redactor)
+        if agreement is not None:
+            self.taken.add(agreement.node.id)
+        return agreement
 
     def retried(self, asked: Question, redactor: Redactor | None) -> Stub | None:
         """Give the call that was answered with a failure already and that an SDK tries again."""
-        found = self.kept.find(asked, None, lambda node: node.id in self.taken and failed_for_good(node), redactor)
-        return None if found is None else self.stubs[found.node.id]
+        agreement = self.kept.find(asked, None, lambda node: node.id in self.taken and failed_for_good(node), redactor)
+        return None if agreement is None else self.stubs[agreement.node.id]
 
     def is_free(self, node: Node) -> bool:
         """Tell whether a recorded call can still be taken."""
@@ -233,8 +233,8 @@ class Stubs:
     def received(self, unit: str) -> int:
         """Give when the body of a request was there; 0 where it is not told, or there is nothing to wait for."""
         root = self.units[unit].root
-        told = root.span.attributes.get(RECEIVED) if root is not None else None
-        return told if isinstance(told, int) else 0
+        order = root.span.attributes.get(RECEIVED) if root is not None else None
+        return order if isinstance(order, int) else 0
 
     def unconsumed(self) -> list[Stub]:
         """Give the recorded calls that nobody asked for. Structure and unfinished calls are not owed."""
@@ -262,16 +262,16 @@ class Stubs:
             return again[-1], []
         alike = [stub for stub in stubs if stub.node.kind is asked.kind and not stub.is_structure]
         alike = [stub for stub in alike if stub.question.shape == asked.shape] or alike
-        named = [stub for stub in alike if stub.question.name == asked.name] or alike
-        free = [stub for stub in named if stub.node.id not in self.taken and stub.node.id not in self.covered]
+        candidates = [stub for stub in alike if stub.question.name == asked.name] or alike
+        free = [stub for stub in candidates if stub.node.id not in self.taken and stub.node.id not in self.covered]
         if fits is not None:
-            free = named = [stub for stub in free if fits(stub)]
+            free = candidates = [stub for stub in free if fits(stub)]
         best: tuple[tuple[int, int], Stub, list[FieldDifference]] | None = None
-        for number, stub in enumerate((free or named)[:_CANDIDATES]):
-            found = self.differences(stub, asked)
-            weight = (_weight(found) + (stub.node.lane != lane), number)
+        for number, stub in enumerate((free or candidates)[:_CANDIDATES]):
+            fields = self.differences(stub, asked)
+            weight = (_weight(fields) + (stub.node.lane != lane), number)
             if best is None or weight < best[0]:
-                best = (weight, stub, found)
+                best = (weight, stub, fields)
         return None if best is None else (best[1], best[2])
 
     def _is_of(self, stub: Stub, unit: str) -> bool:
@@ -282,25 +282,25 @@ class Stubs:
         partly = self.kept.differences(stub.node, asked, redactor)
         if partly is not None:
             return partly
-        found = list(differences(stub.question.asked, asked.asked))
+        fields = list(differences(stub.question.asked, asked.asked))
         if stub.question.name != asked.name:
-            found.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))
-        return found
+            fields.insert(0, FieldDifference(path="name", a=stub.question.name, b=asked.name))
+        return fields
 
     def orders_below(self, stub: Stub, nodes: Collection[Node]) -> dict[str, list[int]]:
         """List the order numbers of calls that nobody will make below an answered one, by sequence.
 
         Those of the pool jobs that made them and of the pauses between them are among them.
         """
-        found: dict[str, list[int]] = defaultdict(list)
+        orders_by_sequence: dict[str, list[int]] = defaultdict(list)
         for numbers, pauses in self.pauses.covered({stub.node.id, *(node.id for node in nodes)}).items():
-            found[numbers] += pauses
+            orders_by_sequence[numbers] += pauses
         for node in nodes:
-            found[sequence_of(node)] += orders(node)
+            orders_by_sequence[sequence_of(node)] += orders(node)
             place = (process_of(node), in_unit(node.trace_id if node.trace_id in self.units else "", node.lane))
             if (end := self.lane_ends.get(place)) is not None:
-                found[self.lane_ends.sequences[place]].append(end[0])
-        return found
+                orders_by_sequence[self.lane_ends.sequences[place]].append(end[0])
+        return orders_by_sequence
 
     def expected(self, live: Collection[CallKind] = ()) -> dict[str, list[Expected]]:
         """List every numbered release that agent code saw in the recording, for the gates, by sequence.
@@ -308,13 +308,13 @@ class Stubs:
         Each process numbers its own, and in a pool of processes each job stands alone. Calls of the kinds in `live` are
         not awaited: the world sets their pace.
         """
-        found: dict[str, list[Expected]] = defaultdict(list)
+        releases: dict[str, list[Expected]] = defaultdict(list)
         for stub in self.stubs.values():
             node = stub.node
             if stub.is_structure or node.kind in live or node.end_order == 0 or _was_cancelled(node) or _is_idle(node):
                 continue
             start, end = node.span.start_ns / 1e9, node.span.end_ns / 1e9
-            own = found[sequence_of(node)]
+            own = releases[sequence_of(node)]
             if isinstance(node.outcome, Streamed):
                 if node.head_order is not None:
                     own.append(Expected(node.head_order, start, start))
@@ -323,12 +323,12 @@ class Stubs:
             if not _was_left(node):
                 own.append(Expected(node.end_order, start, end, bool(node.span.attributes.get(TOGETHER))))
         for each, turns in self._turns():
-            found[each] = _parted([*found[each], *turns], {turn.order for turn in turns})
+            releases[each] = _parted([*releases[each], *turns], {turn.order for turn in turns})
         for cut in {sequence_of(node) for node in self.nodes.values() if self.family.killed(node) is not None}:
-            if own := found[cut]:
+            if own := releases[cut]:
                 last = max(own, key=lambda each: each.order)
                 own.append(Expected(last.order + 1, last.released_s, last.released_s))
-        return found
+        return releases
 
 
 def _is_idle(node: Node) -> bool:
@@ -367,8 +367,8 @@ class Family:
                 self._lanes[process_of(node)] = node.lane
         self._ended: dict[str, tuple[int, int | None]] = {}
         for node in nodes:
-            told = node.span.attributes.get("reenact.children")
-            ends = parsed_or_none(told) if isinstance(told, str) else None
+            ends_json = node.span.attributes.get("reenact.children")
+            ends = parsed_or_none(ends_json) if isinstance(ends_json, str) else None
             for lane, end in (ends if isinstance(ends, dict) else {}).items():
                 match end:
                     case [int(code), int(ns) | (None as ns)]:
@@ -406,10 +406,10 @@ def _lane_ends(nodes: Iterable[Node], units: Collection[str] = ()) -> LaneEnds:
     """Read the ends of pool jobs. Whichever root says so knows it."""
     ends = LaneEnds()
     for node in nodes:
-        told = node.span.attributes.get("reenact.lane.ends")
-        found = parsed_or_none(told) if isinstance(told, str) else None
-        if isinstance(found, dict):
-            for told_lane, end in found.items():
+        ends_json = node.span.attributes.get("reenact.lane.ends")
+        ends_by_lane = parsed_or_none(ends_json) if isinstance(ends_json, str) else None
+        if isinstance(ends_by_lane, dict):
+            for told_lane, end in ends_by_lane.items():
                 lane = in_unit(node.trace_id if node.trace_id in units else "", told_lane)
                 match end:
                     case [int(order), int(ns)]:
@@ -448,9 +448,9 @@ def _was_left(node: Node) -> bool:
     return isinstance(node.outcome, Streamed) and node.outcome.end is StreamEnd.ABANDONED
 
 
-def _weight(found: list[FieldDifference]) -> int:
+def _weight(fields: list[FieldDifference]) -> int:
     """Weigh differences: a field that is there on one side only says less than one that changed."""
-    return sum(2 if difference.a is not ABSENT and difference.b is not ABSENT else 3 for difference in found)
+    return sum(2 if difference.a is not ABSENT and difference.b is not ABSENT else 3 for difference in fields)
 
 
 def as_ended(stub: Stub) -> Json:

@@ -39,10 +39,10 @@ class Again:
         redactor: Redactor,
         ledger: Ledger,
         redacted_alike: Alike | None = None,
-        told: Mapping[str, Json] = MappingProxyType({}),
+        facts: Mapping[str, Json] = MappingProxyType({}),
     ) -> None:
-        """Compare with `node`; `told` is said of a difference too."""
-        self._told = dict(told)
+        """Compare with `node`; `facts` is said of a difference too."""
+        self._told = dict(facts)
         self._node, self._redactor, self._ledger = node, redactor, ledger
         self._redacted_alike = redacted_alike
         self._pieces: list[Json] = []
@@ -84,20 +84,20 @@ class Again:
         live, recorded = _recorded(outcome, is_child=is_child), _recorded(self._node.outcome, is_child=is_child)
         came = _recorded(self._redacted(outcome), is_child=is_child)
         if next(iter(recorded), "") != next(iter(came), ""):
-            found = FieldDifference(path="outcome", a=recorded, b=came)
+            difference = FieldDifference(path="outcome", a=recorded, b=came)
         else:
-            found = next(differences(_settled(recorded), _settled(came)), None)
-        if found is None or (
+            difference = next(differences(_settled(recorded), _settled(came)), None)
+        if difference is None or (
             self._redacted_alike is not None
             and self._redacted_alike(self._node, _settled(recorded), _settled(came), _settled(live))
         ):
             return
-        sides = {"recorded": found.a, "replay": found.b}
+        sides = {"recorded": difference.a, "replay": difference.b}
         self._ledger.note(
             "changed",
             id=self._node.id,
             call=self._node.label,
-            field=found.path,
+            field=difference.path,
             **self._told,
             absent=[side for side, value in sides.items() if isinstance(value, Absent)],
             **{side: None if isinstance(value, Absent) else value for side, value in sides.items()},

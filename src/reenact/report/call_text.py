@@ -21,13 +21,13 @@ def question(node: Node) -> str:
     request = node.call.request
     if isinstance(request, FunctionCall):
         return _arguments(request.arguments)
-    said = asked(node)
-    if said is None:
+    model_request = asked(node)
+    if model_request is None:
         return f"{request.method} {request.url} {_excerpt(request.body.data)}".rstrip()
-    if said.inputs:
-        first, *rest = said.inputs
+    if model_request.inputs:
+        first, *rest = model_request.inputs
         return f"{first} and {len(rest)} more" if rest else first
-    return f"{said.messages[-1].role}: {message(said.messages[-1])}" if said.messages else ""
+    return f"{model_request.messages[-1].role}: {message(model_request.messages[-1])}" if model_request.messages else ""
 
 
 def outcome(node: Node) -> str:
@@ -48,13 +48,13 @@ def outcome(node: Node) -> str:
             return "no outcome was recorded"
 
 
-def message(said: Message) -> str:
+def message(chat_message: Message) -> str:
     """Say a message: its text, else the tools it calls."""
-    return " ".join(part for part in _parts(said) if part)
+    return " ".join(part for part in _parts(chat_message) if part)
 
 
-def _parts(said: Message) -> Iterator[str]:
-    for part in said.parts:
+def _parts(chat_message: Message) -> Iterator[str]:
+    for part in chat_message.parts:
         match part:
             case Text(text=text):
                 yield text
@@ -98,20 +98,20 @@ def _reply(node: Node, status: int) -> str:
         error = at(reply_body(node), "error")
         words = as_text(as_object(error).get("message")) or as_text(error)
         return f"HTTP {status}{': ' if words else ''}{words}"
-    said = answered(node)
-    if said is None:
+    model_reply = answered(node)
+    if model_reply is None:
         return f"HTTP {status}"
-    if said.vectors:
-        return f"{len(said.vectors)} vectors of {len(said.vectors[0])}"
-    return " ".join(text for text in map(message, said.messages) if text)
+    if model_reply.vectors:
+        return f"{len(model_reply.vectors)} vectors of {len(model_reply.vectors[0])}"
+    return " ".join(text for text in map(message, model_reply.messages) if text)
 
 
 def model(node: Node) -> str:
     """Name the model that answered, or that was asked."""
     reply, request = answered(node), asked(node)
-    named = (reply.model if reply else None) or (request.model if request else None)
-    told = (as_text(node.call.attributes.get(name)) for name in _MODEL_NAMES)
-    return named or next((name for name in told if name), "")
+    model_name = (reply.model if reply else None) or (request.model if request else None)
+    attribute_names = (as_text(node.call.attributes.get(name)) for name in _MODEL_NAMES)
+    return model_name or next((name for name in attribute_names if name), "")
 
 
 def tokens(node: Node) -> str:
@@ -121,8 +121,8 @@ def tokens(node: Node) -> str:
     if counts == (None, None):  # the emitter may keep counts and no words
         from reenact.foreign import genai
 
-        told = genai.usage(node.call.attributes)
-        counts = told.prompt, told.completion
+        usage = genai.usage(node.call.attributes)
+        counts = usage.prompt, usage.completion
     if counts == (None, None):
         counts = tuple(node.span.attributes.get(f"llm.token_count.{side}") for side in ("prompt", "completion"))
     if all(count is None for count in counts):

@@ -12,17 +12,17 @@ from reenact.values.json import Json
 _WIDE = max(len(each.value) for each in Standing)
 
 
-def checked(found: Checked, *, prose_counts: bool = False) -> list[str]:
+def checked(check: Checked, *, prose_counts: bool = False) -> list[str]:
     """Say each finding in one line, structure first, and what they come to."""
-    lines = [_line(each) for each in found.structure]
-    if found.prose:
+    lines = [_line(each) for each in check.structure]
+    if check.prose:
         lines.append(f"prose, which {'counts here' if prose_counts else 'does not count'}:")
-        lines += [f"  {_line(each)}" for each in found.prose]
-    return [*lines, _summary(found, prose_counts=prose_counts)]
+        lines += [f"  {_line(each)}" for each in check.prose]
+    return [*lines, _summary(check, prose_counts=prose_counts)]
 
 
-def _summary(found: Checked, *, prose_counts: bool) -> str:
-    counted = found.findings if prose_counts else found.structure
+def _summary(check: Checked, *, prose_counts: bool) -> str:
+    counted = check.findings if prose_counts else check.structure
     counts = Counter(each.standing for each in counted)
     if not counted:
         return "holds: nothing that counts was asserted"
@@ -34,7 +34,7 @@ def _summary(found: Checked, *, prose_counts: bool) -> str:
     if many := counts[Standing.UNDECIDED]:
         of = "" if parts else f" of {len(counted)} assertions"
         parts.append(f"{many}{of} {'is' if many == 1 else 'are'} undecided")
-    return f"{found.standing(prose=prose_counts).value}: {', '.join(parts)}"
+    return f"{check.standing(prose=prose_counts).value}: {', '.join(parts)}"
 
 
 def _line(each: Finding) -> str:
@@ -43,14 +43,14 @@ def _line(each: Finding) -> str:
 
 
 def check_document(
-    found: Checked, *, source: str = "", judgement: str | None = None, prose_counts: bool = False
+    check: Checked, *, source: str = "", judgement: str | None = None, prose_counts: bool = False
 ) -> Json:
     """Make the document of `reenact check --json`."""
     return {
-        "run": found.run,
+        "run": check.run,
         "source": source,
-        "standing": found.standing(prose=prose_counts).value,
-        "findings": findings_document(found.findings),
+        "standing": check.standing(prose=prose_counts).value,
+        "findings": findings_document(check.findings),
         "judgement": judgement,
     }
 

@@ -19,54 +19,54 @@ _METRICS: Final = (
 )
 
 
-def cold(found: ColdCases, dimensions: Sequence[str] = (), *, width: int | None = None) -> list[str]:
+def cold(cases: ColdCases, dimensions: Sequence[str] = (), *, width: int | None = None) -> list[str]:
     """Say how much is cold, and of what: a table for each dimension, or one for those that were asked for."""
-    lines = [_head(found)]
-    if not found.calls:
+    lines = [_head(cases)]
+    if not cases.calls:
         return lines
     tables = [tuple(dimensions)] if dimensions else [(name,) for name in DIMENSIONS]
     for names in tables:
-        groups = found.by(names)
+        groups = cases.by(names)
         if dimensions or any(any(group.key) for group in groups):
             lines += ["", *_table(names, groups, everything=bool(dimensions))]
-    if fixes := dict.fromkeys(call.fix for call in found.calls if call.fix):
+    if fixes := dict.fromkeys(call.fix for call in cases.calls if call.fix):
         lines += ["", "what would keep them next time", *(f"  {one_line(fix)}" for fix in [*fixes][:_SHOWN])]
     return [fitted(line, width) for line in lines]
 
 
-def _head(found: ColdCases) -> str:
-    if not found.calls:
-        return f"no cold case: each of {found.calls_read} calls in {found.runs_read} runs can be answered"
-    calls = sum(bool(call.call) for call in found.calls)
+def _head(cases: ColdCases) -> str:
+    if not cases.calls:
+        return f"no cold case: each of {cases.calls_read} calls in {cases.runs_read} runs can be answered"
+    calls = sum(bool(call.call) for call in cases.calls)
     return (
-        f"{len(found.runs)} of {found.runs_read} runs cannot be replayed; "
-        f"{calls} of {found.calls_read} calls cannot be answered"
+        f"{len(cases.runs)} of {cases.runs_read} runs cannot be replayed; "
+        f"{calls} of {cases.calls_read} calls cannot be answered"
     )
 
 
 def _table(names: Sequence[str], groups: Sequence[ColdGroup], *, everything: bool) -> Iterator[str]:
-    shown = groups if everything else groups[:_SHOWN]
-    cells = [[one_line(word) or _NONE for word in group.key] for group in shown]
+    rows = groups if everything else groups[:_SHOWN]
+    cells = [[one_line(word) or _NONE for word in group.key] for group in rows]
     widths = [max(len(row[at]) for row in [[name.upper() for name in names], *cells]) for at in range(len(names))]
     yield (
         f"{'RUNS':>6} {'CALLS':>6}  "
         + "  ".join(name.upper().ljust(room) for name, room in zip(names, widths, strict=True)).rstrip()
     )
-    for group, row in zip(shown, cells, strict=True):
+    for group, row in zip(rows, cells, strict=True):
         words = "  ".join(word.ljust(room) for word, room in zip(row, widths, strict=True)).rstrip()
         yield f"{group.runs:>6} {group.calls:>6}  {words}"
-    if len(groups) > len(shown):
-        yield f"{'':>13}  … and {len(groups) - len(shown)} more"
+    if len(groups) > len(rows):
+        yield f"{'':>13}  … and {len(groups) - len(rows)} more"
 
 
-def cold_document(found: ColdCases, dimensions: Sequence[str] = ()) -> dict[str, Json]:
+def cold_document(cases: ColdCases, dimensions: Sequence[str] = ()) -> dict[str, Json]:
     """Make the document of `reenact cold`."""
     names = tuple(dimensions) or DIMENSIONS
     return {
-        "runs": {"read": found.runs_read, "cold": len(found.runs)},
-        "calls": {"read": found.calls_read, "cold": sum(bool(call.call) for call in found.calls)},
-        "by": {name: _groups(found, (name,)) for name in names},
-        "groups": _groups(found, names),
+        "runs": {"read": cases.runs_read, "cold": len(cases.runs)},
+        "calls": {"read": cases.calls_read, "cold": sum(bool(call.call) for call in cases.calls)},
+        "by": {name: _groups(cases, (name,)) for name in names},
+        "groups": _groups(cases, names),
         "cold": [
             {
                 "id": run.id,
@@ -75,21 +75,21 @@ def cold_document(found: ColdCases, dimensions: Sequence[str] = ()) -> dict[str,
                 "source": run.source,
                 "reasons": [*run.reasons],
             }
-            for run in found.runs
+            for run in cases.runs
         ],
     }
 
 
-def _groups(found: ColdCases, names: Sequence[str]) -> list[Json]:
+def _groups(cases: ColdCases, names: Sequence[str]) -> list[Json]:
     return [
         {**dict(zip(names, group.key, strict=True)), "runs": group.runs, "calls": group.calls}
-        for group in found.by(names)
+        for group in cases.by(names)
     ]
 
 
-def prometheus(found: ColdCases, dimensions: Sequence[str]) -> list[str]:
+def prometheus(cases: ColdCases, dimensions: Sequence[str]) -> list[str]:
     """Spell the counts in Prometheus' text format, version 0.0.4: gauges of this moment."""
-    groups = found.by(dimensions)
+    groups = cases.by(dimensions)
     lines: list[str] = []
     for name, text in _METRICS:
         lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
@@ -98,7 +98,7 @@ def prometheus(found: ColdCases, dimensions: Sequence[str]) -> list[str]:
                 labels = dict(zip(dimensions, group.key, strict=True))
                 lines.append(f"{name}{{{_labels(labels)}}} {group.runs if name.endswith('runs') else group.calls}")
         else:
-            lines.append(f"{name} {found.runs_read if name.endswith('runs') else found.calls_read}")
+            lines.append(f"{name} {cases.runs_read if name.endswith('runs') else cases.calls_read}")
     return lines
 
 

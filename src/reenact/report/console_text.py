@@ -19,8 +19,8 @@ def of_run(run: Run) -> list[Json]:
     for (lane, _), part in outputs([run]).items():
         for name, stream in part.streams.items():
             whole = not (stream.is_cut or stream.rest or stream.lost)
-            said: dict[str, Json] = {"lane": lane, "stream": name, "text": stream.text, "size": stream.size}
-            described.append({**said, "whole": whole})
+            document: dict[str, Json] = {"lane": lane, "stream": name, "text": stream.text, "size": stream.size}
+            described.append({**document, "whole": whole})
     return described
 
 

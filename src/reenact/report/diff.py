@@ -33,16 +33,16 @@ def diff(comparison: Comparison, *, most: int | None = 50) -> list[str]:
         f"{comparison.calls_a} calls in a, {comparison.calls_b} in b; "
         f"{structural} structural divergences, {wording} of wording"
     )
-    shown = comparison.divergences if most is None else comparison.divergences[:most]
-    told: set[str] = set()
-    for divergence in shown:
+    divergences = comparison.divergences if most is None else comparison.divergences[:most]
+    seen_ids: set[str] = set()
+    for divergence in divergences:
         lines.append(f"  {_sign(divergence)} {one_line(divergence, a='a', b='b')}")
-        rest = () if divergence.node_a in told else comparison.more.get(divergence.node_a or "", ())
-        told.add(divergence.node_a or "")
+        rest = () if divergence.node_a in seen_ids else comparison.more.get(divergence.node_a or "", ())
+        seen_ids.add(divergence.node_a or "")
         if rest:
             names = ", ".join(each.field for each in rest[:4])
             lines.append(f"      also {names}{f' and {len(rest) - 4} more' if len(rest) > 4 else ''}")
-    if hidden := len(comparison.divergences) - len(shown):
+    if hidden := len(comparison.divergences) - len(divergences):
         lines.append(f"  … {hidden} more not shown")
     return [safe.clean(line).replace("\n", " ") for line in lines]
 

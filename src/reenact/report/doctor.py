@@ -9,7 +9,7 @@ from dataclasses import replace
 from reenact.report import safe
 from reenact.values.protection import Protection, in_words
 from reenact.values.redaction_marks import spelled
-from reenact.values.run import SIDE_EFFECT, Given, Grade, KitItem, Reason, Verdict
+from reenact.values.run import SIDE_EFFECT, Grade, KitItem, Reason, ReplacedInputs, Verdict
 
 MEANS = {
     Grade.EXACT: "everything that a replay needs was recorded",
@@ -30,7 +30,7 @@ def verdict_line(verdict: Verdict) -> str:
     return f"{verdict.grade.value}{redaction}: {MEANS[verdict.grade]}"
 
 
-def said(verdict: Verdict) -> str:
+def verdict_words(verdict: Verdict) -> str:
     """Say a verdict in two words, for a line that says other things."""
     return f"{verdict.grade.value}{', up to redaction' if verdict.given else ''}"
 
@@ -56,13 +56,13 @@ def doctor(verdict: Verdict, redaction: Protection | None = None) -> list[str]:
     return [safe.clean(line).replace("\n", " ").rstrip() for line in lines]
 
 
-def given_lines(given: Iterable[Given]) -> list[str]:
+def given_lines(values: Iterable[ReplacedInputs]) -> list[str]:
     """Say call by call which replaced values the program was given, and how to keep them."""
-    told = [f"{each.call}: {each.field}: {_values(each.classes)}, given to the program as tokens" for each in given]
-    lines = [f"  {line}" for line in told[:_GIVEN]]
-    if (more := len(told) - _GIVEN) > 0:
+    entries = [f"{each.call}: {each.field}: {_values(each.classes)}, given to the program as tokens" for each in values]
+    lines = [f"  {line}" for line in entries[:_GIVEN]]
+    if (more := len(entries) - _GIVEN) > 0:
         lines.append(f"  … and so in {more} more places")
-    if told:
+    if entries:
         lines.append("      what the program reads out of a token (a domain, last digits, a number) is not as recorded")
     return lines
 

@@ -35,7 +35,7 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
         "notes": [*run.notes],
         "redaction": protection(run).to_json(),
         "own": run.own,
-        "wrote": _written(run),
+        "wrote": _files_written(run),
         "printed": _printed(run),
         "entry": run.entry,
         "surroundings": run.surroundings,
@@ -44,13 +44,13 @@ def show_document(run: Run, summary: Mapping[str, Json], verdict: Verdict) -> di
 
 
 def _printed_now(result: ReplayResult) -> dict[str, Json]:
-    told = result.printed
+    comparison = result.printed
     return {
-        "compared": told.compared,
-        "why": told.why,
-        "as_recorded": [*told.as_recorded],
-        "passed_over": [*told.passed_over],
-        "notes": [*told.notes],
+        "compared": comparison.compared,
+        "why": comparison.why,
+        "as_recorded": [*comparison.as_recorded],
+        "passed_over": [*comparison.passed_over],
+        "notes": [*comparison.notes],
     }
 
 
@@ -63,11 +63,11 @@ def _printed(run: Run) -> Json:
     return of_run(run)
 
 
-def _written(run: Run) -> Json:
+def _files_written(run: Run) -> Json:
     """Describe what a run wrote; null where nobody noted it."""
-    told = [node.span.attributes[WRITTEN] for node in run.nodes if WRITTEN in node.span.attributes]
-    if all(each == NOTHING_WRITTEN for each in told):
-        return [] if told else None
+    records = [node.span.attributes[WRITTEN] for node in run.nodes if WRITTEN in node.span.attributes]
+    if all(each == NOTHING_WRITTEN for each in records):
+        return [] if records else None
     from reenact.report.file_writes import of_run
 
     return of_run(run)
@@ -138,21 +138,21 @@ def outcome_document(node: Node) -> Json:
 
 
 def _stream(node: Node, stream: Streamed) -> dict[str, Json]:
-    said: dict[str, Json] = {"end": stream.end.value, "chunks": [_chunk(chunk) for chunk in stream.chunks]}
+    document: dict[str, Json] = {"end": stream.end.value, "chunks": [_chunk(chunk) for chunk in stream.chunks]}
     if isinstance(node.call.request, HttpRequest):
-        said |= {"status": stream.status, "headers": _headers(stream.headers), "body": reply_body(node)}
+        document |= {"status": stream.status, "headers": _headers(stream.headers), "body": reply_body(node)}
     if stream.exception is not None:
-        said["exception"] = exception_to_json(stream.exception)
-    return said
+        document["exception"] = exception_to_json(stream.exception)
+    return document
 
 
 def _chunk(chunk: Chunk) -> dict[str, Json]:
-    said: dict[str, Json] = {"offset_us": chunk.offset_us, "order": chunk.order}
+    document: dict[str, Json] = {"offset_us": chunk.offset_us, "order": chunk.order}
     if chunk.data is None:
-        said["value"] = chunk.value
+        document["value"] = chunk.value
     else:
-        said["data"] = _text_or_base64(chunk.data)
-    return said
+        document["data"] = _text_or_base64(chunk.data)
+    return document
 
 
 def _headers(headers: tuple[tuple[str, str], ...]) -> list[Json]:
@@ -226,12 +226,12 @@ def diff_document(comparison: Comparison) -> dict[str, Json]:
 
 
 def _with_more(divergence: Divergence, comparison: Comparison) -> dict[str, Json]:
-    said = divergence_to_json(divergence)
+    document = divergence_to_json(divergence)
     rest = comparison.more.get(divergence.node_a or "", ())
     first = next(each for each in comparison.divergences if each.node_a == divergence.node_a)
     if rest and first is divergence:
-        said["more"] = [divergence_to_json(each) for each in rest]
-    return said
+        document["more"] = [divergence_to_json(each) for each in rest]
+    return document
 
 
 def _writes(result: ReplayResult) -> Json:

@@ -10,8 +10,8 @@ def file_kind_lines(kind: FileKind) -> list[str]:
     """Say in one line which format reads a file, and what it holds, and its notes below."""
     dialects = ", ".join(f"{name} ({count})" for name, count in kind.dialects.items())
     counts = f"{_many(kind.runs, 'run')}, {_many(kind.calls, 'call')}"
-    said = f"{kind.path}: {', '.join(kind.formats)}; {counts}" + (f"; read as {dialects}" if dialects else "")
-    return [said, *(f"note: {note}" for note in kind.notes)]
+    headline = f"{kind.path}: {', '.join(kind.formats)}; {counts}" + (f"; read as {dialects}" if dialects else "")
+    return [headline, *(f"note: {note}" for note in kind.notes)]
 
 
 def file_kind_document(kind: FileKind) -> dict[str, Json]:

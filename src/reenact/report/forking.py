@@ -9,7 +9,7 @@ from reenact.report import safe
 from reenact.report.check_report import findings_document
 from reenact.report.documents import replay_document
 from reenact.values.assertion import Standing
-from reenact.values.difference import divergence_to_json, one_line, shown
+from reenact.values.difference import divergence_to_json, one_line, short_json
 from reenact.values.effects import sentence
 from reenact.values.fork_outcome import Forked, Repeated
 from reenact.values.json import Json
@@ -28,7 +28,7 @@ def forked(fork: Forked, name: str) -> list[str]:
     lines += [f"  {line}" for line in _followed(fork)]
     lines += [f"  {line}" for line in _paths(fork)]
     lines += [f"  {line}" for line in _how(fork)]
-    lines += [f"  {line}" for line in _found(fork)]
+    lines += [f"  {line}" for line in _finding_lines(fork)]
     if fork.run and fork.result == "forked":
         lines.append(f"  next: reenact show {fork.run[:12]}   reenact diff {fork.parent[:12]} {fork.run[:12]}")
     return [safe.clean(line).replace("\n", " ") for line in lines]
@@ -50,10 +50,10 @@ def _head(fork: Forked, name: str) -> str:
 def changes(changed: Sequence[dict[str, Json]], parameters: dict[str, Json]) -> Iterator[str]:
     """Say what was set, one line each."""
     for each in changed:
-        before = shown(each["from"]) if "from" in each else "absent"
-        yield f"{as_text(each.get('path'))}: {before} → {shown(each.get('to'))}"
+        before = short_json(each["from"]) if "from" in each else "absent"
+        yield f"{as_text(each.get('path'))}: {before} → {short_json(each.get('to'))}"
     for name, value in parameters.items():
-        yield f"{name} of every model call that goes out: {shown(value)}"
+        yield f"{name} of every model call that goes out: {short_json(value)}"
 
 
 def _followed(fork: Forked) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _how(fork: Forked) -> Iterator[str]:
 _BASES = {Basis.NEAREST: "; on answers that are no evidence", Basis.LIVE: "; on live answers"}
 
 
-def _found(fork: Forked) -> Iterator[str]:
+def _finding_lines(fork: Forked) -> Iterator[str]:
     """Say how assertions stand, and what decided them."""
     for each, basis in zip(fork.findings, fork.bases, strict=True):
         on = _BASES.get(basis, "") if basis is not None else ""
@@ -136,15 +136,15 @@ def repeated(several: Repeated, name: str) -> list[str]:
     for tool, (calls, forks, recorded) in several.tools.items():
         lines.append(f"  {tool}: {calls} calls in {forks} of {count} forks; recorded {recorded}")
     for assertion, standings in several.findings.items():
-        told = ", ".join(f"{standing.value} in {standings[standing.value]}" for standing in Standing)
-        lines.append(f"  {assertion}: {told}")
+        verdicts = ", ".join(f"{standing.value} in {standings[standing.value]}" for standing in Standing)
+        lines.append(f"  {assertion}: {verdicts}")
     live = sum(each.replay.live for each in several.forks)
     lines += [f"  note: {note}" for note in dict.fromkeys(note for each in several.forks for note in each.notes)]
-    lines.append(f"  {live} live model calls; runs {_named([each.run or '?' for each in several.forks])}")
+    lines.append(f"  {live} live model calls; runs {_run_list([each.run or '?' for each in several.forks])}")
     return [safe.clean(line).replace("\n", " ") for line in lines]
 
 
-def _named(runs: Sequence[str]) -> str:
+def _run_list(runs: Sequence[str]) -> str:
     shown_runs = ", ".join(run[:12] for run in runs[:5])
     return f"{shown_runs}{f' and {len(runs) - 5} more' if len(runs) > 5 else ''}"
 
@@ -168,8 +168,8 @@ def fork_document(fork: Forked) -> dict[str, Json]:
         "notes": [*fork.notes],
         "exit_code": fork.replay.exit_code,
         "findings": [
-            {**as_object(said), "basis": basis.value if basis is not None else None}
-            for said, basis in zip(findings_document(fork.findings), fork.bases, strict=True)
+            {**as_object(finding), "basis": basis.value if basis is not None else None}
+            for finding, basis in zip(findings_document(fork.findings), fork.bases, strict=True)
         ],
         "replay": as_object(replay_document(fork.replay, recorded=fork.parent)),
     }

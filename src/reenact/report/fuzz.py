@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from reenact.report import safe
-from reenact.values.difference import Absent, shown
+from reenact.values.difference import Absent, short_json
 from reenact.values.fuzz_outcome import Fuzzed
 from reenact.values.json import Json, compact
 from reenact.values.variation import Basis, Case, Discovery, Group, Honesty, Variation
@@ -21,15 +21,15 @@ _ASIDE = {
 }
 
 
-def fuzz_lines(told: Fuzzed) -> list[str]:
+def fuzz_lines(fuzz: Fuzzed) -> list[str]:
     """Say what was found, each thing with the case that shows it and the command that shows it again."""
-    lines = [_head(told)]
-    if told.before != "same":
-        lines.append(f"  with no variation this code already leaves the recording: {told.before_first}")
-    for number, found in enumerate(told.discoveries, 1):
-        lines += [f"  {line}" for line in _discovery(number, found, told)]
-    lines += [f"  {line}" for line in _keys(told)]
-    lines += [f"  {line}" for line in _tried(told)]
+    lines = [_head(fuzz)]
+    if fuzz.before != "same":
+        lines.append(f"  with no variation this code already leaves the recording: {fuzz.before_first}")
+    for number, discovery in enumerate(fuzz.discoveries, 1):
+        lines += [f"  {line}" for line in _discovery(number, discovery, fuzz)]
+    lines += [f"  {line}" for line in _keys(fuzz)]
+    lines += [f"  {line}" for line in _tried(fuzz)]
     return [safe.one_line(line) if not line.startswith(" ") else _indented(line) for line in lines]
 
 
@@ -38,37 +38,37 @@ def _indented(line: str) -> str:
     return " " * blanks + safe.clean(line[blanks:]).replace("\n", " ")
 
 
-def _head(told: Fuzzed) -> str:
-    altered = sum(each.path is Honesty.ALTERED for each in told.keys)
-    count = len(told.discoveries)
-    beyond = sum(each.basis is Basis.NEAREST for each in told.discoveries)
-    found = [f"found {count}"] if count else []
-    found += [f"{beyond} of them beyond the evidence"] if beyond else []
+def _head(fuzz: Fuzzed) -> str:
+    altered = sum(each.path is Honesty.ALTERED for each in fuzz.keys)
+    count = len(fuzz.discoveries)
+    beyond = sum(each.basis is Basis.NEAREST for each in fuzz.discoveries)
+    phrases = [f"found {count}"] if count else []
+    phrases += [f"{beyond} of them beyond the evidence"] if beyond else []
     heeded = "1 ignored field that alters" if altered == 1 else f"{altered} ignored fields that alter"
-    found += [f"{'' if found else 'found '}{heeded} the path"] if altered else []
-    nothing = "nothing tried" if told.nothing_tried else "nothing found"
-    return f"{', '.join(found) or nothing}: {told.name} {told.run[:12]}, {_cases(told.cases)}, seed {told.seed}"
+    phrases += [f"{'' if phrases else 'found '}{heeded} the path"] if altered else []
+    nothing = "nothing tried" if fuzz.nothing_tried else "nothing found"
+    return f"{', '.join(phrases) or nothing}: {fuzz.name} {fuzz.run[:12]}, {_cases(fuzz.cases)}, seed {fuzz.seed}"
 
 
 def _cases(count: int) -> str:
     return "1 case" if count == 1 else f"{count} cases"
 
 
-def _discovery(number: int, found: Discovery, told: Fuzzed) -> Iterator[str]:
-    yield f"{number}. {found.harm.value}: {found.what}{f'  at {found.where}' if found.where else ''}"
-    for each in found.case.variations:
+def _discovery(number: int, discovery: Discovery, fuzz: Fuzzed) -> Iterator[str]:
+    yield f"{number}. {discovery.harm.value}: {discovery.what}{f'  at {discovery.where}' if discovery.where else ''}"
+    for each in discovery.case.variations:
         yield f"     {variation(each)}"
-    if found.because:
-        yield f"     {found.because}"
-    if found.also:
-        yield f"     likewise: {'; '.join(found.also[:4])}"
-    if aside := _ASIDE[found.basis]:
+    if discovery.because:
+        yield f"     {discovery.because}"
+    if discovery.also:
+        yield f"     likewise: {'; '.join(discovery.also[:4])}"
+    if aside := _ASIDE[discovery.basis]:
         yield f"     {aside}"
-    if not found.steady:
+    if not discovery.steady:
         yield "     not seen again when the case was run once more"
-    times = "once" if found.seen == 1 else f"in {found.seen} cases"
-    yield f"     seen {times}; again: {again(found, told)}"
-    if fork := forked(found.case, told):
+    times = "once" if discovery.seen == 1 else f"in {discovery.seen} cases"
+    yield f"     seen {times}; again: {again(discovery, fuzz)}"
+    if fork := forked(discovery.case, fuzz):
         yield f"     as a fork: {fork}"
 
 
@@ -77,21 +77,21 @@ def variation(each: Variation) -> str:
     at = f"{each.call}: {each.path}" if each.path else each.call
     if isinstance(each.before, Absent) and isinstance(each.after, Absent):
         return f"{at}: {each.said}"
-    after = "left out" if isinstance(each.after, Absent) else shown(each.after, _WIDTH)
-    before = "" if isinstance(each.before, Absent) else f"{shown(each.before, _WIDTH)} → "
+    after = "left out" if isinstance(each.after, Absent) else short_json(each.after, _WIDTH)
+    before = "" if isinstance(each.before, Absent) else f"{short_json(each.before, _WIDTH)} → "
     return f"{at}: {before}{after}  ({each.said})"
 
 
-def again(found: Discovery, told: Fuzzed) -> str:
+def again(discovery: Discovery, fuzz: Fuzzed) -> str:
     """Give the command that runs exactly this case again: a replay of its run, or the case by its number."""
-    if found.run and found.replays:
-        return f"reenact replay {found.run[:12]}"
-    only = "" if len(told.groups) == len(Group) else f" --only {','.join(told.groups)}"
-    program = f" -- {shlex.join(told.command)}" if told.command else ""
-    return f"reenact fuzz {shlex.quote(told.named)} --seed {told.seed}{only} --case {found.case.number}{program}"
+    if discovery.run and discovery.replays:
+        return f"reenact replay {discovery.run[:12]}"
+    only = "" if len(fuzz.groups) == len(Group) else f" --only {','.join(fuzz.groups)}"
+    program = f" -- {shlex.join(fuzz.command)}" if fuzz.command else ""
+    return f"reenact fuzz {shlex.quote(fuzz.named)} --seed {fuzz.seed}{only} --case {discovery.case.number}{program}"
 
 
-def forked(case: Case, told: Fuzzed) -> str:
+def forked(case: Case, fuzz: Fuzzed) -> str:
     """Give the command that makes a fork with this one change; empty where a fork has no word for it."""
     first = case.variations[0]
     number = first.call.rpartition("#")[2]
@@ -102,53 +102,53 @@ def forked(case: Case, told: Fuzzed) -> str:
     value = compact(first.after)
     if len(value) > _LONGEST_SET:
         return ""
-    program = f" -- {shlex.join(told.command)}" if told.command else ""
+    program = f" -- {shlex.join(fuzz.command)}" if fuzz.command else ""
     change = shlex.quote(f"{first.path}={value}")
-    return f"reenact fork {shlex.quote(told.named)} --at '#{number}' --set {change} --after nearest{program}"
+    return f"reenact fork {shlex.quote(fuzz.named)} --at '#{number}' --set {change} --after nearest{program}"
 
 
-def _keys(told: Fuzzed) -> Iterator[str]:
-    if not told.keys:
+def _keys(fuzz: Fuzzed) -> Iterator[str]:
+    if not fuzz.keys:
         return
-    width = max(len(each.field) for each in told.keys)
+    width = max(len(each.field) for each in fuzz.keys)
     yield f"{'ignored field':{width}}  calls  path"
-    for each in told.keys:
+    for each in fuzz.keys:
         first = f": {each.first}" if each.first else ""
         shows = f"; again: reenact replay {each.run[:12]}" if each.run else ""
         word = "altered, the key is not honest about it" if each.path is Honesty.ALTERED else each.path.value
         yield f"{each.field:{width}}  {each.calls:5}  {word}{first}{shows}"
 
 
-def _tried(told: Fuzzed) -> Iterator[str]:
-    counts = [f"{told.tried[group.value]} {group.value}" for group in Group if told.tried.get(group.value)]
-    yield f"tried: {', '.join(counts) or 'nothing'}{'; there is nothing left to vary' if told.exhausted else ''}"
-    if told.kinds:
-        yield f"ways: {', '.join(f'{count} {kind}' for kind, count in sorted(told.kinds.items()))}"
-    for group, why in told.untouched.items():
+def _tried(fuzz: Fuzzed) -> Iterator[str]:
+    counts = [f"{fuzz.tried[group.value]} {group.value}" for group in Group if fuzz.tried.get(group.value)]
+    yield f"tried: {', '.join(counts) or 'nothing'}{'; there is nothing left to vary' if fuzz.exhausted else ''}"
+    if fuzz.kinds:
+        yield f"ways: {', '.join(f'{count} {kind}' for kind, count in sorted(fuzz.kinds.items()))}"
+    for group, why in fuzz.untouched.items():
         yield f"not tried: {group}: {why}"
-    if told.stopped:
-        yield f"stopped by {told.stopped}: what was found until then is told, and not made smaller or kept in the store"
-    if told.unjudged:
-        yield f"{_cases(told.unjudged)} could not be judged"
-    speed = told.runs / told.seconds if told.seconds else 0.0
-    yield f"{told.runs} runs of the program in {told.seconds:.1f} s, {speed:.1f} a second, {told.jobs} at a time"
+    if fuzz.stopped:
+        yield f"stopped by {fuzz.stopped}: what was found until then is told, and not made smaller or kept in the store"
+    if fuzz.unjudged:
+        yield f"{_cases(fuzz.unjudged)} could not be judged"
+    speed = fuzz.runs / fuzz.seconds if fuzz.seconds else 0.0
+    yield f"{fuzz.runs} runs of the program in {fuzz.seconds:.1f} s, {speed:.1f} a second, {fuzz.jobs} at a time"
 
 
-def fuzz_document(told: Fuzzed) -> dict[str, Json]:
+def fuzz_document(fuzz: Fuzzed) -> dict[str, Json]:
     """Make the document of `reenact fuzz`."""
     return {
-        "run": told.run,
-        "name": told.name,
-        "seed": told.seed,
-        "cases": told.cases,
-        "tried": dict[str, Json](told.tried),
-        "kinds": dict[str, Json](told.kinds),
-        "not_tried": dict[str, Json](told.untouched),
-        "exhausted": told.exhausted,
-        "unjudged": told.unjudged,
-        "after": told.after,
-        "before": {"result": told.before, "first": told.before_first or None},
-        "found": [_found_document(each, told) for each in told.discoveries],
+        "run": fuzz.run,
+        "name": fuzz.name,
+        "seed": fuzz.seed,
+        "cases": fuzz.cases,
+        "tried": dict[str, Json](fuzz.tried),
+        "kinds": dict[str, Json](fuzz.kinds),
+        "not_tried": dict[str, Json](fuzz.untouched),
+        "exhausted": fuzz.exhausted,
+        "unjudged": fuzz.unjudged,
+        "after": fuzz.after,
+        "before": {"result": fuzz.before, "first": fuzz.before_first or None},
+        "found": [_found_document(each, fuzz) for each in fuzz.discoveries],
         "keys": [
             {
                 "field": each.field,
@@ -157,33 +157,33 @@ def fuzz_document(told: Fuzzed) -> dict[str, Json]:
                 "first": each.first or None,
                 "run": each.run or None,
             }
-            for each in told.keys
+            for each in fuzz.keys
         ],
-        "runs": told.runs,
-        "seconds": round(told.seconds, 3),
-        "jobs": told.jobs,
-        "ready": told.ready,
-        "stopped": told.stopped or None,
+        "runs": fuzz.runs,
+        "seconds": round(fuzz.seconds, 3),
+        "jobs": fuzz.jobs,
+        "ready": fuzz.ready,
+        "stopped": fuzz.stopped or None,
     }
 
 
-def _found_document(found: Discovery, told: Fuzzed) -> dict[str, Json]:
+def _found_document(discovery: Discovery, fuzz: Fuzzed) -> dict[str, Json]:
     return {
-        "harm": found.harm.value,
-        "what": found.what,
-        "where": found.where or None,
-        "because": found.because or None,
-        "also": [*found.also],
-        "basis": found.basis.value,
-        "seen": found.seen,
-        "steady": found.steady,
-        "run": found.run or None,
-        "again": again(found, told),
-        "fork": forked(found.case, told) or None,
+        "harm": discovery.harm.value,
+        "what": discovery.what,
+        "where": discovery.where or None,
+        "because": discovery.because or None,
+        "also": [*discovery.also],
+        "basis": discovery.basis.value,
+        "seen": discovery.seen,
+        "steady": discovery.steady,
+        "run": discovery.run or None,
+        "again": again(discovery, fuzz),
+        "fork": forked(discovery.case, fuzz) or None,
         "case": {
-            "number": found.case.number,
-            "size": found.case.size,
-            "variations": [_variation_document(each) for each in found.case.variations],
+            "number": discovery.case.number,
+            "size": discovery.case.size,
+            "variations": [_variation_document(each) for each in discovery.case.variations],
         },
     }
 

@@ -23,10 +23,10 @@ def listing(summaries: Iterable[Mapping[str, Json]], *, width: int | None = None
     rows = [_row(summary) for summary in summaries]
     if not rows:
         return ["no run"]
-    kept = [at for at, head in enumerate(_HEADS) if head not in _ELASTIC or any(row[at] for row in rows)]
-    table = [[row[at] for at in kept] for row in (_HEADS, *rows)]
-    widths = [max(cells(row[at]) for row in table) for at in range(len(kept))]
-    widths = _narrowed(widths, [_HEADS[at] for at in kept], width)
+    columns = [at for at, head in enumerate(_HEADS) if head not in _ELASTIC or any(row[at] for row in rows)]
+    table = [[row[at] for at in columns] for row in (_HEADS, *rows)]
+    widths = [max(cells(row[at]) for row in table) for at in range(len(columns))]
+    widths = _narrowed(widths, [_HEADS[at] for at in columns], width)
     lines: list[str] = []
     for row in table:
         cut = [fitted(cell, room) for cell, room in zip(row, widths, strict=True)]

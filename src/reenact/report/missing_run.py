@@ -52,9 +52,9 @@ def blind_option(command: Sequence[str]) -> str:
     for word in words:
         if not word.startswith("-") or word == "-":  # the program begins
             return ""
-        found, valued = _read(word)
-        if found in _BLIND or found in _LAST:
-            return found if found in _BLIND else ""
+        option, valued = _read(word)
+        if option in _BLIND or option in _LAST:
+            return option if option in _BLIND else ""
         if valued:
             next(words, None)
     return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reenact.report import safe
-from reenact.values.difference import one_line, shown
+from reenact.values.difference import one_line, short_json
 from reenact.values.effects import sentence
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult, Strictness, WritesTold
@@ -21,14 +21,14 @@ def first_line(result: ReplayResult) -> str:
     """Say in one line what a replay came to; where it diverged, with the first divergence."""
     match result.result:
         case "same" if result.ended_with:
-            said = f"same, up to where the recording ends: {result.ended_with} was in flight when it was killed"
+            summary = f"same, up to where the recording ends: {result.ended_with} was in flight when it was killed"
         case "same":
-            said = f"same: {_answered(result)}"
+            summary = f"same: {_answered(result)}"
         case "diverged":
-            said = f"diverged: {one_line(result.divergences[0]) if result.divergences else 'it left the recording'}"
+            summary = f"diverged: {one_line(result.divergences[0]) if result.divergences else 'it left the recording'}"
         case other:
-            said = f"{other}: {result.why or 'nothing can be said of it'}"
-    return safe.one_line(said)
+            summary = f"{other}: {result.why or 'nothing can be said of it'}"
+    return safe.one_line(summary)
 
 
 def replayed(
@@ -47,9 +47,9 @@ def replayed(
     if result.result != "same" or result.ended_with:
         lines.append(f"  {_answered(result)}")
     if result.earlier:
-        named = ", ".join(as_text(each.get("run"))[:12] for each in result.earlier[:3])
+        run_ids = ", ".join(as_text(each.get("run"))[:12] for each in result.earlier[:3])
         more = f" and {len(result.earlier) - 3} more" if len(result.earlier) > 3 else ""
-        lines.append(f"  behind the earlier units on which it stands: {named}{more}")
+        lines.append(f"  behind the earlier units on which it stands: {run_ids}{more}")
     lines += [f"  {line}" for line in dict.fromkeys(_divergences(result))]
     if result.outside:
         lines.append(f"  {result.of_scopes}")
@@ -57,7 +57,7 @@ def replayed(
         lines.append(f"  {result.of_other_code}")
     lines += [f"  {line}" for line in _redaction(result)]
     lines += [f"  {line}" for line in _printed(result)]
-    lines += [f"  {line}" for line in _written(result)]
+    lines += [f"  {line}" for line in _file_writes(result)]
     lines += [f"  {line}" for line in _world(result)]
     if any(commits):
         lines.append(f"  {commits_line(*commits, uncommitted)}")
@@ -98,7 +98,7 @@ def _divergences(result: ReplayResult) -> Iterator[str]:
             yield f"asked at {place}"
         differences = [as_object(each) for each in as_list(miss.get("differences"))]
         for each in differences[1:]:
-            sides = f"recorded {shown(each.get('recorded'))}, replay {shown(each.get('replay'))}"
+            sides = f"recorded {short_json(each.get('recorded'))}, replay {short_json(each.get('replay'))}"
             yield f"also {as_text(miss.get('call'))}: {as_text(each.get('field'))}: {sides}"
     if result.not_reached:
         yield f"{result.not_reached} recorded calls lie behind the place where the replay stopped"
@@ -106,17 +106,17 @@ def _divergences(result: ReplayResult) -> Iterator[str]:
 
 def _redaction(result: ReplayResult) -> Iterator[str]:
     """Say what the program was given that redaction had replaced, and whether that is why it diverged."""
-    told = result.redaction
-    if told is not None:
-        given = [as_object(each) for each in as_list(told.get("given"))]
-        if as_text(told.get("cause")):
-            sure = "is likely why" if told.get("cause") == "likely" else "may be why"
-            yield f"redaction {sure}: {as_text(told.get('why'))}"
-            if keep := as_text(told.get("keep")):
+    report = result.redaction
+    if report is not None:
+        replacements = [as_object(each) for each in as_list(report.get("given"))]
+        if as_text(report.get("cause")):
+            sure = "is likely why" if report.get("cause") == "likely" else "may be why"
+            yield f"redaction {sure}: {as_text(report.get('why'))}"
+            if keep := as_text(report.get("keep")):
                 yield "    to keep such values next time, in the policy (docs/policies.md):"
                 yield from (f"      {line}" for line in keep.splitlines())
-        elif given:
-            yield f"up to redaction: {_given(given)}"
+        elif replacements:
+            yield f"up to redaction: {_exposure_line(replacements)}"
     renamed = [each for each in result.ignored if "by renaming" in as_text(each.get("reason"))]
     for reason, count in Counter(f"{_renamed(each)}" for each in renamed).most_common(3):
         yield f"{count} call{'' if count == 1 else 's'} {reason}"
@@ -125,14 +125,14 @@ def _redaction(result: ReplayResult) -> Iterator[str]:
             yield hint
 
 
-def _given(given: list[dict[str, Json]]) -> str:
-    named = [f"{as_text(each.get('call'))} ({_classes(each)})" for each in given[:3]]
-    more = f" and {len(given) - 3} more" if len(given) > 3 else ""
-    return f"the program was given tokens by {', '.join(named)}{more}"
+def _exposure_line(replacements: list[dict[str, Json]]) -> str:
+    phrases = [f"{as_text(each.get('call'))} ({_classes(each)})" for each in replacements[:3]]
+    more = f" and {len(replacements) - 3} more" if len(replacements) > 3 else ""
+    return f"the program was given tokens by {', '.join(phrases)}{more}"
 
 
-def _classes(given: dict[str, Json]) -> str:
-    counts = {name: as_count(count) or 0 for name, count in as_object(given.get("classes")).items()}
+def _classes(replacement: dict[str, Json]) -> str:
+    counts = {name: as_count(count) or 0 for name, count in as_object(replacement.get("classes")).items()}
     return spelled(counts)
 
 
@@ -143,7 +143,7 @@ def _renamed(entry: dict[str, Json]) -> str:
     return f"matched by renaming, without the recording's key{f' {key}' if key else ''}"
 
 
-def _written(result: ReplayResult) -> Iterator[str]:
+def _file_writes(result: ReplayResult) -> Iterator[str]:
     """Say what came of the files that the program wrote, where there is anything to say."""
     if result.unwitnessed or result.by_tools or replace(result.writes, compared=False) != WritesTold():
         from reenact.report.file_writes import lines
@@ -154,18 +154,18 @@ def _written(result: ReplayResult) -> Iterator[str]:
 def _printed(result: ReplayResult) -> Iterator[str]:
     """Say what of the outcome was not compared, or passed over."""
     if result.strictness is not Strictness.EXACT:
-        said = {"structure": "without texts and numbers", "ignore": "not at all"}[result.strictness.value]
-        yield f"outcome: compared {said} (--outcome {result.strictness.value})"
-    told = result.printed
-    if told.passed_over:
+        precision = {"structure": "without texts and numbers", "ignore": "not at all"}[result.strictness.value]
+        yield f"outcome: compared {precision} (--outcome {result.strictness.value})"
+    comparison = result.printed
+    if comparison.passed_over:
         counts = Counter[str]()
-        for each in told.passed_over:
+        for each in comparison.passed_over:
             counts[as_text(each.get("kind"))] += as_count(each.get("count")) or 0
         listed = ", ".join(f"{count} {kind}" for kind, count in counts.most_common(5))
         yield f"printed text, passed over: {listed}"
-    yield from told.notes
-    if told.why:
-        yield f"what it printed was not compared: {told.why}"
+    yield from comparison.notes
+    if comparison.why:
+        yield f"what it printed was not compared: {comparison.why}"
 
 
 def _world(result: ReplayResult) -> Iterator[str]:
@@ -175,9 +175,9 @@ def _world(result: ReplayResult) -> Iterator[str]:
     if result.world:
         yield from _kept_in(result)
     if result.unwatched:
-        named = dict.fromkeys(_unwatched(each) for each in result.unwatched)
-        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-        yield f"not watched: {'; '.join([*named][:5])}{more}"
+        unwatched = dict.fromkeys(_unwatched(each) for each in result.unwatched)
+        more = f" and {len(unwatched) - 5} more" if len(unwatched) > 5 else ""
+        yield f"not watched: {'; '.join([*unwatched][:5])}{more}"
     if result.reached:
         counts = (f"{host} ({count} connection{'' if count == 1 else 's'})" for host, count in result.reached.items())
         yield f"reached: {', '.join(counts)}"
@@ -192,8 +192,8 @@ def _world(result: ReplayResult) -> Iterator[str]:
     for entry in result.killed[:_MOST]:
         yield f"its process was killed in the middle of {as_text(entry.get('call'))}, as recorded"
     if result.released_out_of_order:
-        passed = sum(as_count(entry.get("count")) or 0 for entry in result.released_out_of_order)
-        yield f"the recorded order of answers was given up {len(result.released_out_of_order)} times, {passed} skipped"
+        skips = sum(as_count(entry.get("count")) or 0 for entry in result.released_out_of_order)
+        yield f"the recorded order of answers was given up {len(result.released_out_of_order)} times, {skips} skipped"
     if result.left:
         yield f"{result.left} streams were left early that had been read to the end"
 
@@ -202,12 +202,12 @@ def _kept_in(result: ReplayResult) -> Iterator[str]:
     """Say what each kind of effect got, and why it got nothing stronger: levels that share a reason together."""
     yield f"outside world: {sentence(result.world, result.ways_out)}"
     refused = result.levels_refused
-    named = [
+    phrases = [
         f"{' or '.join(name for name, each in refused.items() if each == why)} ({why})"
         for why in dict.fromkeys(refused.values())
     ]
-    if named:
-        yield f"not sealed by {'; nor by '.join(named)}"
+    if phrases:
+        yield f"not sealed by {'; nor by '.join(phrases)}"
 
 
 def _unwatched(entry: dict[str, Json]) -> str:

@@ -20,11 +20,11 @@ def status_text(status: StoreStatus, now_ns: int) -> list[str]:
     ]
     if status.blobs:
         lines.append(f"blobs      {status.blobs:,}, {spelled(status.blob_size)} in {status.blob_place}")
-    said = [f"{journals.in_use} in use", f"{journals.left_over} left over"]
-    said += [f"{journals.damaged} set aside as damaged"] if journals.damaged else []
-    said += [spelled(journals.size)] if journals.size else []
-    said += [f"{journals.open_spans:,} spans under way"] if journals.open_spans else []
-    lines.append(f"journals   {', '.join(said)}")
+    phrases = [f"{journals.in_use} in use", f"{journals.left_over} left over"]
+    phrases += [f"{journals.damaged} set aside as damaged"] if journals.damaged else []
+    phrases += [spelled(journals.size)] if journals.size else []
+    phrases += [f"{journals.open_spans:,} spans under way"] if journals.open_spans else []
+    lines.append(f"journals   {', '.join(phrases)}")
     if not status.backends:
         lines.append("backends   none: set OTEL_EXPORTER_OTLP_ENDPOINT or REENACT_EXPORT while recording")
     for backend in status.backends:

@@ -46,24 +46,24 @@ def step(each: Step, many: int, *, width: int | None = None) -> list[str]:
     facts += [one_line(name) for name in (call_text.model(node) if node.kind in _MODELS else "",) if name]
     facts.append(duration(milliseconds(node.span.start_ns, node.span.end_ns)))
     facts += [tokens for tokens in (call_text.tokens(node),) if tokens]
-    shown = [" · ".join(facts)]
+    rows = [" · ".join(facts)]
     if under := each.under(_MOST_AROUND):
-        shown.append(f"  under   {one_line(' / '.join(under))}")
+        rows.append(f"  under   {one_line(' / '.join(under))}")
     if each.caused_by:
-        shown.append(f"  because {one_line(each.caused_by)}")
-    shown += [*_before(each, width), *_through(each, width)]
-    shown.append(f"  after   {_count(each.known + len(each.added))}")
-    return [fitted(line, width) for line in shown]
+        rows.append(f"  because {one_line(each.caused_by)}")
+    rows += [*_before(each, width), *_through(each, width)]
+    rows.append(f"  after   {_count(each.known + len(each.added))}")
+    return [fitted(line, width) for line in rows]
 
 
 def _before(each: Step, width: int | None) -> Iterator[str]:
-    known = f", {each.new} of them new" if each.new else ""
+    new_note = f", {each.new} of them new" if each.new else ""
     offered = f"; tools offered: {', '.join(each.tools)}" if each.tools else ""
-    yield f"  before  {one_line(f'{_count(each.known)}{known}{offered}')}"
+    yield f"  before  {one_line(f'{_count(each.known)}{new_note}{offered}')}"
     if each.new > _MOST_NEW:
         yield f"    … {each.new - _MOST_NEW} earlier ones"
     for message in last(each.talk, min(each.new, _MOST_NEW)):
-        yield f"    + {_short(_spoken(message), width)}"
+        yield f"    + {_short(_message_text(message), width)}"
 
 
 def _through(each: Step, width: int | None) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _short(text: str, width: int | None) -> str:
     return line
 
 
-def _spoken(message: Message) -> str:
+def _message_text(message: Message) -> str:
     words = call_text.message(message)
     thought = "" if words else "".join(part.text for part in message.parts if isinstance(part, Reasoning))
     return f"{message.role}: {words or thought or '(no text)'}"
@@ -93,57 +93,57 @@ def _spoken(message: Message) -> str:
 
 def conversation(messages: Sequence[Message]) -> list[str]:
     """Give whole messages, numbered, over as many lines as they have."""
-    shown: list[str] = []
+    rows: list[str] = []
     for number, message in enumerate(messages, 1):
-        first, *rest = lines([_spoken(message)]) or [""]
-        shown.append(f"  {number:>3}  {first}")
-        shown += [f"       {line}" for line in rest]
-    return shown or ["  no message"]
+        first, *rest = lines([_message_text(message)]) or [""]
+        rows.append(f"  {number:>3}  {first}")
+        rows += [f"       {line}" for line in rest]
+    return rows or ["  no message"]
 
 
-def listing(found: Sequence[Step], at: int, *, width: int | None = None) -> list[str]:
+def listing(steps: Sequence[Step], at: int, *, width: int | None = None) -> list[str]:
     """List the steps around the one at hand by their labels, that one marked; how many there are besides."""
-    first = max(0, min(at - 1 - _MOST_LISTED // 2, len(found) - _MOST_LISTED))
-    near = found[first : first + _MOST_LISTED]
-    shown = [
+    first = max(0, min(at - 1 - _MOST_LISTED // 2, len(steps) - _MOST_LISTED))
+    near = steps[first : first + _MOST_LISTED]
+    rows = [
         fitted(f"{'>' if each.number == at else ' '} {each.number:>3}  {one_line(each.node.label)}", width)
         for each in near
     ]
-    rest = len(found) - first - len(near)
-    return [*([f"      … {first} before"] if first else []), *shown, *([f"      … {rest} more"] if rest else [])]
+    rest = len(steps) - first - len(near)
+    return [*([f"      … {first} before"] if first else []), *rows, *([f"      … {rest} more"] if rest else [])]
 
 
 def says(each: Step, text: str) -> bool:
     """Tell whether a text occurs in a step: in its name, what went in, what came out, or the messages that are new."""
     fresh = last(each.talk, each.new)
-    told = [each.node.label, call_text.question(each.node), call_text.outcome(each.node), *map(_spoken, fresh)]
-    return any(text.lower() in word.lower() for word in told)
+    texts = [each.node.label, call_text.question(each.node), call_text.outcome(each.node), *map(_message_text, fresh)]
+    return any(text.lower() in word.lower() for word in texts)
 
 
 # ----------------------------------------------------------------------------------------------------------- documents
 
 
-def step_document(run: Run, verdict: Verdict, found: Sequence[Step], many: int) -> dict[str, Json]:
+def step_document(run: Run, verdict: Verdict, steps: Sequence[Step], many: int) -> dict[str, Json]:
     """Make the document of `reenact step`, with some of the `many` steps of a run.
 
     Where their conversations have more messages together than one document should, each step has the last of its own,
     and says how many it leaves out; one step alone has all of them.
     """
-    whole = len(found) == 1 or sum(2 * each.known + len(each.added) for each in found) <= _MOST_MESSAGES
-    most = None if whole else max(1, _MOST_MESSAGES // (2 * len(found)))
+    whole = len(steps) == 1 or sum(2 * each.known + len(each.added) for each in steps) <= _MOST_MESSAGES
+    most = None if whole else max(1, _MOST_MESSAGES // (2 * len(steps)))
     return {
         "run": run.id,
         "name": run.name,
         "verdict": verdict.grade.value,
         "reasons": [{"call": each.call, "field": each.field, "lost": each.lost} for each in verdict.reasons],
         "many": many,
-        "steps": [_document(each, most) for each in found],
+        "steps": [_document(each, most) for each in steps],
     }
 
 
 def _document(each: Step, most: int | None) -> dict[str, Json]:
     node = each.node
-    before, after = (_said(each, part, most) for part in ((), each.added))
+    before, after = (_conversation(each, part, most) for part in ((), each.added))
     return {
         "step": each.number,
         "call": node.label,
@@ -163,25 +163,25 @@ def _document(each: Step, most: int | None) -> dict[str, Json]:
     }
 
 
-def _said(each: Step, added: tuple[Message, ...], most: int | None) -> dict[str, Json]:
+def _conversation(each: Step, added: tuple[Message, ...], most: int | None) -> dict[str, Json]:
     """Give a conversation, or the last messages of it with the number of those before them."""
     many = each.known + len(added)
-    shown = min(many, most) if most is not None else many
-    listed = (*last(each.talk, shown - len(added)), *added)[-shown:] if shown else ()
-    told: dict[str, Json] = {"messages": [_message(message) for message in listed]}
-    return told if len(listed) == many else {**told, "left_out": many - len(listed)}
+    limit = min(many, most) if most is not None else many
+    listed = (*last(each.talk, limit - len(added)), *added)[-limit:] if limit else ()
+    document: dict[str, Json] = {"messages": [_message(message) for message in listed]}
+    return document if len(listed) == many else {**document, "left_out": many - len(listed)}
 
 
 def _message(message: Message) -> Json:
     calls = [part for part in message.parts if isinstance(part, ToolCall)]
-    told: dict[str, Json] = {
+    document: dict[str, Json] = {
         "role": message.role,
         "text": "".join(part.text for part in message.parts if isinstance(part, Text)),
     }
     if calls:
-        told["tool_calls"] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls]
+        document["tool_calls"] = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in calls]
     if message.tool_call_id:
-        told["tool_call_id"] = message.tool_call_id
+        document["tool_call_id"] = message.tool_call_id
     if message.name:
-        told["name"] = message.name
-    return told
+        document["name"] = message.name
+    return document

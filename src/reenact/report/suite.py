@@ -34,8 +34,8 @@ def suite(rows: Sequence[Row], seconds: float) -> list[str]:
 
 def _line(row: Row, widths: Sequence[int]) -> str:
     cells = [cell.ljust(width) for cell, width in zip((row.word, row.run, row.name), widths, strict=True)]
-    said = row.line.removeprefix(row.word).removeprefix(": ").strip()
-    return "  ".join([*cells, f"{row.seconds:5.1f} s", said]).rstrip()
+    detail = row.line.removeprefix(row.word).removeprefix(": ").strip()
+    return "  ".join([*cells, f"{row.seconds:5.1f} s", detail]).rstrip()
 
 
 def suite_document(documents: Sequence[dict[str, Json]], words: Sequence[str], exit_code: int) -> dict[str, Json]:

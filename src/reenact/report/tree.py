@@ -34,7 +34,7 @@ def tree(
     `width` is in terminal cells; None, as for a pipe, cuts only questions and answers. `full` gives them whole.
     """
     drawn = [fitted(one_line(_heading(run, verdict, status)), width)]
-    drawn += [fitted(one_line(line), width) for line in (*_forked(run), *_written(run))]
+    drawn += [fitted(one_line(line), width) for line in (*_forked(run), *_file_writes(run))]
     ends = seen_by_parents(run.nodes)
     for node, first, rest in _branches(run):
         drawn.append(_line(node, first, width, ends.get(node.lane), full=full))
@@ -59,22 +59,22 @@ def _forked(run: Run) -> Iterator[str]:
     """Say what a fork changed in its parent."""
     if run.root is None:
         return
-    told = run.root.span.attributes
-    parent = told.get(FORK_PARENT)
+    attributes = run.root.span.attributes
+    parent = attributes.get(FORK_PARENT)
     if not isinstance(parent, str):
         return
-    at = told.get(FORK_AT)
+    at = attributes.get(FORK_AT)
     yield f"fork of {parent[:12]} {f'at {at}' if at else 'from its beginning'}"
-    listed_changes = parsed_or_none(str(told.get(FORK_CHANGES) or "[]"))
-    parameters = parsed_or_none(str(told.get(FORK_PARAMETERS) or "{}"))
-    given = [as_object(each) for each in as_list(listed_changes)]
+    listed_changes = parsed_or_none(str(attributes.get(FORK_CHANGES) or "[]"))
+    parameters = parsed_or_none(str(attributes.get(FORK_PARAMETERS) or "{}"))
+    edits = [as_object(each) for each in as_list(listed_changes)]
     from reenact.report.forking import changes
 
-    for line in changes(given, as_object(parameters)):
+    for line in changes(edits, as_object(parameters)):
         yield f"  set {line}"
 
 
-def _written(run: Run) -> Iterator[str]:
+def _file_writes(run: Run) -> Iterator[str]:
     """Say what the run wrote, where that was noted."""
     if all(node.span.attributes.get(WRITTEN, NOTHING_WRITTEN) == NOTHING_WRITTEN for node in run.nodes):
         return

@@ -76,8 +76,8 @@ def enter(
 
 
 def _limit_files(bounds: Bounds, hidden: Sequence[str]) -> None:
-    found = [os.path.realpath(path) for path in hidden if os.path.lexists(path)]
-    readable = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in _beside(found)} if found else {}
+    real_paths = [os.path.realpath(path) for path in hidden if os.path.lexists(path)]
+    readable = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in _beside(real_paths)} if real_paths else {}
     devices = [path for path in (f"/dev/{name}" for name in _DEVICES) if os.path.exists(path)]
     try:
         landlock.limit_files(bounds.abi, bounds.open, [*devices, *_terminals()], readable)
@@ -120,13 +120,13 @@ def live(
     from reenact.seal.warden import Warden
 
     kernel.adopt_orphans()
-    told = _Line()
+    line = _Line()
     child = os.fork()
     if child == 0:
         with suppress(BaseException):
-            _be_sealed(bounds, told, program)
+            _be_sealed(bounds, line, program)
         os._exit(127)
-    listener = told.take()
+    listener = line.take()
     if isinstance(listener, str):
         os.waitpid(child, 0)
         raise OSError(5, listener, "seccomp")
@@ -138,15 +138,15 @@ def live(
         _end_the_rest(spared)
 
 
-def _be_sealed(bounds: Bounds, told: _Line, program: Callable[[], NoReturn]) -> None:
+def _be_sealed(bounds: Bounds, line: _Line, program: Callable[[], NoReturn]) -> None:
     try:
         kernel.end_with_parent(signal.SIGKILL)
         landlock.limit_contacts(bounds.abi)
         listener = calls.install(signals_asked=bounds.abi < landlock.SCOPES)
     except OSError as error:
-        told.say(f"{error.filename}: {error.strerror}")
+        line.say(f"{error.filename}: {error.strerror}")
         return
-    told.hand_over(listener)
+    line.hand_over(listener)
     os.close(listener)
     program()
 
@@ -172,11 +172,11 @@ class _Line:
     def take(self) -> int | str:
         """Take the descriptor, or the reason."""
         self._ours.close()
-        said, passed, _, _ = self._theirs.recvmsg(1000, 64, 0x40000000)  # MSG_CMSG_CLOEXEC
+        text, ancillary, _, _ = self._theirs.recvmsg(1000, 64, 0x40000000)  # MSG_CMSG_CLOEXEC
         self._theirs.close()
-        if passed:
-            return int.from_bytes(passed[0][2][:4], "little")
-        return said.decode(errors="replace") or "the process ended"
+        if ancillary:
+            return int.from_bytes(ancillary[0][2][:4], "little")
+        return text.decode(errors="replace") or "the process ended"
 
 
 def _end_the_rest(spared: Sequence[int]) -> None:

@@ -78,11 +78,11 @@ def answers(bounds: Bounds, numbers: Mapping[str, int]) -> dict[str, Answer]:
 
 def _below(bounds: Bounds, question: Question, act: Act, flags: int | None) -> int:
     """Act on what a path names that begins at a descriptor; `flags` is the place of an argument."""
-    told = question.integer(flags) if flags is not None else 0
+    flag_bits = question.integer(flags) if flags is not None else 0
     path = question.text(1) if question.arguments[1] else b""
-    if not path and question.arguments[1] and not told & _EMPTY_PATH:
+    if not path and question.arguments[1] and not flag_bits & _EMPTY_PATH:
         raise OSError(_ENOENT, os.strerror(_ENOENT))
-    with place(bounds, question, question.integer(0), path, follow=not told & _NO_FOLLOW) as there:
+    with place(bounds, question, question.integer(0), path, follow=not flag_bits & _NO_FOLLOW) as there:
         act(question, there)
     return 0
 
@@ -97,18 +97,18 @@ def _owner(at: int) -> Act:
 
 def _set_times(question: Question, there: str, at: int, form: str, number: int) -> None:
     """Set the times of a file, which utime(2), utimes(2) and utimensat(2) spell in three ways."""
-    told: bytes | int = 0
+    times: bytes | int = 0
     if question.arguments[at] and form:
-        told = _as_timespecs(struct.unpack(form, question.data(at, struct.calcsize(form))))
+        times = _as_timespecs(struct.unpack(form, question.data(at, struct.calcsize(form))))
     elif question.arguments[at]:
-        told = question.data(at, 32)
-    kernel.call(number, HERE, os.fsencode(there) + b"\0", told, 0, about=there)
+        times = question.data(at, 32)
+    kernel.call(number, HERE, os.fsencode(there) + b"\0", times, 0, about=there)
 
 
-def _as_timespecs(told: Sequence[int]) -> bytes:
-    if len(told) == 2:
-        return struct.pack("<qqqq", told[0], 0, told[1], 0)
-    return struct.pack("<qqqq", told[0], told[1] * 1000, told[2], told[3] * 1000)
+def _as_timespecs(times: Sequence[int]) -> bytes:
+    if len(times) == 2:
+        return struct.pack("<qqqq", times[0], 0, times[1], 0)
+    return struct.pack("<qqqq", times[0], times[1] * 1000, times[2], times[3] * 1000)
 
 
 def _set_attribute(question: Question, there: str) -> None:

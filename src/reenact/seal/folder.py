@@ -49,7 +49,7 @@ class Folder:
         """Copy it. Raises `OSError`, with `EFBIG` where it holds more than it may."""
         self._fill(self.original, self.copy, os.stat(self.original))
 
-    def _fill(self, original: str, copy: str, told: os.stat_result) -> None:
+    def _fill(self, original: str, copy: str, status: os.stat_result) -> None:
         os.mkdir(copy, 0o700)
         repository = _is_repository(original)
         with os.scandir(original) as entries:
@@ -69,22 +69,22 @@ class Folder:
                         self._fill(path, target, entry.stat(follow_symlinks=False))
                 else:
                     self._add(path, target, entry.stat(follow_symlinks=False))
-        self._keep_facts(copy, told)
+        self._keep_facts(copy, status)
 
     def _count(self) -> None:
         self._files_left -= 1
         if self._files_left < 0:
             raise OSError(_TOO_LARGE, f"it holds more than {self._most[0]:,} files to copy", self.original)
 
-    def _add(self, path: str, target: str, told: os.stat_result) -> None:
-        kind = stat.S_IFMT(told.st_mode)
+    def _add(self, path: str, target: str, status: os.stat_result) -> None:
+        kind = stat.S_IFMT(status.st_mode)
         if kind == stat.S_IFLNK:
             self._link(os.readlink(path), target)
         elif kind == stat.S_IFREG:
-            self._copy_file(path, target, told)
+            self._copy_file(path, target, status)
         elif kind == stat.S_IFIFO:
             os.mkfifo(target)
-            self._keep_facts(target, told)
+            self._keep_facts(target, status)
         else:  # a socket would lead to its server, and a device to the machine
             return
         self._note(target)
@@ -92,48 +92,48 @@ class Folder:
     def _note(self, target: str) -> None:
         self.laid.append(target[len(self.copy) + 1 :])
 
-    def _link(self, named: str, target: str) -> None:
+    def _link(self, destination: str, target: str) -> None:
         """Make a link as it is; one that names a place in the original by its whole path leads to the copy of that."""
-        if named == self.original or named.startswith(f"{self.original}/"):
-            named = self.copy + named[len(self.original) :]
-        os.symlink(named, target)
+        if destination == self.original or destination.startswith(f"{self.original}/"):
+            destination = self.copy + destination[len(self.original) :]
+        os.symlink(destination, target)
 
-    def _copy_file(self, path: str, target: str, told: os.stat_result) -> None:
+    def _copy_file(self, path: str, target: str, status: os.stat_result) -> None:
         try:
             source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except PermissionError:  # who cannot read it finds it there, and cannot read it
             source = -1
-        made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if source >= 0 and told.st_size and not self._clone(source, made):
-                self._copy_bytes(source, made)
-            self._keep_facts(made, told)
+            if source >= 0 and status.st_size and not self._clone(source, handle):
+                self._copy_bytes(source, handle)
+            self._keep_facts(handle, status)
         finally:
-            os.close(made)
+            os.close(handle)
             if source >= 0:
                 os.close(source)
 
-    def _clone(self, source: int, made: int) -> bool:
+    def _clone(self, source: int, handle: int) -> bool:
         if self._can_clone:
             try:
-                fcntl.ioctl(made, _FICLONE, source)
+                fcntl.ioctl(handle, _FICLONE, source)
             except OSError:  # another disk, or one that cannot
                 self._can_clone = False
         return self._can_clone
 
-    def _copy_bytes(self, source: int, made: int) -> None:
-        while copied := os.copy_file_range(source, made, _PIECE):
+    def _copy_bytes(self, source: int, handle: int) -> None:
+        while copied := os.copy_file_range(source, handle, _PIECE):
             self._bytes_left -= copied
             if self._bytes_left < 0:
                 what = f"it holds more than {self._most[1] >> 20:,} MiB to copy"
                 raise OSError(_TOO_LARGE, what, self.original)
 
-    def _keep_facts(self, made: int | str, told: os.stat_result) -> None:
+    def _keep_facts(self, target: int | str, status: os.stat_result) -> None:
         if self._is_root:
             with suppress(OSError):
-                os.chown(made, told.st_uid, told.st_gid)
-        os.chmod(made, stat.S_IMODE(told.st_mode))
-        os.utime(made, ns=(told.st_atime_ns, told.st_mtime_ns))
+                os.chown(target, status.st_uid, status.st_gid)
+        os.chmod(target, stat.S_IMODE(status.st_mode))
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     def _make_objects(self, original: str, copy: str) -> None:
         """Have git look for objects in the original repository, and put new ones into the copy."""

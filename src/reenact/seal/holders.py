@@ -30,17 +30,17 @@ _OLD: Final = ".reenact-outside"
 class Holders:
     """What stands for folders that hold mounts.
 
-    Of `folders`, each before what lies in it, it is those that the user can write to; `taken` is how many layers below
+    Of `folders`, each before what lies in it, it is those that the user can write to; `start` is how many layers below
     `upper` are others'.
     """
 
-    def __init__(self, folders: Iterable[str], upper: str, taken: int) -> None:
+    def __init__(self, folders: Iterable[str], upper: str, start: int) -> None:
         self.laid = [each for each in folders if os.access(each, os.W_OK)]
         self.folders = [*self.laid]
-        self._taken = taken
+        self._taken = start
         self._parts: list[str] = []
         self._links: dict[str, str] = {}
-        for number, folder in enumerate(self.laid, taken):
+        for number, folder in enumerate(self.laid, start):
             over, beside = _lay(folder, f"{upper}/{number}/upper")
             self._parts += over
             with open(f"{upper}/{number}/{inventory.NAME}", "xb") as stream:
@@ -52,8 +52,8 @@ class Holders:
         `links` gives paths that lead to places whatever covers them, and `upper` is such a path. What is `copied` is
         mounted by others.
         """
-        made = {*copied, *self.laid}
-        self._links = links(path for path in self._parts if path not in made)
+        mount_points = {*copied, *self.laid}
+        self._links = links(path for path in self._parts if path not in mount_points)
         for number, folder in enumerate(self.laid, self._taken):
             layer = f"{upper}/{number}/upper"
             if folder != "/":
@@ -111,25 +111,25 @@ def _lay(folder: str, layer: str) -> tuple[list[str], list[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             try:
-                path, seen = f"{layer}/{entry.name}", entry.stat(follow_symlinks=False)
+                path, status = f"{layer}/{entry.name}", entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # somebody took it away meanwhile
                 continue
-            if stat.S_ISDIR(seen.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 os.mkdir(path)
                 over.append(entry.path)
             else:
                 beside.append(entry.name)
-            if stat.S_ISLNK(seen.st_mode):
+            if stat.S_ISLNK(status.st_mode):
                 os.symlink(os.readlink(entry.path), path)
                 continue
-            if stat.S_ISREG(seen.st_mode):
-                small = seen.st_size <= min(_COPIED, left)
-                left -= seen.st_size if small else 0
+            if stat.S_ISREG(status.st_mode):
+                small = status.st_size <= min(_COPIED, left)
+                left -= status.st_size if small else 0
                 if not (small and _copied(entry.path, path)):
                     over.append(entry.path)
             if not os.path.lexists(path):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
-            _own(path, seen)
+            _own(path, status)
     _own(layer, os.stat(folder))
     return over, beside
 
@@ -138,17 +138,17 @@ def _copied(source: str, target: str) -> bool:
     """Copy a small file, with the time of its last change; tell whether it could be read."""
     try:
         with open(source, "rb") as stream:
-            content, seen = stream.read(), os.fstat(stream.fileno())
+            content, status = stream.read(), os.fstat(stream.fileno())
     except OSError:
         return False
     with open(target, "wb") as stream:
         stream.write(content)
-    os.utime(target, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     return True
 
 
-def _own(path: str, seen: os.stat_result) -> None:
+def _own(path: str, status: os.stat_result) -> None:
     """Give a path the owner and the mode of another one."""
     if os.geteuid() == 0:
-        os.chown(path, seen.st_uid, seen.st_gid)
-    os.chmod(path, stat.S_IMODE(seen.st_mode))
+        os.chown(path, status.st_uid, status.st_gid)
+    os.chmod(path, stat.S_IMODE(status.st_mode))

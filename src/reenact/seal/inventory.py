@@ -21,9 +21,9 @@ NAME: Final = "laid"
 """The file's name, beside the copy."""
 
 
-def mark(seen: os.stat_result) -> Mark:
+def mark(status: os.stat_result) -> Mark:
     """Give what tells a file from each later state of it."""
-    return seen.st_ino, seen.st_ctime_ns
+    return status.st_ino, status.st_ctime_ns
 
 
 def encode(copy: str, paths: Iterable[str]) -> bytes:

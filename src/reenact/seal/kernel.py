@@ -85,8 +85,8 @@ def _checked(result: int, about: str) -> None:
 
 def call(number: int, *arguments: int | bytes, about: str) -> int:
     """Make a system call by its number (syscall(2)); give its result. Raises `OSError`, which names `about`."""
-    given = (each if isinstance(each, bytes) else ctypes.c_long(each) for each in arguments)
-    result = int(_call()(ctypes.c_long(number), *given))
+    operands = (each if isinstance(each, bytes) else ctypes.c_long(each) for each in arguments)
+    result = int(_call()(ctypes.c_long(number), *operands))
     if result < 0:
         _checked(result, about)
     return result
@@ -106,8 +106,8 @@ def unshare(flags: int) -> None:
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """Mount something at a path."""
-    given = [each.encode() if each else None for each in (source, target, kind)]
-    _checked(_libc().mount(*given, ctypes.c_ulong(flags), options.encode() if options else None), target)
+    operands = [each.encode() if each else None for each in (source, target, kind)]
+    _checked(_libc().mount(*operands, ctypes.c_ulong(flags), options.encode() if options else None), target)
 
 
 def mount_if_there(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> bool:
@@ -194,13 +194,13 @@ def adopt_orphans() -> None:
     _checked(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl")
 
 
-def keep_capabilities(kept: frozenset[int]) -> None:
+def keep_capabilities(capabilities: frozenset[int]) -> None:
     """Give up every capability but these, for this process and whatever it will become."""
     for number in range(_LAST_CAPABILITY + 1):
-        if number not in kept:
+        if number not in capabilities:
             _prctl(_PR_CAPBSET_DROP, number)  # EINVAL past the last one that this kernel knows
     _prctl(_PR_CAP_AMBIENT, _CLEAR_ALL)
-    mask = sum(1 << number for number in kept)
+    mask = sum(1 << number for number in capabilities)
     low, high = mask & 0xFFFFFFFF, mask >> 32
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
     _checked(_libc().capset(header, struct.pack("6I", low, low, 0, high, high, 0)), "capset")

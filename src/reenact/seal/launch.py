@@ -80,11 +80,11 @@ def main(path: str) -> NoReturn:
     carry_out(order, start)
 
 
-def carry_out(order: Order, program: Callable[[int], NoReturn], kept: Sequence[int] = ()) -> NoReturn:
+def carry_out(order: Order, program: Callable[[int], NoReturn], handles: Sequence[int] = ()) -> NoReturn:
     """Enter the world of an order, have `program` live in it, and end as it ended. This process has one thread.
 
     `program` is called with the descriptor of the answer, which no user code may have. Of the other descriptors it has
-    the standard streams and those of `kept`.
+    the standard streams and those of `handles`.
     """
     from reenact.seal import kernel  # whoever only gives the order needs none of them
     from reenact.seal.room import Room
@@ -105,7 +105,7 @@ def carry_out(order: Order, program: Callable[[int], NoReturn], kept: Sequence[i
         if "world" in order:
             tried.append("world")
             try:
-                _carry_out_in_a_world(order, answer, program, streams, room, kept)
+                _carry_out_in_a_world(order, answer, program, streams, room, handles)
             except OSError as error:
                 if error.filename != "unshare" or "cell" not in order:  # else nothing has changed yet
                     raise
@@ -122,10 +122,10 @@ def _carry_out_in_a_cell(
 ) -> NoReturn:
     from reenact.seal import cell, kernel, world
 
-    made = cell.enter(cwd=order["cwd"], **order["cell"])
+    bounds = cell.enter(cwd=order["cwd"], **order["cell"])
     streams.enter()
     kernel.end_with_parent(signal.SIGKILL)  # a change of credentials may have undone it (prctl(2))
-    _marks.update({GUARDED: IN + made.folder.original, LEADS: json.dumps(made.leads), "TMPDIR": made.temporary})
+    _marks.update({GUARDED: IN + bounds.folder.original, LEADS: json.dumps(bounds.leads), "TMPDIR": bounds.temporary})
 
     _hand_on(order)
 
@@ -133,18 +133,18 @@ def _carry_out_in_a_cell(
         if order.get("begin"):
             from reenact.seal import begin
 
-            begin.put_back_in(order["begin"], made.folder.original, made.folder.copy)
-        _tell(answer, copied=[made.folder.original], folder=made.folder.copy, abi=made.abi)
+            begin.put_back_in(order["begin"], bounds.folder.original, bounds.folder.copy)
+        _tell(answer, copied=[bounds.folder.original], folder=bounds.folder.copy, abi=bounds.abi)
         program(answer)
 
-    status = cell.live(made, inside, [*streams.carriers, room.process], begun=room.watch)
+    status = cell.live(bounds, inside, [*streams.carriers, room.process], begun=room.watch)
     streams.end()
     room.end()
     world.end_as(status)
 
 
 def _carry_out_in_a_world(
-    order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams, room: Room, kept: Sequence[int]
+    order: Order, answer: int, program: Callable[[int], NoReturn], streams: Streams, room: Room, handles: Sequence[int]
 ) -> NoReturn:
     from reenact.seal import kernel, world
 
@@ -167,7 +167,7 @@ def _carry_out_in_a_world(
             _tell(answer, refused=f"{error.filename}: {error.strerror}", tried=["world"])
             os._exit(0)
         _tell(answer, copied=copied)
-        _close_all_but({0, 1, 2, answer, *kept})
+        _close_all_but({0, 1, 2, answer, *handles})
         _hand_on(order)
         program(answer)
 
@@ -227,15 +227,15 @@ def _hand_on(order: Order) -> None:
     _marks[HANDED] = str(handle)
 
 
-def _close_all_but(kept: set[int]) -> None:
+def _close_all_but(descriptors: set[int]) -> None:
     for number in map(int, os.listdir("/proc/self/fd")):
-        if number not in kept:
+        if number not in descriptors:
             with suppress(OSError):  # the one by which they are listed
                 os.close(number)
 
 
-def _tell(answer: int, **said: Any) -> None:
-    os.write(answer, json.dumps(said).encode() + b"\n")
+def _tell(answer: int, **fields: Any) -> None:
+    os.write(answer, json.dumps(fields).encode() + b"\n")
 
 
 def _environ() -> dict[bytes, bytes]:

@@ -32,8 +32,8 @@ def mount_points(text: str) -> list[str]:
 
 
 def _unescaped(path: str) -> str:
-    for spelled, meant in _ESCAPES:
-        path = path.replace(spelled, meant)
+    for spelled, character in _ESCAPES:
+        path = path.replace(spelled, character)
     return path
 
 

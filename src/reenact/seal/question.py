@@ -55,34 +55,34 @@ class Question:
 
     def data(self, place: int, size: int) -> bytes:
         """Read what an argument points to. Raises `OSError` where there is not so much."""
-        found = self._read(self.arguments[place], size)
-        if len(found) < size:
+        content = self._read(self.arguments[place], size)
+        if len(content) < size:
             raise OSError(_EFAULT, os.strerror(_EFAULT))
-        return found
+        return content
 
     def text(self, place: int, most: int = _PATH_MAX) -> bytes:
         """Read what ends with a zero. Raises `OSError`."""
-        address, found = self.arguments[place], b""
-        while len(found) < most:
+        address, content = self.arguments[place], b""
+        while len(content) < most:
             piece = self._read(address, _PAGE - address % _PAGE)
             head, end, _ = piece.partition(b"\0")
-            found += head
+            content += head
             if end:
-                return found
+                return content
             address += len(piece)
         raise OSError(_ENAMETOOLONG, os.strerror(_ENAMETOOLONG))
 
     def _read(self, address: int, size: int) -> bytes:
         handle = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            found = os.pread(handle, size, address) if address else b""
+            content = os.pread(handle, size, address) if address else b""
         except OSError:  # EIO
-            found = b""
+            content = b""
         finally:
             os.close(handle)
-        if not found:
+        if not content:
             raise OSError(_EFAULT, os.strerror(_EFAULT))
-        return found
+        return content
 
     def answer(self, by: Answer) -> None:
         """Answer it by what `by` returns or raises."""
@@ -101,8 +101,8 @@ class Question:
 
     def give(self, handle: int, flags: int) -> int:
         """Give a descriptor of ours to the one that asks, as the answer. Raises `OSError`."""
-        told = struct.pack("<QIIII", self.id, _AND_ANSWER, handle, 0, flags & CLOEXEC)
-        fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, told)
+        request = struct.pack("<QIIII", self.id, _AND_ANSWER, handle, 0, flags & CLOEXEC)
+        fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, request)
         return -1
 
 
@@ -116,15 +116,15 @@ def place(bounds: Bounds, question: Question, base: int, path: bytes, *, follow:
     start = "/"
     if not path.startswith(b"/"):
         start = f"/proc/{question.pid}/cwd" if base == HERE else f"/proc/{question.pid}/fd/{base}"
-    named = bounds.in_memory(path) or _seen_by(question.pid, path)
+    name = bounds.in_memory(path) or _seen_by(question.pid, path)
     handles = [os.open(start, os.O_PATH | os.O_CLOEXEC)]
     try:
-        if named:
+        if name:
             flags = os.O_PATH | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-            handles.append(os.open(named, flags, dir_fd=handles[0]))
+            handles.append(os.open(name, flags, dir_fd=handles[0]))
         link = f"/proc/self/fd/{handles[-1]}"
         real = os.readlink(link)
-        if not bounds.holds(real) and not (not named and real.startswith(_NAMELESS)):
+        if not bounds.holds(real) and not (not name and real.startswith(_NAMELESS)):
             raise OSError(_EPERM, os.strerror(_EPERM), real)
         yield link
     finally:

@@ -39,22 +39,22 @@ _MOST: Final = 64
 _RESET: Final = struct.pack("ii", 1, 0)
 
 
-def serve(control: int, ways: Sequence[Way], told: str) -> NoReturn:
+def serve(control: int, ways: Sequence[Way], ledger: str) -> NoReturn:
     """Carry connections until SIGTERM. `control` gives the listening sockets, in the order of their `ways`.
 
     A way is `host` and `port`; `only`, where it is a proxy: the `[host, port]` to which it may be asked for a tunnel.
-    `told` is a file to which a line of JSON is added for every connection.
+    `ledger` is a file to which a line of JSON is added for every connection.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    signal.signal(signal.SIGTERM, _heard)
+    signal.signal(signal.SIGTERM, _on_signal)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):  # from the terminal: they are the program's
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     threading.stack_size(1 << 18)
     doors = _received(control, len(ways))
-    relay = _Relay(ways, told)
+    relay = _Relay(ways, ledger)
     poll = select.poll()
     poll.register(reading, select.POLLIN)
     for door in doors:
@@ -70,7 +70,7 @@ def serve(control: int, ways: Sequence[Way], told: str) -> NoReturn:
     os._exit(0)
 
 
-def _heard(_number: int, _frame: object) -> None:
+def _on_signal(_number: int, _frame: object) -> None:
     """Have the number written to the descriptor that is woken by."""
 
 
@@ -90,8 +90,8 @@ def _received(control: int, count: int) -> list[socket.socket]:
 class _Relay:
     """The connections that are carried."""
 
-    def __init__(self, ways: Sequence[Way], told: str) -> None:
-        self._told, self._ways = told, ways
+    def __init__(self, ways: Sequence[Way], ledger: str) -> None:
+        self._told, self._ways = ledger, ways
         self._ending, self._end = os.pipe()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()

@@ -30,9 +30,9 @@ _BLOCK: Final = 512
 class Room:
     """The watch over one copy. `begin` before its world is entered, `watch` when the program has begun, `end` after."""
 
-    def __init__(self, folder: str, told: str, most: int) -> None:
-        """`folder` holds the copy, `told` is the ledger, `most` is in bytes: nothing is watched where it is 0."""
-        self._folder, self._told, self._most = folder, told, most
+    def __init__(self, folder: str, ledger: str, most: int) -> None:
+        """`folder` holds the copy, `ledger` is the ledger, `most` is in bytes: nothing is watched where it is 0."""
+        self._folder, self._told, self._most = folder, ledger, most
         self._line = -1
         self.process = 0
 
@@ -64,10 +64,10 @@ class Room:
 
     def _be_watch(self, hears: int) -> None:
         _keep_only(hears)
-        said = os.read(hears, 100)
-        if not said:
+        message = os.read(hears, 100)
+        if not message:
             return
-        free, taken = _free(self._folder), _taken(self._folder)
+        free, usage = _free(self._folder), _disk_usage(self._folder)
         least = min(_LEAST_FREE, free // 10)
         poll = select.poll()
         poll.register(hears, select.POLLIN)
@@ -77,16 +77,16 @@ class Room:
             now = _free(self._folder)
             if now < least:
                 self._stop(
-                    int(said),
+                    int(message),
                     "the disk of the copy has hardly any room left",
                     "make room there, or name another with TMPDIR",
                 )
                 return
             if free - now > self._most:
-                grown = _taken(self._folder) - taken
+                grown = _disk_usage(self._folder) - usage
                 if grown > self._most:
                     what = f"write more than {self._most // _MEGABYTE:,} MB to its copy"
-                    self._stop(int(said), what, f"let it write more with {OPTION}")
+                    self._stop(int(message), what, f"let it write more with {OPTION}")
                     return
                 free = now + grown  # others took the rest
 
@@ -108,18 +108,18 @@ def _keep_only(handle: int) -> None:
 
 
 def _free(folder: str) -> int:
-    seen = os.statvfs(folder)
-    return seen.f_bavail * seen.f_frsize
+    statistics = os.statvfs(folder)
+    return statistics.f_bavail * statistics.f_frsize
 
 
-def _taken(folder: str) -> int:
+def _disk_usage(folder: str) -> int:
     """Count the bytes on disk of what lies in a folder; of what is gone meanwhile, nothing."""
-    taken, left = 0, [folder]
+    size, left = 0, [folder]
     while left:
         with suppress(OSError), os.scandir(left.pop()) as entries:
             for entry in entries:
                 with suppress(OSError):
-                    taken += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+                    size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
-    return taken
+    return size

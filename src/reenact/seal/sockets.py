@@ -43,37 +43,37 @@ class Sockets:
         from _socket import socket  # `socket` would cost more than the seal
 
         kind = question.integer(1)
-        made = socket(_UNIX, kind | CLOEXEC, question.integer(2))
-        self._held[os.fstat(made.fileno()).st_ino] = made.fileno()
-        return question.give(made.detach(), kind)
+        end = socket(_UNIX, kind | CLOEXEC, question.integer(2))
+        self._held[os.fstat(end.fileno()).st_ino] = end.fileno()
+        return question.give(end.detach(), kind)
 
     @contextmanager
     def _socket(self, question: Question) -> Generator[Any]:
         """Give our own end of the socket that a call is about; let it go where the call succeeds."""
         from _socket import socket
 
-        named = os.readlink(f"/proc/{question.pid}/fd/{question.integer(0)}")
-        inode = int(named[len(_INODE) : -1]) if named.startswith(_INODE) else -1
+        link = os.readlink(f"/proc/{question.pid}/fd/{question.integer(0)}")
+        inode = int(link[len(_INODE) : -1]) if link.startswith(_INODE) else -1
         if inode not in self._held:
             raise OSError(_EPERM, os.strerror(_EPERM))
-        held = socket(fileno=self._held[inode])
+        end = socket(fileno=self._held[inode])
         try:
-            yield held
+            yield end
         except BaseException:
-            held.detach()
+            end.detach()
             raise
         del self._held[inode]
-        held.close()
+        end.close()
 
     @staticmethod
     def _address(question: Question) -> bytes:
         size = question.integer(2)
         if not _SHORTEST <= size <= _LONGEST:
             raise OSError(_EINVAL, os.strerror(_EINVAL))
-        told = question.data(1, size)
-        if int.from_bytes(told[:2], "little") != _UNIX:
+        address = question.data(1, size)
+        if int.from_bytes(address[:2], "little") != _UNIX:
             raise OSError(_EAFNOSUPPORT, os.strerror(_EAFNOSUPPORT))
-        return told[2:] if told[2:3] == b"\0" else told[2:].partition(b"\0")[0]
+        return address[2:] if address[2:3] == b"\0" else address[2:].partition(b"\0")[0]
 
     def _bind(self, question: Question) -> int:
         """Bind a socket in the cell: Landlock, which binds us as well, lets no other be made."""
@@ -83,13 +83,13 @@ class Sockets:
             path = self._names.setdefault(address, os.fsencode(f"{self._bounds.memory}/.{len(self._names)}"))
         else:
             path = self._bounds.copied(address)
-        with self._socket(question) as held:
+        with self._socket(question) as end:
             if path.startswith(b"/") and len(path) < _NAME:
-                held.bind(path)
+                end.bind(path)
             else:
                 folder, _, name = path.rpartition(b"/")
                 with self._folder(question, folder):
-                    held.bind(name)
+                    end.bind(name)
         return 0
 
     @contextmanager
@@ -107,10 +107,10 @@ class Sockets:
         path = self._names.get(address, b"") if address.startswith(b"\0") else self._bounds.copied(address)
         if not path:
             raise OSError(_ECONNREFUSED, os.strerror(_ECONNREFUSED))
-        with self._socket(question) as held:
+        with self._socket(question) as end:
             try:
                 with place(self._bounds, question, HERE, path) as there:
-                    held.connect(there)
+                    end.connect(there)
             except PermissionError:  # nobody in the cell listens there
                 raise OSError(_ECONNREFUSED, os.strerror(_ECONNREFUSED)) from None
         return 0

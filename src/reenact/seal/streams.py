@@ -39,19 +39,19 @@ class Streams:
         self._ours = tuple(f"{each}/" for each in ours)
         shared: dict[tuple[int, int], int] = {}
         for number in (1, 2):
-            seen = _seen(number)
-            if seen is None or not stat.S_ISREG(seen.st_mode) or self._is_harmless(number, seen):
+            status = _status(number)
+            if status is None or not stat.S_ISREG(status.st_mode) or self._is_harmless(number, status):
                 continue
-            file = (seen.st_dev, seen.st_ino)
+            file = (status.st_dev, status.st_ino)
             if file in shared:  # one pipe for both keeps their order
                 os.dup2(shared[file], number)
             else:
                 self._carry(number)
                 shared[file] = number
 
-    def _is_harmless(self, number: int, seen: os.stat_result) -> bool:
+    def _is_harmless(self, number: int, status: os.stat_result) -> bool:
         """Tell whether nobody else knows the file: it has no name, or lies in a folder of ours."""
-        return seen.st_nlink == 0 or _path(number).startswith(self._ours)
+        return status.st_nlink == 0 or _path(number).startswith(self._ours)
 
     def _carry(self, number: int) -> None:
         reading, writing = os.pipe()
@@ -77,10 +77,10 @@ class Streams:
 
     def enter(self) -> None:
         """Open the file that is read again, or its content, in the world that this process has entered."""
-        seen = _seen(0)
-        if seen is not None and stat.S_ISREG(seen.st_mode) and not self._is_harmless(0, seen):
+        status = _status(0)
+        if status is not None and stat.S_ISREG(status.st_mode) and not self._is_harmless(0, status):
             place = os.lseek(0, 0, os.SEEK_CUR)
-            again = _by_name(0, seen) or _in_memory(0, seen)
+            again = _by_name(0, status) or _in_memory(0, status)
             os.lseek(again, place, os.SEEK_SET)
             os.dup2(again, 0)
             os.close(again)
@@ -125,38 +125,38 @@ def _set_again(number: int, settings: tuple[Any, tuple[int, int], bytes]) -> Non
 
 def _facts(number: int) -> tuple[int, int, int, int] | None:
     """Give the status flags of a stream that is no file, with its mode and its owner; None of any other."""
-    seen = _seen(number)
-    if seen is None or stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode):
+    status = _status(number)
+    if status is None or stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
         return None
-    return fcntl.fcntl(number, fcntl.F_GETFL), stat.S_IMODE(seen.st_mode), seen.st_uid, seen.st_gid
+    return fcntl.fcntl(number, fcntl.F_GETFL), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid
 
 
 def _put_back(number: int, facts: tuple[int, int, int, int]) -> None:
     """Give a stream the flags that others hold it with (F_SETFL, fcntl(2)), its owner, and its mode behind that."""
-    if (found := _facts(number)) == facts or found is None:
+    if (current := _facts(number)) == facts or current is None:
         return
     flags, mode, *owner = facts
     fcntl.fcntl(number, fcntl.F_SETFL, flags)
-    if [*found[2:]] != owner:
+    if [*current[2:]] != owner:
         os.fchown(number, *owner)
-    if found[1:] != facts[1:]:
+    if current[1:] != facts[1:]:
         os.fchmod(number, mode)
 
 
 def _open_device_again(number: int) -> None:
     """Open a device in the world, whose mount lets nobody change its mode; leave it where none has its name there."""
-    seen = _seen(number)
-    if seen is None or not stat.S_ISCHR(seen.st_mode) or os.isatty(number):
+    status = _status(number)
+    if status is None or not stat.S_ISCHR(status.st_mode) or os.isatty(number):
         return
     with suppress(OSError):
         flags = fcntl.fcntl(number, fcntl.F_GETFL) | os.O_NOCTTY | os.O_CLOEXEC
         again = os.open(_path(number), flags)
-        if os.fstat(again).st_rdev == seen.st_rdev:
+        if os.fstat(again).st_rdev == status.st_rdev:
             os.dup2(again, number)
         os.close(again)
 
 
-def _seen(number: int) -> os.stat_result | None:
+def _status(number: int) -> os.stat_result | None:
     try:
         return os.fstat(number)
     except OSError:  # it is closed
@@ -173,23 +173,23 @@ def _carry_over(number: int) -> None:
             piece = piece[os.write(number, piece) :]
 
 
-def _by_name(number: int, seen: os.stat_result) -> int | None:
+def _by_name(number: int, status: os.stat_result) -> int | None:
     """Open the file by its name in this world; None where another one stands there, or none."""
     try:
         again = os.open(_path(number), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    found = os.fstat(again)
-    what = [(each.st_mode, each.st_size, each.st_mtime_ns) for each in (seen, found)]
-    if what[0] == what[1] and (found.st_dev, found.st_ino) != (seen.st_dev, seen.st_ino):
+    candidate = os.fstat(again)
+    what = [(each.st_mode, each.st_size, each.st_mtime_ns) for each in (status, candidate)]
+    if what[0] == what[1] and (candidate.st_dev, candidate.st_ino) != (status.st_dev, status.st_ino):
         os.set_blocking(again, True)
         return again
     os.close(again)
     return None
 
 
-def _in_memory(number: int, seen: os.stat_result) -> int:
-    if seen.st_size > _MOST_IN_MEMORY:
+def _in_memory(number: int, status: os.stat_result) -> int:
+    if status.st_size > _MOST_IN_MEMORY:
         raise OSError(27, os.strerror(27), f"standard stream {number}")
     copy = os.memfd_create("stream", os.MFD_CLOEXEC)
     at = 0

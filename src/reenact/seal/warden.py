@@ -44,9 +44,9 @@ class Warden:
         self._bounds, self._listener, self._child = bounds, listener, child
         self._status: int | None = None
         names = calls.numbers()
-        known = {**self._known(), **facts.answers(bounds, {name: number for number, name in names.items()})}
-        known |= Sockets(bounds).answers()
-        self._answers: Mapping[int, Answer] = {number: known[name] for number, name in names.items() if name in known}
+        table = {**self._own_answers(), **facts.answers(bounds, {name: number for number, name in names.items()})}
+        table |= Sockets(bounds).answers()
+        self._answers: Mapping[int, Answer] = {number: table[name] for number, name in names.items() if name in table}
         self._waits = next(number for number, name in names.items() if name == "connect")
 
     def wait(self) -> int:
@@ -81,9 +81,9 @@ class Warden:
 
     def _reap(self) -> None:
         with suppress(ChildProcessError):
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                if found[0] == self._child:
-                    self._status = found[1]
+            while (ending := os.waitpid(-1, os.WNOHANG))[0]:
+                if ending[0] == self._child:
+                    self._status = ending[1]
 
     def _hear(self) -> None:
         with suppress(OSError):  # who asked has gone meanwhile
@@ -96,7 +96,7 @@ class Warden:
             else:
                 question.answer(answer)
 
-    def _known(self) -> dict[str, Answer]:
+    def _own_answers(self) -> dict[str, Answer]:
         signals = dict.fromkeys(calls.SIGNALS, self._signalled) | {"pidfd_send_signal": self._signalled_by_descriptor}
         priorities = {"setpriority": _PROCESS_OF_PRIORITY, "ioprio_set": _PROCESS_OF_IO_PRIORITY}
         return {
@@ -158,18 +158,18 @@ class Warden:
         return self._judged(abs(asked) if asked != -1 else 0)  # a group is ours where its first process is
 
     def _signalled_by_descriptor(self, question: Question) -> int:
-        return self._judged(int(_told(f"/proc/{question.pid}/fdinfo/{question.integer(0)}").get("Pid", 0)))
+        return self._judged(int(_proc_fields(f"/proc/{question.pid}/fdinfo/{question.integer(0)}").get("Pid", 0)))
 
     def _judged(self, pid: int) -> int:
         """Let a call change a process, or the one of a thread, where it descends from this one."""
         while pid > 1:
-            pid = int(_told(f"/proc/{pid}/status")["PPid"])
+            pid = int(_proc_fields(f"/proc/{pid}/status")["PPid"])
             if pid == os.getpid():
                 raise GoOn
         raise OSError(_EPERM, os.strerror(_EPERM))
 
 
-def _told(path: str) -> Mapping[str, str]:
+def _proc_fields(path: str) -> Mapping[str, str]:
     with open(path, encoding="utf-8", errors="replace") as stream:
         return dict(line.split(":\t", 1) for line in stream if ":\t" in line)
 

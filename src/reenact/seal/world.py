@@ -64,11 +64,11 @@ class _Places:
 
     def links(self, paths: Iterable[str]) -> dict[str, str]:
         """Give such paths to places, less those that others took away meanwhile."""
-        found: dict[str, str] = {}
+        links: dict[str, str] = {}
         for path in paths:
             with suppress(FileNotFoundError):
-                found[path] = self.link(path)
-        return found
+                links[path] = self.link(path)
+        return links
 
     def close(self) -> None:
         """Let all of them go: no program may have them."""
@@ -94,8 +94,8 @@ def enter(
     """
     points = mount_points(_text("/proc/self/mountinfo"))
     layout, runs = Layout(points), _run_folders()
-    kept = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
-    copied = [*layout.copied, *kept]
+    working_copies = [os.path.realpath(working)] if os.path.realpath(working).startswith(_MADE_ANEW) else []
+    copied = [*layout.copied, *working_copies]
     _make_layers(upper, copied, used, bare := _bare(copied))
     holders = Holders(layout.divided, upper, len(copied))
     _leave_namespaces()
@@ -112,7 +112,7 @@ def enter(
         holders.stand(layers, copied, places.links)
         shut = [(path, places.open(path)) for path in holders.read_only(points, copied) if os.path.lexists(path)]
         _copy(copied, lowers, layers, bare)
-        again = {path: places.link(path, os.O_DIRECTORY) for path in kept}
+        again = {path: places.link(path, os.O_DIRECTORY) for path in working_copies}
         _bind(real)
         for path, handle in shut:
             kernel.make_read_only(handle, path)
@@ -161,12 +161,12 @@ def _bare(copied: Sequence[str]) -> frozenset[str]:
 
     Another user's stays an overlay, which keeps what may be made in it.
     """
-    found = set[str]()
+    folders = set[str]()
     for path in copied:
         with suppress(OSError):
             if os.stat(path).st_uid == os.geteuid() and not os.listdir(path):
-                found.add(path)
-    return frozenset(found)
+                folders.add(path)
+    return frozenset(folders)
 
 
 def _make_layers(upper: str, copied: Sequence[str], used: Sequence[str], bare: Collection[str]) -> None:
@@ -195,12 +195,12 @@ def _make_ways_to(used: Sequence[str], upper: str, copied: Sequence[str]) -> Non
         below, layer = top, f"{upper}/{number}/upper"
         for name in path[len(top) :].strip("/").split("/") if number >= 0 and path != top else ():
             below, layer = f"{below.rstrip('/')}/{name}", f"{layer}/{name}"
-            seen = os.stat(below)
-            if (seen.st_uid, seen.st_gid) == own:
+            status = os.stat(below)
+            if (status.st_uid, status.st_gid) == own:
                 break
             with suppress(FileExistsError):
                 os.mkdir(layer)
-                os.chmod(layer, stat.S_IMODE(seen.st_mode))
+                os.chmod(layer, stat.S_IMODE(status.st_mode))
 
 
 def _copy(copied: Sequence[str], lowers: Mapping[str, str], upper: str, bare: Collection[str]) -> None:
@@ -232,9 +232,9 @@ def _run_folders() -> list[tuple[str, os.stat_result]]:
     return [(each, os.stat(each)) for each in real if os.access(each, os.W_OK)]
 
 
-def _make_run(seen: Iterable[tuple[str, os.stat_result]]) -> None:
+def _make_run(folders: Iterable[tuple[str, os.stat_result]]) -> None:
     _empty(path for path in _EMPTY if not os.path.islink(path))
-    for path, status in seen:
+    for path, status in folders:
         os.makedirs(path, exist_ok=True)
         os.chmod(path, stat.S_IMODE(status.st_mode))
         if os.geteuid() == 0:
@@ -293,10 +293,10 @@ def _write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def _make_devices(found: Mapping[str, str], covered: Iterable[str]) -> None:
+def _make_devices(devices: Mapping[str, str], covered: Iterable[str]) -> None:
     """Make `/dev`, and have the null device stand where something else leads out."""
     kernel.mount("tmpfs", "/dev", "tmpfs", kernel.NOSUID, "mode=755")
-    for name, link in found.items():
+    for name, link in devices.items():
         _write(f"/dev/{name}", "")
         _show(link, f"/dev/{name}")
     for name, target in _LINKS.items():
@@ -342,29 +342,29 @@ def live(program: Callable[[], NoReturn], begun: Callable[[int], None] | None = 
     if begun is not None:
         begun(first)
     _follow(first)
-    with os.fdopen(reading, "rb") as told:
-        said = told.read()
+    with os.fdopen(reading, "rb") as stream:
+        report = stream.read()
     os.waitpid(first, 0)
-    if not said:  # it was killed, and with it all others
+    if not report:  # it was killed, and with it all others
         return signal.SIGKILL
-    if not said.isdigit():
-        raise OSError(5, said.decode(errors="replace"), "process 1")
-    return int(said)
+    if not report.isdigit():
+        raise OSError(5, report.decode(errors="replace"), "process 1")
+    return int(report)
 
 
 def _follow(child: int, *, leads: bool = False) -> None:
     """Send signals on to a child; to its group what a terminal sends, where it `leads` one."""
     for number in (*_FOLLOWED, *_OF_A_TERMINAL):
         send = os.killpg if leads and number in _OF_A_TERMINAL else os.kill
-        signal.signal(number, lambda got, _, send=send: _sent(send, child, got))
+        signal.signal(number, lambda got, _, send=send: _send_signal(send, child, got))
 
 
-def _sent(send: Callable[[int, int], None], child: int, number: int) -> None:
+def _send_signal(send: Callable[[int, int], None], child: int, number: int) -> None:
     with suppress(ProcessLookupError):
         send(child, number)
 
 
-def _be_first(program: Callable[[], NoReturn], told: int) -> None:
+def _be_first(program: Callable[[], NoReturn], pipe: int) -> None:
     """Be process 1: make `/proc`, start the program, take in orphans, and tell how the program ended."""
     kernel.end_with_parent(signal.SIGKILL)
     os.setsid()  # a process namespace holds no group apart: a signal to 0 would reach all of the one we came from
@@ -376,11 +376,11 @@ def _be_first(program: Callable[[], NoReturn], told: int) -> None:
         kernel.refuse_what_is_not_apart()
         kernel.allow_tracing(allow=False)
     except OSError as error:
-        os.write(told, f"{error.filename}: {error.strerror}".encode())
+        os.write(pipe, f"{error.filename}: {error.strerror}".encode())
         return
     child = os.fork()
     if child == 0:
-        os.close(told)
+        os.close(pipe)
         os.setpgid(0, 0)
         kernel.allow_tracing(allow=True)
         for number, handler in handlers.items():
@@ -392,9 +392,9 @@ def _be_first(program: Callable[[], NoReturn], told: int) -> None:
     _follow(child, leads=True)
     os.chdir("/")
     while True:
-        gone, status = os.wait()
-        if gone == child:
-            os.write(told, str(status).encode())
+        process, status = os.wait()
+        if process == child:
+            os.write(pipe, str(status).encode())
             return
 
 

@@ -38,8 +38,8 @@ _END_S: Final = 4.0
 class WaysOut:
     """The ways out of one world. `begin` before it is entered, `open` in it, `end` when the program is over."""
 
-    def __init__(self, ways: Sequence[Way], told: str) -> None:
-        self._ways, self._told = ways, told
+    def __init__(self, ways: Sequence[Way], ledger: str) -> None:
+        self._ways, self._told = ways, ledger
         self._control: Any = None
         self._relay = 0
 
@@ -114,12 +114,12 @@ class WaysOut:
 
 def _doors(ways: Sequence[Way]) -> list[tuple[Way, int, str]]:
     """Give each way with the family and address at which it is found in the world; each place once."""
-    found: dict[tuple[str, int], tuple[Way, int, str]] = {}
+    doors: dict[tuple[str, int], tuple[Way, int, str]] = {}
     names: dict[str, str] = {}
     for way in ways:
         for family, address in _places(way["host"], names):
-            found.setdefault((address, way["port"]), (way, family, address))
-    return [*found.values()]
+            doors.setdefault((address, way["port"]), (way, family, address))
+    return [*doors.values()]
 
 
 def _places(host: str, names: dict[str, str]) -> list[tuple[int, str]]:

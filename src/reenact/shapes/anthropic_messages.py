@@ -36,18 +36,18 @@ _SYSTEM = frozenset({"system", "developer"})
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    taken = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
+    read_keys = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
     messages: list[Message] = []
     if isinstance(system := asked.get("system"), str | list):
         messages.append(Message(role="system", parts=_parts(system)))
-        taken.add("system")
+        read_keys.add("system")
     for message in as_list(asked.get("messages")):
         messages += _turn(message)
     return Asked(
         model=text_or_none(asked.get("model")),
         messages=tuple(messages),
         tools=tuple(as_list(asked.get("tools"))),
-        parameters=without(asked, taken),
+        parameters=without(asked, read_keys),
         stream=asked.get("stream") is True,
     )
 
@@ -66,8 +66,8 @@ def _turn(value: Json) -> list[Message]:
         if at(block, "type") == "tool_result":
             turns += [Message(role=role, parts=tuple(parts))] if parts else []
             parts = []
-            told = _parts(at(block, "content"))
-            turns.append(Message(role="tool", parts=told, tool_call_id=text_or_none(at(block, "tool_use_id"))))
+            answers = _parts(at(block, "content"))
+            turns.append(Message(role="tool", parts=answers, tool_call_id=text_or_none(at(block, "tool_use_id"))))
         else:
             parts.append(_part(block))
     if parts or not turns:
@@ -77,12 +77,12 @@ def _turn(value: Json) -> list[Message]:
 
 def _read_reply(body: Json) -> Answered:
     reply = as_object(body)
-    said = isinstance(reply.get("content"), str | list)
+    has_content = isinstance(reply.get("content"), str | list)
     reason = as_text(reply.get("stop_reason"))
     return Answered(
         model=text_or_none(reply.get("model")),
         id=text_or_none(reply.get("id")),
-        messages=(_reply_message(reply),) if said else (),
+        messages=(_reply_message(reply),) if has_content else (),
         finish_reasons=(reason,) if reason else (),
         usage=_usage(reply.get("usage")),
     )
@@ -119,25 +119,25 @@ def _parts(content: Json) -> tuple[Part, ...]:
 def _part(block: Json) -> Part:
     if isinstance(block, str):
         return Text(block)
-    said = as_object(block)
-    match said.get("type"):
-        case "text" if isinstance(text := said.get("text"), str):
+    part = as_object(block)
+    match part.get("type"):
+        case "text" if isinstance(text := part.get("text"), str):
             return Text(text)
-        case "thinking" if isinstance(thought := said.get("thinking"), str):
-            return Reasoning(text=thought, encrypted=text_or_none(said.get("signature")))
-        case "redacted_thinking" if isinstance(data := said.get("data"), str):
+        case "thinking" if isinstance(thought := part.get("thinking"), str):
+            return Reasoning(text=thought, encrypted=text_or_none(part.get("signature")))
+        case "redacted_thinking" if isinstance(data := part.get("data"), str):
             return Reasoning(encrypted=data)
-        case "tool_use" if isinstance(name := said.get("name"), str):  # one that the provider runs is `server_tool_use`
-            return ToolCall(id=as_text(said.get("id")), name=name, arguments=_arguments(said.get("input")))
+        case "tool_use" if isinstance(name := part.get("name"), str):  # one that the provider runs is `server_tool_use`
+            return ToolCall(id=as_text(part.get("id")), name=name, arguments=_arguments(part.get("input")))
         case "image" | "document":
-            return _media(said) or Opaque(block)
+            return _media(part) or Opaque(block)
         case _:
             return Opaque(block)
 
 
-def _arguments(given: Json) -> str:
+def _arguments(argument: Json) -> str:
     """Spell a tool's input as JSON text. A stream that was cut off left it as text."""
-    return given if isinstance(given, str) else compact(given)
+    return argument if isinstance(argument, str) else compact(argument)
 
 
 def _media(block: dict[str, Json]) -> Media | None:
@@ -164,19 +164,19 @@ def _fold(events: Iterable[Json]) -> Json:
     blocks: dict[int, dict[str, Json]] = {}
     inputs: dict[int, str] = {}
     for event in events:
-        said = as_object(event)
-        match said.get("type"):
+        fields = as_object(event)
+        match fields.get("type"):
             case "message_start":
-                reply = {**as_object(said.get("message"))}
+                reply = {**as_object(fields.get("message"))}
             case "content_block_start":
-                blocks[as_count(said.get("index")) or 0] = {**as_object(said.get("content_block"))}
+                blocks[as_count(fields.get("index")) or 0] = {**as_object(fields.get("content_block"))}
             case "content_block_delta":
-                index = as_count(said.get("index")) or 0
-                _lengthen(blocks.setdefault(index, {}), inputs, index, as_object(said.get("delta")))
+                index = as_count(fields.get("index")) or 0
+                _lengthen(blocks.setdefault(index, {}), inputs, index, as_object(fields.get("delta")))
             case "message_delta":
-                _finish(reply, said)
-            case _ if "error" in said:
-                reply["error"] = said["error"]
+                _finish(reply, fields)
+            case _ if "error" in fields:
+                reply["error"] = fields["error"]
             case _:
                 pass
     for index, text in inputs.items():
@@ -207,8 +207,8 @@ def _finish(reply: dict[str, Json], event: dict[str, Json]) -> None:
     rest = without(event, ("type", "delta", "usage"))
     reply.update({name: value for name, value in rest.items() if value is not None})
     if usage := as_object(event.get("usage")):
-        told = {name: count for name, count in usage.items() if count is not None}
-        reply["usage"] = {**as_object(reply.get("usage")), **told}
+        counts = {name: count for name, count in usage.items() if count is not None}
+        reply["usage"] = {**as_object(reply.get("usage")), **counts}
 
 
 def _unfold(body: Json) -> bytes:
@@ -253,22 +253,22 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     """Change text in its first block and calls in their order; thinking and what else there is stays."""
     before = _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     reply = as_object(body)
-    given = reply.get("content")
-    held: list[Json] = [{"type": "text", "text": given}] if isinstance(given, str) else as_list(given)
-    if said.text != before.text:
-        held = _with_text(held, said.text)
-    if said.calls != before.calls:
-        held = _with_calls(held, said.calls)
+    content = reply.get("content")
+    blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
+    if turn.text != before.text:
+        blocks = _with_text(blocks, turn.text)
+    if turn.calls != before.calls:
+        blocks = _with_calls(blocks, turn.calls)
     start: dict[str, Json] = {"type": "message", "role": "assistant"}
     if not reply.keys() - {"model"}:
         start |= {"id": "msg_set", "stop_sequence": None, "usage": {"input_tokens": 0, "output_tokens": 0}}
-    return {**start, **reply, "content": held, "stop_reason": said.finish}
+    return {**start, **reply, "content": blocks, "stop_reason": turn.finish}
 
 
 def _with_text(blocks: list[Json], text: str | None) -> list[Json]:
@@ -276,9 +276,9 @@ def _with_text(blocks: list[Json], text: str | None) -> list[Json]:
     calls = [at for at, block in enumerate(blocks) if isinstance(_part(block), ToolCall)]
     first = next(iter([*places, *calls]), len(blocks))
     rest = [block for at, block in enumerate(blocks) if at not in places]
-    held = as_object(blocks[first]) if first in places else {}
-    said: Json = {"type": "text", **held, "text": text}
-    return rest if text is None else [*rest[:first], said, *rest[first:]]
+    original = as_object(blocks[first]) if first in places else {}
+    text_block: Json = {"type": "text", **original, "text": text}
+    return rest if text is None else [*rest[:first], text_block, *rest[first:]]
 
 
 def _with_calls(blocks: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
@@ -293,8 +293,8 @@ def _with_calls(blocks: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
 
 
 def _called(call: ToolCall) -> dict[str, Json]:
-    given = parsed_or_none(call.arguments)
-    return {"id": call.id, "name": call.name, "input": call.arguments if given is None else given}
+    arguments = parsed_or_none(call.arguments)
+    return {"id": call.id, "name": call.name, "input": call.arguments if arguments is None else arguments}
 
 
 def _write_request(asked: Asked) -> Json:
@@ -326,8 +326,8 @@ def _tool(tool: Json) -> Json:
     function = at(tool, "function")
     if not isinstance(function, dict):
         return tool
-    told: dict[str, Json] = {name: function[name] for name in ("name", "description") if name in function}
-    return told | ({"input_schema": function["parameters"]} if "parameters" in function else {})
+    definition: dict[str, Json] = {name: function[name] for name in ("name", "description") if name in function}
+    return definition | ({"input_schema": function["parameters"]} if "parameters" in function else {})
 
 
 def _write_reply(answered: Answered) -> Json:
@@ -338,9 +338,9 @@ def _write_reply(answered: Answered) -> Json:
         "cache_read_input_tokens": usage.cache_read,
         "cache_creation_input_tokens": usage.cache_write,
     }
-    told: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
+    usage_counts: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
     if usage.reasoning is not None:
-        told["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
+        usage_counts["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
     return {
         "id": answered.id,
         "type": "message",
@@ -349,7 +349,7 @@ def _write_reply(answered: Answered) -> Json:
         "content": [_block(part) for message in answered.messages for part in message.parts],
         "stop_reason": answered.finish_reasons[0] if answered.finish_reasons else None,
         "stop_sequence": None,
-        "usage": told,
+        "usage": usage_counts,
     }
 
 
@@ -377,8 +377,8 @@ def _block(part: Part) -> Json:
         case Media():
             return _media_block(part)
         case ToolCall():
-            given = parsed_or_none(part.arguments)
-            input_: Json = given if isinstance(given, dict | list) else part.arguments
+            arguments = parsed_or_none(part.arguments)
+            input_: Json = arguments if isinstance(arguments, dict | list) else part.arguments
             return {"type": "tool_use", "id": part.id, "name": part.name, "input": input_}
         case Opaque(json=json):
             return json

@@ -35,19 +35,19 @@ def _read_request(body: Json) -> Asked:
     asked = as_object(body)
     system, config = asked.get("system"), asked.get("toolConfig")
     tools = at(config, "tools")
-    told = [Message(role="system", parts=tuple(map(_part, system)))] if isinstance(system, list) and system else []
+    prompt = [Message(role="system", parts=tuple(map(_part, system)))] if isinstance(system, list) and system else []
     messages = asked.get("messages")
     rest = without(as_object(config), ("tools",)) if isinstance(tools, list) else None
-    taken = [
-        *(["system"] if told else []),
+    read_keys = [
+        *(["system"] if prompt else []),
         *(["messages"] if isinstance(messages, list) else []),
         *([] if rest is None else ["toolConfig"]),
     ]
     return Asked(
         model=text_or_none(asked.get("model")),
-        messages=(*told, *(message for turn in as_list(messages) for message in _messages(turn, "user"))),
+        messages=(*prompt, *(message for turn in as_list(messages) for message in _messages(turn, "user"))),
         tools=tuple(as_list(tools)),
-        parameters={**without(asked, taken), **({"toolConfig": rest} if rest else {})},
+        parameters={**without(asked, read_keys), **({"toolConfig": rest} if rest else {})},
     )
 
 
@@ -57,17 +57,17 @@ def _messages(turn: Json, role: str) -> Iterator[Message]:
         yield Message(role=role, parts=(Opaque(turn),))
         return
     content = turn.get("content")
-    said: list[Part] = []
+    own_parts: list[Part] = []
     answers: list[Message] = []
     for block in content if isinstance(content, list) else [] if content is None else [content]:
         if isinstance(result := at(block, "toolResult"), dict):
             answers.append(_answer(result, without(as_object(block), ("toolResult",))))
         else:
-            said.append(_part(block))
+            own_parts.append(_part(block))
     if rest := without(turn, ("role", "content")):
-        said.append(Opaque(rest))
-    if said or not answers:
-        yield Message(role=as_text(turn.get("role")) or role, parts=tuple(said))
+        own_parts.append(Opaque(rest))
+    if own_parts or not answers:
+        yield Message(role=as_text(turn.get("role")) or role, parts=tuple(own_parts))
     yield from answers
 
 
@@ -84,38 +84,38 @@ def _answer(result: dict[str, Json], beside: dict[str, Json]) -> Message:
 
 
 def _result(block: Json) -> Part:
-    held = as_object(block)
-    return Text(text_or_json(held["json"])) if held.keys() == {"json"} else _part(block)
+    fields = as_object(block)
+    return Text(text_or_json(fields["json"])) if fields.keys() == {"json"} else _part(block)
 
 
 def _part(block: Json) -> Part:
     if not isinstance(block, dict) or len(block) != 1:
         return Opaque(block)
-    [(kind, held)] = block.items()
-    if kind == "text" and isinstance(held, str):
-        return Text(held)
-    if kind == "toolUse" and isinstance(held, dict):
-        return _tool_call(held)
-    if kind == "reasoningContent" and isinstance(held, dict):
-        text, signature = at(held, "reasoningText", "text"), at(held, "reasoningText", "signature")
-        hidden = text_or_none(held.get("redactedContent"))
+    [(kind, value)] = block.items()
+    if kind == "text" and isinstance(value, str):
+        return Text(value)
+    if kind == "toolUse" and isinstance(value, dict):
+        return _tool_call(value)
+    if kind == "reasoningContent" and isinstance(value, dict):
+        text, signature = at(value, "reasoningText", "text"), at(value, "reasoningText", "signature")
+        hidden = text_or_none(value.get("redactedContent"))
         is_known = isinstance(text, str) or hidden is not None
         return Reasoning(text=as_text(text), encrypted=text_or_none(signature) or hidden) if is_known else Opaque(block)
-    return (_media(kind, held) if kind in _MEDIA else None) or Opaque(block)
+    return (_media(kind, value) if kind in _MEDIA else None) or Opaque(block)
 
 
-def _tool_call(held: dict[str, Json]) -> ToolCall:
+def _tool_call(call: dict[str, Json]) -> ToolCall:
     return ToolCall(
-        id=as_text(held.get("toolUseId")), name=as_text(held.get("name")), arguments=text_or_json(held.get("input"))
+        id=as_text(call.get("toolUseId")), name=as_text(call.get("name")), arguments=text_or_json(call.get("input"))
     )
 
 
-def _media(kind: str, held: Json) -> Media | None:
-    form, source = as_text(at(held, "format")), at(held, "source")
+def _media(kind: str, block: Json) -> Media | None:
+    form, source = as_text(at(block, "format")), at(block, "source")
     data, uri = as_text(at(source, "bytes")), as_text(at(source, "s3Location", "uri"))
     mime_type = f"{'application' if kind == 'document' else kind}/{form}" if form else ""
     url = f"data:{mime_type};base64,{data}" if data else uri
-    return Media(modality=kind, url=url, mime_type=mime_type, name=as_text(at(held, "name"))) if url else None
+    return Media(modality=kind, url=url, mime_type=mime_type, name=as_text(at(block, "name"))) if url else None
 
 
 def _read_reply(body: Json) -> Answered:
@@ -123,7 +123,7 @@ def _read_reply(body: Json) -> Answered:
     message, reason = at(reply, "output", "message"), as_text(reply.get("stopReason"))
     usage = reply.get("usage")
     read = first_count(usage, ("cacheReadInputTokens",))
-    written = first_count(usage, ("cacheWriteInputTokens",))
+    cache_write = first_count(usage, ("cacheWriteInputTokens",))
     fresh = first_count(usage, ("inputTokens",))
     return Answered(
         model=text_or_none(reply.get("model")) or text_or_none(at(reply, "trace", "promptRouter", "invokedModelId")),
@@ -131,11 +131,11 @@ def _read_reply(body: Json) -> Answered:
         messages=tuple(_messages(message, "assistant")) if message else (),
         finish_reasons=(reason,) if reason else (),
         usage=Usage(
-            prompt=None if fresh is None else fresh + (read or 0) + (written or 0),
+            prompt=None if fresh is None else fresh + (read or 0) + (cache_write or 0),
             completion=first_count(usage, ("outputTokens",)),
             total=first_count(usage, ("totalTokens",)),
             cache_read=read,
-            cache_write=written,
+            cache_write=cache_write,
         ),
     )
 
@@ -146,29 +146,29 @@ def _fold(events: Iterable[Json]) -> Json:
     message: dict[str, Json] = {}
     blocks: dict[int, dict[str, Json]] = {}
     for event in events:
-        for kind, held in as_object(event).items():
-            index = first_count(held, ("contentBlockIndex",)) or 0
+        for kind, value in as_object(event).items():
+            index = first_count(value, ("contentBlockIndex",)) or 0
             match kind:
                 case "messageStart":
-                    message = {**message, **without(as_object(held), ("p",))}
+                    message = {**message, **without(as_object(value), ("p",))}
                 case "contentBlockStart":
-                    blocks[index] = {**blocks.get(index, {}), **as_object(at(held, "start"))}
+                    blocks[index] = {**blocks.get(index, {}), **as_object(at(value, "start"))}
                 case "contentBlockDelta":
-                    blocks[index] = _merged(blocks.get(index, {}), as_object(at(held, "delta")))
+                    blocks[index] = _merged(blocks.get(index, {}), as_object(at(value, "delta")))
                 case "contentBlockStop":
                     pass
-                case "messageStop" | "metadata" if isinstance(held, dict):
-                    reply |= without(held, ("p",))
+                case "messageStop" | "metadata" if isinstance(value, dict):
+                    reply |= without(value, ("p",))
                 case _:
-                    reply[kind] = held
+                    reply[kind] = value
     if message or blocks:
         content: list[Json] = [_whole(blocks[index]) for index in sorted(blocks)]
         reply["output"] = {"message": {**message, "content": content}}
     return reply
 
 
-def _merged(held: dict[str, Json], delta: dict[str, Json]) -> dict[str, Json]:
-    result = dict(held)
+def _merged(block: dict[str, Json], delta: dict[str, Json]) -> dict[str, Json]:
+    result = dict(block)
     for key, value in delta.items():
         before = result.get(key)
         if isinstance(before, str) and isinstance(value, str):
@@ -187,11 +187,11 @@ def _whole(block: dict[str, Json]) -> Json:
     if isinstance(call := block.get("toolUse"), dict):
         text = call.get("input")
         read = parsed_or_none(text) if isinstance(text, str) else text
-        given: Json = {} if text in ("", None) else text if read is None else read
-        return {**block, "toolUse": {**call, "input": given}}
+        arguments: Json = {} if text in ("", None) else text if read is None else read
+        return {**block, "toolUse": {**call, "input": arguments}}
     if isinstance(thought := block.get("reasoningContent"), dict) and "text" in thought:
-        told = {name: thought[name] for name in ("text", "signature") if name in thought}
-        return {**block, "reasoningContent": {**without(thought, ("text", "signature")), "reasoningText": told}}
+        reasoning = {name: thought[name] for name in ("text", "signature") if name in thought}
+        return {**block, "reasoningContent": {**without(thought, ("text", "signature")), "reasoningText": reasoning}}
     return block
 
 
@@ -232,19 +232,19 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     """Change text in its first block and calls in their order; what else there is stays."""
     before = _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     blocks = _content(body)
-    if said.text != before.text:
-        blocks = _with_text(blocks, said.text)
-    if said.calls != before.calls:
-        blocks = _with_calls(blocks, said.calls)
+    if turn.text != before.text:
+        blocks = _with_text(blocks, turn.text)
+    if turn.calls != before.calls:
+        blocks = _with_calls(blocks, turn.calls)
     message: dict[str, Json] = {"role": "assistant", **as_object(at(body, "output", "message")), "content": blocks}
     reply = as_object(body)
-    return {**reply, "output": {**as_object(reply.get("output")), "message": message}, "stopReason": said.finish}
+    return {**reply, "output": {**as_object(reply.get("output")), "message": message}, "stopReason": turn.finish}
 
 
 def _with_text(blocks: list[Json], text: str | None) -> list[Json]:
@@ -262,14 +262,14 @@ def _with_calls(blocks: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
             changed.append(block)
         elif left:
             call = left.pop(0)
-            held = as_object(as_object(block)["toolUse"])
-            changed.append(block if call == read else {"toolUse": {**held, **_call_json(call)}})
+            fields = as_object(as_object(block)["toolUse"])
+            changed.append(block if call == read else {"toolUse": {**fields, **_call_json(call)}})
     return [*changed, *({"toolUse": _call_json(call)} for call in left)]
 
 
 def _call_json(call: ToolCall) -> dict[str, Json]:
-    given = parsed_or_none(call.arguments)
-    return {"toolUseId": call.id, "name": call.name, "input": call.arguments if given is None else given}
+    arguments = parsed_or_none(call.arguments)
+    return {"toolUseId": call.id, "name": call.name, "input": call.arguments if arguments is None else arguments}
 
 
 def _write_request(asked: Asked) -> Json:
@@ -290,19 +290,19 @@ def _tool(tool: Json) -> Json:
     function = as_object(at(tool, "function"))
     if not function:
         return tool
-    told: dict[str, Json] = {name: function[name] for name in ("name", "description") if name in function}
+    definition: dict[str, Json] = {name: function[name] for name in ("name", "description") if name in function}
     schema: dict[str, Json] = {"inputSchema": {"json": function["parameters"]}} if "parameters" in function else {}
-    return {"toolSpec": {**told, **schema}}
+    return {"toolSpec": {**definition, **schema}}
 
 
 def _turn(message: Message) -> Json:
     if message.role != "tool":
         return {"role": message.role, "content": [_block(part) for part in message.parts]}
-    told = [part for part in message.parts if not isinstance(part, Opaque)]
+    content = [part for part in message.parts if not isinstance(part, Opaque)]
     rest = {
         name: item for part in message.parts if isinstance(part, Opaque) for name, item in as_object(part.json).items()
     }
-    result: Json = {"toolUseId": message.tool_call_id, "content": [_block(part) for part in told], **rest}
+    result: Json = {"toolUseId": message.tool_call_id, "content": [_block(part) for part in content], **rest}
     return {"role": "user", "content": [{"toolResult": result}]}
 
 
@@ -317,9 +317,9 @@ def _block(part: Part) -> Json:
             return {"reasoningContent": {"reasoningText": {"text": text, **signed}}}
         case Media():
             head, _, data = part.url.partition(";base64,")
-            held: Json = {"bytes": data} if data and head.startswith("data:") else {"s3Location": {"uri": part.url}}
-            named: dict[str, Json] = {"name": part.name} if part.name else {}
-            return {part.modality: {"format": part.mime_type.partition("/")[2], "source": held, **named}}
+            source: Json = {"bytes": data} if data and head.startswith("data:") else {"s3Location": {"uri": part.url}}
+            name_field: dict[str, Json] = {"name": part.name} if part.name else {}
+            return {part.modality: {"format": part.mime_type.partition("/")[2], "source": source, **name_field}}
         case ToolCall():
             return {"toolUse": _call_json(part)}
         case Opaque(json=json):
@@ -337,9 +337,9 @@ def _write_reply(answered: Answered) -> Json:
         "cacheWriteInputTokens": usage.cache_write,
     }
     message = answered.messages[0] if answered.messages else Message(role="assistant")
-    named = {"model": answered.model, "id": answered.id}
+    labels = {"model": answered.model, "id": answered.id}
     return {
-        **{name: told for name, told in named.items() if told},
+        **{name: label for name, label in labels.items() if label},
         "output": {"message": _turn(message)},
         "stopReason": answered.finish_reasons[0] if answered.finish_reasons else None,
         "usage": {name: count for name, count in counts.items() if count is not None},

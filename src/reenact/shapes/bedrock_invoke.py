@@ -42,35 +42,35 @@ _FRAMING = Framing(media_type=event_stream.MEDIA_TYPE, events=event_stream.event
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
     system, messages = asked.get("system"), asked.get("messages")
-    told: list[Message] = []
-    taken: list[str] = []
+    turns: list[Message] = []
+    read_keys: list[str] = []
     if isinstance(system, list) and system:
-        told.append(Message(role="system", parts=tuple(map(_part, system))))
-        taken.append("system")
-    told += [
+        turns.append(Message(role="system", parts=tuple(map(_part, system))))
+        read_keys.append("system")
+    turns += [
         Message(role=_role(turn), parts=(Text(as_text(at(turn, "message"))),))
         for turn in as_list(asked.get("chat_history"))
     ]
     if isinstance(messages, list):
-        told += [_message(message, "user") for message in messages]
-        taken.append("messages")
+        turns += [_message(message, "user") for message in messages]
+        read_keys.append("messages")
     elif name := next((name for name in _PROMPTS if isinstance(asked.get(name), str)), ""):
-        told.append(Message(role="user", parts=(Text(as_text(asked[name])),)))
-        taken.append(name)
+        turns.append(Message(role="user", parts=(Text(as_text(asked[name])),)))
+        read_keys.append(name)
     tools = asked.get("tools")
-    given = tools if isinstance(tools, list) else as_list(at(asked, "toolConfig", "tools"))
-    taken += [name for name in ("chat_history", "tools") if isinstance(asked.get(name), list)]
+    definitions = tools if isinstance(tools, list) else as_list(at(asked, "toolConfig", "tools"))
+    read_keys += [name for name in ("chat_history", "tools") if isinstance(asked.get(name), list)]
     return Asked(
         model=text_or_none(asked.get("model")),
-        messages=tuple(told),
-        tools=tuple(given),
-        parameters=without(asked, taken),
+        messages=tuple(turns),
+        tools=tuple(definitions),
+        parameters=without(asked, read_keys),
     )
 
 
 def _role(turn: Json) -> str:
-    said = as_text(at(turn, "role")).lower()
-    return "assistant" if said in ("chatbot", "assistant", "model") else said or "user"
+    role = as_text(at(turn, "role")).lower()
+    return "assistant" if role in ("chatbot", "assistant", "model") else role or "user"
 
 
 def _message(value: Json, role: str) -> Message:
@@ -102,10 +102,10 @@ def _message(value: Json, role: str) -> Message:
 
 def _part(block: Json) -> Part:
     """Read a block as Nova and as others spell it."""
-    held = as_object(block)
-    if isinstance(text := held.get("text"), str) and held.keys() <= {"text", "type"}:
+    fields = as_object(block)
+    if isinstance(text := fields.get("text"), str) and fields.keys() <= {"text", "type"}:
         return Text(text)
-    if held.keys() == {"toolUse"} and isinstance(call := held["toolUse"], dict):
+    if fields.keys() == {"toolUse"} and isinstance(call := fields["toolUse"], dict):
         return ToolCall(
             id=as_text(call.get("toolUseId")),
             name=as_text(call.get("name")),
@@ -128,8 +128,8 @@ def _read_reply(body: Json) -> Answered:
         text = next((each[name] for name in _TEXTS if isinstance(each.get(name), str)), None)
         if isinstance(text, str):
             messages.append(Message(role="assistant", parts=(Text(text),)))
-    held = {**result, **reply}
-    prompt = first_count(held, *_PROMPT_COUNTS)
+    fields = {**result, **reply}
+    prompt = first_count(fields, *_PROMPT_COUNTS)
     return Answered(
         model=text_or_none(reply.get("model")),
         id=text_or_none(reply.get("id")) or text_or_none(reply.get("generation_id")),
@@ -137,16 +137,16 @@ def _read_reply(body: Json) -> Answered:
         finish_reasons=tuple(_reasons([reply, result, *outputs, *choices])),
         usage=Usage(
             prompt=prompt,
-            completion=first_count(held, *_COUNTS),
-            total=first_count(held, ("usage", "totalTokens"), ("usage", "total_tokens")),
-            cache_read=first_count(held, ("usage", "cacheReadInputTokenCount")),
-            cache_write=first_count(held, ("usage", "cacheWriteInputTokenCount")),
+            completion=first_count(fields, *_COUNTS),
+            total=first_count(fields, ("usage", "totalTokens"), ("usage", "total_tokens")),
+            cache_read=first_count(fields, ("usage", "cacheReadInputTokenCount")),
+            cache_write=first_count(fields, ("usage", "cacheWriteInputTokenCount")),
         ),
     )
 
 
-def _reasons(held: Iterable[dict[str, Json]]) -> Iterable[str]:
-    for each in held:
+def _reasons(objects: Iterable[dict[str, Json]]) -> Iterable[str]:
+    for each in objects:
         for name in ("stop_reason", "stopReason", "completionReason", "finish_reason"):
             if reason := as_text(each.get(name)):
                 yield reason
@@ -192,24 +192,24 @@ def _into_blocks(blocks: dict[int, Json], name: str, value: Json) -> None:
         blocks[index] = _grown(blocks.get(index), at(value, "delta"))
 
 
-def _grown(held: Json, delta: Json) -> Json:
+def _grown(before: Json, delta: Json) -> Json:
     """Give what was held with a further piece; texts inside are strung together."""
-    if isinstance(held, dict) and isinstance(delta, dict):
-        return {**held, **{name: _grown(held.get(name), value) for name, value in delta.items()}}
-    if isinstance(held, str) and isinstance(delta, str):
-        return held + delta
-    return held if delta is None else delta
+    if isinstance(before, dict) and isinstance(delta, dict):
+        return {**before, **{name: _grown(before.get(name), value) for name, value in delta.items()}}
+    if isinstance(before, str) and isinstance(delta, str):
+        return before + delta
+    return before if delta is None else delta
 
 
-def _grown_list(held: list[Json], more: list[Json]) -> Iterable[Json]:
-    for place in range(max(len(held), len(more))):
-        yield _grown(held[place] if place < len(held) else None, more[place] if place < len(more) else None)
+def _grown_list(items: list[Json], more: list[Json]) -> Iterable[Json]:
+    for place in range(max(len(items), len(more))):
+        yield _grown(items[place] if place < len(items) else None, more[place] if place < len(more) else None)
 
 
-def _choices(held: list[Json], more: list[Json]) -> Iterable[Json]:
+def _choices(choices: list[Json], more: list[Json]) -> Iterable[Json]:
     """Join choices as OpenAI's chunks are joined, in as far as these models send them."""
-    for place in range(max(len(held), len(more))):
-        before = as_object(held[place] if place < len(held) else None)
+    for place in range(max(len(choices), len(more))):
+        before = as_object(choices[place] if place < len(choices) else None)
         piece = as_object(more[place] if place < len(more) else None)
         delta = as_object(piece.get("delta")) or as_object(piece.get("message"))
         message = as_object(before.get("message"))
@@ -217,8 +217,8 @@ def _choices(held: list[Json], more: list[Json]) -> Iterable[Json]:
             name: as_text(message.get(name)) + value if name == "content" and isinstance(value, str) else value
             for name, value in delta.items()
         }
-        told = {name: value for name, value in without(piece, ("delta", "message")).items() if value is not None}
-        yield {**before, **told, "message": {**message, **grown}}
+        fields = {name: value for name, value in without(piece, ("delta", "message")).items() if value is not None}
+        yield {**before, **fields, "message": {**message, **grown}}
 
 
 def _always(body: Json) -> bool:
@@ -278,8 +278,8 @@ def _read_texts(body: Json) -> Asked:
     """Read the texts to embed, Titan's one or Cohere's several; images stay parameters."""
     asked = as_object(body)
     name = next((name for name in ("inputText", "texts", "query") if name in asked), "")
-    given = asked.get(name)
-    listed = [given] if isinstance(given, str) else as_list(given)
+    value = asked.get(name)
+    listed = [value] if isinstance(value, str) else as_list(value)
     texts = tuple(text for text in listed if isinstance(text, str))
     whole = bool(texts) and len(texts) == len(listed)
     return Asked(
@@ -291,8 +291,8 @@ def _read_texts(body: Json) -> Asked:
 
 def _read_vectors(body: Json) -> Answered:
     reply = as_object(body)
-    held = reply.get("embeddings")
-    listed = as_list(held) or as_list(at(held, "float")) or ([reply["embedding"]] if "embedding" in reply else [])
+    vectors = reply.get("embeddings")
+    listed = as_list(vectors) or as_list(at(vectors, "float")) or ([reply["embedding"]] if "embedding" in reply else [])
     return Answered(
         id=text_or_none(reply.get("id")),
         vectors=tuple(tuple(float(each) for each in as_list(row) if isinstance(each, int | float)) for row in listed),

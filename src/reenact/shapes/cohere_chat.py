@@ -37,12 +37,12 @@ _MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "tool_call_id", "too
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    taken = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
+    read_keys = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
     return Asked(
         model=text_or_none(asked.get("model")),
         messages=tuple(_message(message, "user") for message in as_list(asked.get("messages"))),
         tools=tuple(as_list(asked.get("tools"))),
-        parameters=without(asked, taken),
+        parameters=without(asked, read_keys),
         stream=asked.get("stream") is True,
     )
 
@@ -69,13 +69,13 @@ def _message(value: Json, role: str) -> Message:
 
 
 def _part(part: Json) -> Part:
-    held = as_object(part)
-    kind = held.get("type")
-    if kind == "text" and isinstance(text := held.get("text"), str):
+    fields = as_object(part)
+    kind = fields.get("type")
+    if kind == "text" and isinstance(text := fields.get("text"), str):
         return Text(text)
-    if kind == "thinking" and isinstance(text := held.get("thinking"), str):
+    if kind == "thinking" and isinstance(text := fields.get("thinking"), str):
         return Reasoning(text=text)
-    if kind == "image_url" and (url := as_text(at(held, "image_url", "url"))):
+    if kind == "image_url" and (url := as_text(at(fields, "image_url", "url"))):
         return Media(modality="image", url=url, mime_type=media_type(url))
     return Opaque(part)
 
@@ -117,19 +117,19 @@ def _fold(events: Iterable[Json]) -> Json:
     cited: list[Json] = []
     for event in map(as_object, events):
         kind, delta = as_text(event.get("type")), as_object(event.get("delta"))
-        said = as_object(delta.get("message"))
+        fragment = as_object(delta.get("message"))
         index = first_count(event, ("index",)) or 0
         match kind:
             case "message-start":
-                reply["id"], message = event.get("id"), {**said}
+                reply["id"], message = event.get("id"), {**fragment}
             case "content-start" | "content-delta":
-                blocks[index] = _grown(blocks.get(index, {}), as_object(said.get("content")))
+                blocks[index] = _grown(blocks.get(index, {}), as_object(fragment.get("content")))
             case "tool-call-start" | "tool-call-delta":
-                calls[index] = _grown(calls.get(index, {}), as_object(said.get("tool_calls")))
+                calls[index] = _grown(calls.get(index, {}), as_object(fragment.get("tool_calls")))
             case "tool-plan-delta":
-                message["tool_plan"] = as_text(message.get("tool_plan")) + as_text(said.get("tool_plan"))
+                message["tool_plan"] = as_text(message.get("tool_plan")) + as_text(fragment.get("tool_plan"))
             case "citation-start":
-                cited.append(said.get("citations"))
+                cited.append(fragment.get("citations"))
             case "message-end":
                 reply |= delta
             case "content-end" | "tool-call-end" | "citation-end":
@@ -150,12 +150,12 @@ def _assembled(
         "tool_calls": [calls[place] for place in sorted(calls)],
         "citations": cited,
     }
-    told: dict[str, Json] = {name: [*held] for name, held in whole.items() if held or message.get(name) == []}
-    return {**message, **told}
+    fields: dict[str, Json] = {name: [*items] for name, items in whole.items() if items or message.get(name) == []}
+    return {**message, **fields}
 
 
-def _grown(held: dict[str, Json], delta: dict[str, Json]) -> dict[str, Json]:
-    result = dict(held)
+def _grown(fields: dict[str, Json], delta: dict[str, Json]) -> dict[str, Json]:
+    result = dict(fields)
     for key, value in delta.items():
         before = result.get(key)
         if isinstance(before, str) and isinstance(value, str) and key in ("text", "thinking", "arguments"):
@@ -185,12 +185,12 @@ def _events(reply: dict[str, Json]) -> Iterator[dict[str, Json]]:
         yield {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": plan}}}
     content = message.get("content")
     listed: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
-    for name, begins, ends, held in (
+    for name, begins, ends, entries in (
         ("content", "content-start", "content-end", listed),
         ("tool_calls", "tool-call-start", "tool-call-end", as_list(message.get("tool_calls"))),
         ("citations", "citation-start", "citation-end", as_list(message.get("citations"))),
     ):
-        for index, each in enumerate(held):
+        for index, each in enumerate(entries):
             yield {"type": begins, "index": index, "delta": {"message": {name: each}}}
             yield {"type": ends, "index": index}
     yield {"type": "message-end", "delta": without(reply, ("id", "message"))}
@@ -207,32 +207,32 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     """Change text in its first block and calls in their order; what else there is stays."""
     before = _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     reply = as_object(body)
     message: dict[str, Json] = {"role": "assistant", **as_object(reply.get("message"))}
-    if said.text != before.text:
-        message["content"] = _with_text(message.get("content"), said.text)
-    if said.calls != before.calls:
-        message["tool_calls"] = _with_calls(as_list(message.get("tool_calls")), said.calls)
+    if turn.text != before.text:
+        message["content"] = _with_text(message.get("content"), turn.text)
+    if turn.calls != before.calls:
+        message["tool_calls"] = _with_calls(as_list(message.get("tool_calls")), turn.calls)
     start: dict[str, Json] = {} if reply.get("id") is not None or reply.keys() - {"model"} else {"id": "set"}
-    return {**start, **reply, "message": message, "finish_reason": said.finish}
+    return {**start, **reply, "message": message, "finish_reason": turn.finish}
 
 
 def _with_text(content: Json, text: str | None) -> Json:
-    held: list[Json] = [] if isinstance(content, str) or content is None else as_list(content) or [content]
-    places = [place for place, part in enumerate(held) if isinstance(_part(part), Text)]
-    first = places[0] if places else len(held)
-    rest = [part for place, part in enumerate(held) if place not in places]
+    parts: list[Json] = [] if isinstance(content, str) or content is None else as_list(content) or [content]
+    places = [place for place, part in enumerate(parts) if isinstance(_part(part), Text)]
+    first = places[0] if places else len(parts)
+    rest = [part for place, part in enumerate(parts) if place not in places]
     return rest if text is None else [*rest[:first], {"type": "text", "text": text}, *rest[first:]]
 
 
-def _with_calls(held: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
+def _with_calls(entries: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
     left, changed = [*calls], list[Json]()
-    for call in held:
+    for call in entries:
         if not isinstance(read := _tool_call(call), ToolCall):
             changed.append(call)
         elif left:
@@ -258,14 +258,14 @@ def _write_request(asked: Asked) -> Json:
 def _message_json(message: Message) -> dict[str, Json]:
     calls: list[Json] = [_call_json(part) for part in message.parts if isinstance(part, ToolCall)]
     content: list[Json] = [_block(part) for part in message.parts if not isinstance(part, ToolCall)]
-    said: dict[str, Json] = {"role": message.role}
+    fields: dict[str, Json] = {"role": message.role}
     if content or not calls:
-        said["content"] = content
+        fields["content"] = content
     if message.tool_call_id is not None:
-        said["tool_call_id"] = message.tool_call_id
+        fields["tool_call_id"] = message.tool_call_id
     if calls:
-        said["tool_calls"] = calls
-    return said
+        fields["tool_calls"] = calls
+    return fields
 
 
 def _block(part: Part) -> Json:
@@ -286,11 +286,11 @@ def _write_reply(answered: Answered) -> Json:
     usage = answered.usage
     counts = {"input_tokens": usage.prompt, "output_tokens": usage.completion}
     tokens: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
-    named: dict[str, Json] = {} if answered.model is None else {"model": answered.model}
+    model_field: dict[str, Json] = {} if answered.model is None else {"model": answered.model}
     message = answered.messages[0] if answered.messages else Message(role="assistant")
     return {
         "id": answered.id,
-        **named,
+        **model_field,
         "message": _message_json(message),
         "finish_reason": answered.finish_reasons[0] if answered.finish_reasons else None,
         "usage": {"tokens": tokens},

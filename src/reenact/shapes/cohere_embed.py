@@ -16,9 +16,9 @@ _KINDS = ("float", "float_", "int8", "uint8", "binary", "ubinary")
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    given = as_list(asked.get("texts"))
-    texts = tuple(text for text in given if isinstance(text, str))
-    whole = bool(texts) and len(texts) == len(given)
+    entries = as_list(asked.get("texts"))
+    texts = tuple(text for text in entries if isinstance(text, str))
+    whole = bool(texts) and len(texts) == len(entries)
     return Asked(
         model=text_or_none(asked.get("model")),
         parameters=without(asked, ("texts",)) if whole else asked,
@@ -28,9 +28,9 @@ def _read_request(body: Json) -> Asked:
 
 def _read_reply(body: Json) -> Answered:
     reply = as_object(body)
-    held = reply.get("embeddings")
-    kinds = as_object(held)
-    rows: list[Json] = as_list(held) or next((as_list(kinds[kind]) for kind in _KINDS if kinds.get(kind)), list[Json]())
+    item = reply.get("embeddings")
+    kinds = as_object(item)
+    rows: list[Json] = as_list(item) or next((as_list(kinds[kind]) for kind in _KINDS if kinds.get(kind)), list[Json]())
     return Answered(
         model=text_or_none(reply.get("model")),
         id=text_or_none(reply.get("id")),
@@ -55,9 +55,9 @@ def _write_request(asked: Asked) -> Json:
 def _write_reply(answered: Answered) -> Json:
     count = answered.usage.prompt
     billed: Json = {} if count is None else {"billed_units": {"input_tokens": count}}
-    named: dict[str, Json] = {} if answered.id is None else {"id": answered.id}
+    id_field: dict[str, Json] = {} if answered.id is None else {"id": answered.id}
     rows: list[Json] = [[*vector] for vector in answered.vectors]
-    return {**named, "model": answered.model, "embeddings": {"float": rows}, "meta": billed}
+    return {**id_field, "model": answered.model, "embeddings": {"float": rows}, "meta": billed}
 
 
 SHAPE = Shape(

@@ -46,9 +46,9 @@ def _read_request(body: Json) -> Asked:
 
 def _read_reply(body: Json) -> Answered:
     reply = as_object(body)
-    held = as_list(reply.get("embeddings")) or as_list(reply.get("predictions"))
+    items = as_list(reply.get("embeddings")) or as_list(reply.get("predictions"))
     vectors = (
-        [_vector(each) for each in held] if held else [_vector(reply["embedding"])] if "embedding" in reply else []
+        [_vector(each) for each in items] if items else [_vector(reply["embedding"])] if "embedding" in reply else []
     )
     counts = [
         first_count(each, ("embeddings", "statistics", "token_count")) for each in as_list(reply.get("predictions"))

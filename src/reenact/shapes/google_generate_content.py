@@ -49,39 +49,39 @@ def _events(data: bytes) -> list[Json]:
 _FRAMING = Framing(media_type=SSE.media_type, events=_events)
 
 
-def _named(value: Json, names: tuple[str, ...]) -> str:
+def _key_of(value: Json, names: tuple[str, ...]) -> str:
     """Give the one of several names that an object has, or nothing."""
     return next((name for name in names if name in as_object(value)), "")
 
 
 def _under(value: Json, names: tuple[str, ...]) -> Json:
-    return as_object(value).get(_named(value, names))
+    return as_object(value).get(_key_of(value, names))
 
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    system, tools = _named(asked, _SYSTEM), asked.get("tools")
-    told = [_instruction(asked[system])] if system and asked[system] is not None else []
+    system, tools = _key_of(asked, _SYSTEM), asked.get("tools")
+    instructions = [_instruction(asked[system])] if system and asked[system] is not None else []
     contents = asked.get("contents")
     listed = contents if isinstance(contents, list) else [contents] if contents is not None else []
-    taken = {system, "contents", *(["tools"] if isinstance(tools, list) else [])}
+    read_keys = {system, "contents", *(["tools"] if isinstance(tools, list) else [])}
     return Asked(
         model=text_or_none(asked.get("model")),
-        messages=(*told, *(message for content in listed for message in _messages(content, "user"))),
-        tools=tuple(tool for given in as_list(tools) for tool in _tools(given)),
-        parameters=without(asked, taken),
+        messages=(*instructions, *(message for content in listed for message in _messages(content, "user"))),
+        tools=tuple(tool for definition in as_list(tools) for tool in _tools(definition)),
+        parameters=without(asked, read_keys),
     )
 
 
-def _tools(given: Json) -> Iterator[Json]:
+def _tools(tool: Json) -> Iterator[Json]:
     """Give each function that is declared, and what else a tool is; a tool may be both."""
-    declared = _named(given, _DECLARED)
-    functions = as_object(given).get(declared)
+    declared = _key_of(tool, _DECLARED)
+    functions = as_object(tool).get(declared)
     if not isinstance(functions, list):
-        yield given
+        yield tool
         return
     yield from functions
-    if rest := without(as_object(given), (declared,)):
+    if rest := without(as_object(tool), (declared,)):
         yield rest
 
 
@@ -97,31 +97,31 @@ def _messages(content: Json, role: str) -> Iterator[Message]:
     if not isinstance(content, dict):
         yield Message(role=role, parts=(Text(content) if isinstance(content, str) else Opaque(content),))
         return
-    given = content.get("parts")
-    parts = given if isinstance(given, list) else [given] if given is not None else []
-    spoken = as_text(content.get("role")) or role
-    said: list[Part] = []
+    value = content.get("parts")
+    parts = value if isinstance(value, list) else [value] if value is not None else []
+    own_role = as_text(content.get("role")) or role
+    own_parts: list[Part] = []
     answers: list[Message] = []
     for part in parts:
         if isinstance(response := _under(part, _RESPONSE), dict):
             answers.append(_answer(response, without(as_object(part), _RESPONSE)))
         else:
-            said += _parts(part)
+            own_parts += _parts(part)
     if rest := without(content, ("parts", "role")):
-        said.append(Opaque(rest))
-    if said or not answers:
-        yield Message(role="assistant" if spoken == "model" else spoken, parts=tuple(said))
+        own_parts.append(Opaque(rest))
+    if own_parts or not answers:
+        yield Message(role="assistant" if own_role == "model" else own_role, parts=tuple(own_parts))
     yield from answers
 
 
 def _answer(response: dict[str, Json], rest: dict[str, Json]) -> Message:
-    told = response.get("response")
-    words = as_object(told)
+    payload = response.get("response")
+    words = as_object(payload)
     alone = next((words[name] for name in _WORDS if len(words) == 1 and isinstance(words.get(name), str)), None)
     unknown = {**rest, **without(response, ("id", "name", "response"))}
     return Message(
         role="tool",
-        parts=(Text(text_or_json(told if alone is None else alone)), *([Opaque(unknown)] if unknown else [])),
+        parts=(Text(text_or_json(payload if alone is None else alone)), *([Opaque(unknown)] if unknown else [])),
         name=as_text(response.get("name")) or None,
         tool_call_id=text_or_none(response.get("id")),
     )
@@ -134,8 +134,8 @@ def _parts(part: Json) -> list[Part]:
     signature = text_or_none(_under(part, _SIGNATURE))
     if isinstance(call := _under(part, _CALL), dict):
         read: Part = _tool_call(call)
-        taken = (*_CALL, *_SIGNATURE)
-        rest = {**without(part, taken), **without(call, ("id", "name", "args"))}
+        read_keys = (*_CALL, *_SIGNATURE)
+        rest = {**without(part, read_keys), **without(call, ("id", "name", "args"))}
     elif isinstance(text := part.get("text"), str):
         thought = part.get("thought") is True
         read = Reasoning(text=text, encrypted=signature) if thought else Text(text)
@@ -161,9 +161,9 @@ def _media(part: dict[str, Json]) -> Media | None:
     if isinstance(inline := _under(part, _INLINE), dict) and (data := as_text(inline.get("data"))):
         kind = as_text(_under(inline, _MIME))
         return Media(modality=_modality(kind), url=f"data:{kind};base64,{data}", mime_type=kind)
-    held = _under(part, _FILE)
-    url = as_text(_under(held, ("fileUri", "file_uri")))
-    kind = as_text(_under(held, _MIME))
+    file = _under(part, _FILE)
+    url = as_text(_under(file, ("fileUri", "file_uri")))
+    kind = as_text(_under(file, _MIME))
     return Media(modality=_modality(kind), url=url, mime_type=kind) if url else None
 
 
@@ -191,22 +191,22 @@ def _read_reply(body: Json) -> Answered:
 
 def _usage(usage: Json) -> Usage:
     """Count thoughts among what was generated, as others do, and the results of built-in tools among what was read."""
-    said = first_count(usage, ("candidatesTokenCount",))
+    candidate_tokens = first_count(usage, ("candidatesTokenCount",))
     thought = first_count(usage, ("thoughtsTokenCount",))
     prompt = first_count(usage, ("promptTokenCount",))
     used = first_count(usage, ("toolUsePromptTokenCount",))
     return Usage(
         prompt=prompt if used is None else (prompt or 0) + used,
-        completion=said if thought is None else (said or 0) + thought,
+        completion=candidate_tokens if thought is None else (candidate_tokens or 0) + thought,
         total=first_count(usage, ("totalTokenCount",)),
         cache_read=first_count(usage, ("cachedContentTokenCount",)),
         reasoning=thought,
-        prompt_audio=_heard(usage, "promptTokensDetails"),
-        completion_audio=_heard(usage, "candidatesTokensDetails"),
+        prompt_audio=_audio_tokens(usage, "promptTokensDetails"),
+        completion_audio=_audio_tokens(usage, "candidatesTokensDetails"),
     )
 
 
-def _heard(usage: Json, details: str) -> int | None:
+def _audio_tokens(usage: Json, details: str) -> int | None:
     counts = [as_object(each) for each in as_list(at(usage, details))]
     return next((first_count(each, ("tokenCount",)) for each in counts if each.get("modality") == "AUDIO"), None)
 
@@ -236,21 +236,21 @@ def _go_on(candidates: dict[int, dict[str, Json]], piece: dict[str, Json], place
     candidate = candidates.setdefault(place if index is None else index, {})
     for key, value in piece.items():
         if key == "content" and isinstance(value, dict):
-            held = as_object(candidate.get(key))
-            parts = _joined(as_list(held.get("parts")), as_list(value.get("parts")))
-            candidate[key] = {**held, **value, **({"parts": parts} if parts or "parts" in value else {})}
+            content = as_object(candidate.get(key))
+            parts = _joined(as_list(content.get("parts")), as_list(value.get("parts")))
+            candidate[key] = {**content, **value, **({"parts": parts} if parts or "parts" in value else {})}
         elif value is not None or key not in candidate:
             candidate[key] = value
 
 
-def _joined(held: list[Json], more: list[Json]) -> list[Json]:
-    parts = [*held]
+def _joined(former: list[Json], more: list[Json]) -> list[Json]:
+    parts = [*former]
     for part in more:
         last = as_object(parts[-1]) if parts else {}
         if (
             _is_text(part)
             and _is_text(last)
-            and not _named(last, _SIGNATURE)
+            and not _key_of(last, _SIGNATURE)
             and last.get("thought") == as_object(part).get("thought")
         ):
             new = as_object(part)
@@ -261,8 +261,8 @@ def _joined(held: list[Json], more: list[Json]) -> list[Json]:
 
 
 def _is_text(part: Json) -> bool:
-    held = as_object(part)
-    return isinstance(held.get("text"), str) and held.keys() <= {"text", "thought", *_SIGNATURE}
+    fields = as_object(part)
+    return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought", *_SIGNATURE}
 
 
 def _unfold(body: Json) -> bytes:
@@ -275,10 +275,10 @@ def _first(body: Json) -> tuple[dict[str, Json], list[Json]]:
     return candidate, as_list(at(candidate, "content", "parts"))
 
 
-def _spoken(part: Json) -> str | None:
-    held = as_object(part)
-    is_call = isinstance(_under(held, _CALL), dict)
-    return None if is_call or held.get("thought") is True else text_or_none(held.get("text"))
+def _part_text(part: Json) -> str | None:
+    fields = as_object(part)
+    is_call = isinstance(_under(fields, _CALL), dict)
+    return None if is_call or fields.get("thought") is True else text_or_none(fields.get("text"))
 
 
 def _called(part: Json) -> ToolCall | None:
@@ -288,7 +288,7 @@ def _called(part: Json) -> ToolCall | None:
 
 def _read_said(body: Json) -> Said:
     candidate, parts = _first(body)
-    texts = [text for part in parts if (text := _spoken(part)) is not None]
+    texts = [text for part in parts if (text := _part_text(part)) is not None]
     return Said(
         text="".join(texts) if texts else None,
         calls=tuple(call for part in parts if (call := _called(part)) is not None),
@@ -296,31 +296,31 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     """Change text in its first part and calls in their order; thoughts and what else there is stays."""
     before = _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     candidate, parts = _first(body)
-    if said.text != before.text:
-        parts = _with_text(parts, said.text)
-    if said.calls != before.calls:
-        parts = _with_calls(parts, said.calls)
+    if turn.text != before.text:
+        parts = _with_text(parts, turn.text)
+    if turn.calls != before.calls:
+        parts = _with_calls(parts, turn.calls)
     content: Json = {"role": "model", **as_object(candidate.get("content")), "parts": parts}
     others = as_list(as_object(body).get("candidates"))[1:]
-    changed: Json = {**candidate, "content": content, "finishReason": said.finish}
+    changed: Json = {**candidate, "content": content, "finishReason": turn.finish}
     return {**as_object(body), "candidates": [changed, *others]}
 
 
 def _with_text(parts: list[Json], text: str | None) -> list[Json]:
-    places = [place for place, part in enumerate(parts) if _spoken(part) is not None]
+    places = [place for place, part in enumerate(parts) if _part_text(part) is not None]
     calls = [place for place, part in enumerate(parts) if _called(part) is not None]
     first = next(iter([*places, *calls]), len(parts))
-    held = as_object(parts[first]) if first in places and text is not None else {}
+    original = as_object(parts[first]) if first in places and text is not None else {}
     changed: list[Json] = []
     for place, part in enumerate(parts):
         if place == first and text is not None:
-            changed.append({**held, "text": text})
+            changed.append({**original, "text": text})
         if place not in places:
             changed.append(part)
         elif place != first or text is None:
@@ -330,7 +330,7 @@ def _with_text(parts: list[Json], text: str | None) -> list[Json]:
 
 def _signed(part: Json) -> list[Json]:
     """Give what is left of a part that goes: its signature stays."""
-    name = _named(part, _SIGNATURE)
+    name = _key_of(part, _SIGNATURE)
     return [{name: as_object(part)[name]}] if isinstance(as_object(part).get(name), str) else []
 
 
@@ -340,17 +340,17 @@ def _with_calls(parts: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
         if (read := _called(part)) is None:
             changed.append(part)
         elif left:
-            call, name = left.pop(0), _named(part, _CALL)
-            held = as_object(part)
-            changed.append(part if call == read else {**held, name: {**as_object(held[name]), **_call_json(call)}})
+            call, name = left.pop(0), _key_of(part, _CALL)
+            fields = as_object(part)
+            changed.append(part if call == read else {**fields, name: {**as_object(fields[name]), **_call_json(call)}})
         else:
             changed += _signed(part)
     return [*changed, *({"functionCall": _call_json(call)} for call in left)]
 
 
 def _call_json(call: ToolCall) -> dict[str, Json]:
-    given = parsed_or_none(call.arguments)
-    return {"id": call.id, "name": call.name, "args": call.arguments if given is None else given}
+    arguments = parsed_or_none(call.arguments)
+    return {"id": call.id, "name": call.name, "args": call.arguments if arguments is None else arguments}
 
 
 def _write_request(asked: Asked) -> Json:
@@ -368,12 +368,12 @@ def _write_request(asked: Asked) -> Json:
 
 def _tool(tool: Json) -> Json:
     """Spell a function's definition as Gemini does; any other tool stays as it is."""
-    held = as_object(tool)
-    function = as_object(held.get("function"))
+    fields = as_object(tool)
+    function = as_object(fields.get("function"))
     if function:
-        told = {name: function[name] for name in ("name", "description", "parameters") if name in function}
-        return {"functionDeclarations": [told]}
-    return {"functionDeclarations": [tool]} if isinstance(held.get("name"), str) else tool
+        declaration = {name: function[name] for name in ("name", "description", "parameters") if name in function}
+        return {"functionDeclarations": [declaration]}
+    return {"functionDeclarations": [tool]} if isinstance(fields.get("name"), str) else tool
 
 
 def _content(message: Message) -> Json:
@@ -386,9 +386,9 @@ def _content(message: Message) -> Json:
 def _response(message: Message) -> dict[str, Json]:
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     rest = [part.json for part in message.parts if isinstance(part, Opaque)]
-    named: dict[str, Json] = {} if message.tool_call_id is None else {"id": message.tool_call_id}
+    id_field: dict[str, Json] = {} if message.tool_call_id is None else {"id": message.tool_call_id}
     more = {name: value for each in rest for name, value in as_object(each).items()}
-    return {**named, "name": message.name or "", "response": {"result": "".join(texts)}, **more}
+    return {**id_field, "name": message.name or "", "response": {"result": "".join(texts)}, **more}
 
 
 def _part_json(part: Part) -> Json:
@@ -406,18 +406,18 @@ def _part_json(part: Part) -> Json:
                 return {"inlineData": {"mimeType": head.removeprefix("data:"), "data": data}}
             return {"fileData": {"mimeType": part.mime_type, "fileUri": part.url}}
         case ToolCall():
-            named: dict[str, Json] = {"id": part.id} if part.id else {}
-            return {"functionCall": {**named, **without(_call_json(part), ("id",))}}
+            id_field: dict[str, Json] = {"id": part.id} if part.id else {}
+            return {"functionCall": {**id_field, **without(_call_json(part), ("id",))}}
         case Opaque(json=json):
             return json
 
 
 def _write_reply(answered: Answered) -> Json:
     usage = answered.usage
-    said = usage.completion
+    total = usage.completion
     counts = {
         "promptTokenCount": usage.prompt,
-        "candidatesTokenCount": said if said is None or usage.reasoning is None else max(0, said - usage.reasoning),
+        "candidatesTokenCount": total if total is None or usage.reasoning is None else max(0, total - usage.reasoning),
         "totalTokenCount": usage.total,
         "cachedContentTokenCount": usage.cache_read,
         "thoughtsTokenCount": usage.reasoning,

@@ -36,12 +36,12 @@ _KINDS = (("iVBOR", "png"), ("/9j/", "jpeg"), ("R0lG", "gif"), ("UklGR", "webp")
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    taken = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
+    read_keys = {key for key in ("messages", "tools") if isinstance(asked.get(key), list)}
     return Asked(
         model=text_or_none(asked.get("model")),
         messages=tuple(_message(message, "user") for message in as_list(asked.get("messages"))),
         tools=tuple(as_list(asked.get("tools"))),
-        parameters=without(asked, taken),
+        parameters=without(asked, read_keys),
         stream=_is_stream(asked),
     )
 
@@ -119,8 +119,8 @@ def _fold(events: Iterable[Json]) -> Json:
     return reply
 
 
-def _merged(held: dict[str, Json], piece: dict[str, Json]) -> dict[str, Json]:
-    message = {**held}
+def _merged(former: dict[str, Json], piece: dict[str, Json]) -> dict[str, Json]:
+    message = {**former}
     for key, value in piece.items():
         if key in _PIECES and isinstance(value, str):
             message[key] = as_text(message.get(key)) + value
@@ -146,25 +146,25 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     reply, before = as_object(body), _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     message: dict[str, Json] = {"role": "assistant", **as_object(reply.get("message"))}
-    if said.text != before.text or "content" not in message:
-        message["content"] = said.text
-    if said.calls != before.calls:
-        held = as_list(message.pop("tool_calls", None))
-        calls = [_called(held[place] if place < len(held) else None, call) for place, call in enumerate(said.calls)]
+    if turn.text != before.text or "content" not in message:
+        message["content"] = turn.text
+    if turn.calls != before.calls:
+        priors = as_list(message.pop("tool_calls", None))
+        calls = [_called(priors[place] if place < len(priors) else None, call) for place, call in enumerate(turn.calls)]
         message |= {"tool_calls": calls} if calls else {}
-    return {**reply, "message": message, "done_reason": said.finish, "done": True}
+    return {**reply, "message": message, "done_reason": turn.finish, "done": True}
 
 
-def _called(held: Json, call: ToolCall) -> Json:
-    if _tool_call(held) == call:
-        return held
-    before, given = as_object(held), parsed_or_none(call.arguments)
-    arguments = call.arguments if given is None else given
+def _called(original: Json, call: ToolCall) -> Json:
+    if _tool_call(original) == call:
+        return original
+    before, decoded = as_object(original), parsed_or_none(call.arguments)
+    arguments = call.arguments if decoded is None else decoded
     function: Json = {**as_object(before.get("function")), "name": call.name, "arguments": arguments}
     return {**before, **({"id": call.id} if call.id or "id" in before else {}), "function": function}
 
@@ -180,36 +180,36 @@ def _write_request(asked: Asked) -> Json:
 
 
 def _message_json(message: Message) -> Json:
-    said: dict[str, Json] = {"role": message.role, "content": ""}
+    fields: dict[str, Json] = {"role": message.role, "content": ""}
     calls: list[Json] = []
     images: list[Json] = []
     for part in message.parts:
         match part:
             case Text(text=text):
-                said["content"] = as_text(said["content"]) + text
+                fields["content"] = as_text(fields["content"]) + text
             case Reasoning(text=text):
-                said["thinking"] = text
+                fields["thinking"] = text
             case Media(url=url):
                 images.append(url.partition(";base64,")[2] or url)
             case ToolCall():
                 calls.append(_called(None, part))
             case Opaque(json=dict() as json) if "type" not in json:
-                said |= json
+                fields |= json
             case Opaque(json=dict() as json):  # a piece of content, as others have it
-                said["content"] = [said["content"], json]
+                fields["content"] = [fields["content"], json]
             case Opaque(json=json):
-                said["content"] = json
-    named: dict[str, Json] = {"tool_name": message.name, "tool_call_id": message.tool_call_id}
-    named |= {"images": images or None, "tool_calls": calls or None}
-    return {**said, **{key: value for key, value in named.items() if value is not None}}
+                fields["content"] = json
+    optional_fields: dict[str, Json] = {"tool_name": message.name, "tool_call_id": message.tool_call_id}
+    optional_fields |= {"images": images or None, "tool_calls": calls or None}
+    return {**fields, **{key: value for key, value in optional_fields.items() if value is not None}}
 
 
 def _write_reply(answered: Answered) -> Json:
     counts = {"prompt_eval_count": answered.usage.prompt, "eval_count": answered.usage.completion}
-    named: dict[str, Json] = {} if not answered.id else {"id": answered.id}
+    id_field: dict[str, Json] = {} if not answered.id else {"id": answered.id}
     message = answered.messages[0] if answered.messages else Message(role="assistant")
     return {
-        **named,
+        **id_field,
         "model": answered.model,
         "message": _message_json(message),
         "done": True,
@@ -224,16 +224,16 @@ def _read_prompt(body: Json) -> Asked:
     prompt, system, images = asked.get("prompt"), asked.get("system"), asked.get("images")
     parts: list[Part] = [Text(prompt)] if isinstance(prompt, str) else []
     parts += [_image(image) for image in as_list(images)]
-    told = [Message(role="system", parts=(Text(system),))] if isinstance(system, str) and system else []
-    taken = [
+    instructions = [Message(role="system", parts=(Text(system),))] if isinstance(system, str) and system else []
+    read_keys = [
         *(["prompt"] if isinstance(prompt, str) else []),
-        *(["system"] if told else []),
+        *(["system"] if instructions else []),
         *(["images"] if isinstance(images, list) else []),
     ]
     return Asked(
         model=text_or_none(asked.get("model")),
-        messages=(*told, *([Message(role="user", parts=tuple(parts))] if parts else [])),
-        parameters=without(asked, taken),
+        messages=(*instructions, *([Message(role="user", parts=tuple(parts))] if parts else [])),
+        parameters=without(asked, read_keys),
         stream=_is_stream(asked),
     )
 

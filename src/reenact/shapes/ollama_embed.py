@@ -14,8 +14,8 @@ from reenact.values.message import Answered, Asked, Usage
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
     name = "input" if "input" in asked else "prompt"
-    given = asked.get(name)
-    listed = [given] if isinstance(given, str) else as_list(given)
+    value = asked.get(name)
+    listed = [value] if isinstance(value, str) else as_list(value)
     texts = tuple(text for text in listed if isinstance(text, str))
     whole = bool(texts) and len(texts) == len(listed)
     return Asked(

@@ -58,13 +58,13 @@ _DEEPEST = 32
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    taken = {key for key in ("messages", "tools", "functions") if isinstance(asked.get(key), list)}
-    tools = [tool for key in ("tools", "functions") if key in taken for tool in as_list(asked[key])]
+    read_keys = {key for key in ("messages", "tools", "functions") if isinstance(asked.get(key), list)}
+    tools = [tool for key in ("tools", "functions") if key in read_keys for tool in as_list(asked[key])]
     return Asked(
         model=text_or_none(asked.get("model")),
         messages=tuple(_message(message, "user") for message in as_list(asked.get("messages"))),
         tools=tuple(tools),
-        parameters=without(asked, taken),
+        parameters=without(asked, read_keys),
         stream=asked.get("stream") is True,
     )
 
@@ -151,8 +151,8 @@ def _part(part: Json) -> Part:
 def _media(part: dict[str, Json]) -> Media | None:
     kind = as_text(part.get("type"))
     if kind in ("image_url", "video_url", "audio_url", "document_url"):
-        held = part.get(kind)
-        url = held if isinstance(held, str) else as_text(as_object(held).get("url"))
+        source = part.get(kind)
+        url = source if isinstance(source, str) else as_text(as_object(source).get("url"))
         return Media(modality=kind.removesuffix("_url"), url=url, mime_type=media_type(url)) if url else None
     if kind == "input_audio":
         audio = as_object(part.get("input_audio"))
@@ -171,11 +171,11 @@ def _tool_call(call: Json) -> Part:
     """Read a function call, or a custom tool's call, whose free text stands in for the arguments."""
     value = as_object(call)
     for key, argument in (("function", "arguments"), ("custom", "input")):
-        if isinstance(said := value.get(key), dict):
+        if isinstance(details := value.get(key), dict):
             return ToolCall(
                 id=as_text(value.get("id")),
-                name=as_text(said.get("name")),
-                arguments=text_or_json(said.get(argument)),
+                name=as_text(details.get("name")),
+                arguments=text_or_json(details.get(argument)),
             )
     return Opaque(call)
 
@@ -216,9 +216,9 @@ def _unfold(body: Json) -> bytes:
         if calls:
             delta["tool_calls"] = [{"index": index, **as_object(call)} for index, call in enumerate(calls)]
         index: Json = choice.get("index", place)
-        said: dict[str, Json] = {**without(choice, ("message",)), "index": index, "delta": delta, "finish_reason": None}
+        main: dict[str, Json] = {**without(choice, ("message",)), "index": index, "delta": delta, "finish_reason": None}
         ended: dict[str, Json] = {"index": index, "delta": {}, "finish_reason": choice.get("finish_reason")}
-        chunks.append({**head, "choices": [said]})
+        chunks.append({**head, "choices": [main]})
         chunks.append({**head, "choices": [ended]})
     if reply.get("usage") is not None:
         chunks.append({**head, "choices": [], "usage": reply["usage"]})
@@ -246,9 +246,9 @@ def _whole_choice(choice: dict[str, Json]) -> Json:
     return choice
 
 
-def _merged(held: dict[str, Json], delta: dict[str, Json], depth: int = 0) -> dict[str, Json]:
+def _merged(fields: dict[str, Json], delta: dict[str, Json], depth: int = 0) -> dict[str, Json]:
     """Give what was held so far with a further delta; neither is changed."""
-    result = dict(held)
+    result = dict(fields)
     for key, value in delta.items():
         before = result.get(key)
         if before is None and isinstance(value, list):
@@ -283,7 +283,7 @@ def _place(entries: list[Json], entry: Json) -> int | None:
         return None
     if "index" in entry:
         wanted = entry["index"]
-        return next((at for at, held in enumerate(entries) if as_object(held).get("index", at) == wanted), None)
+        return next((at for at, other in enumerate(entries) if as_object(other).get("index", at) == wanted), None)
     going_on = "function" in entry and not entry.get("id") and bool(entries)
     return len(entries) - 1 if going_on else None
 
@@ -301,30 +301,30 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     reply, before = as_object(body), _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     choices = as_list(reply.get("choices")) or [{"index": 0}]
     choice = as_object(choices[0])
     message: dict[str, Json] = {"role": "assistant", **as_object(choice.get("message"))}
-    if said.text != before.text or "content" not in message:
-        message["content"] = said.text
-    if said.calls != before.calls:
-        held = as_list(message.pop("tool_calls", None))
-        calls = [_called(held[at] if at < len(held) else None, call) for at, call in enumerate(said.calls)]
+    if turn.text != before.text or "content" not in message:
+        message["content"] = turn.text
+    if turn.calls != before.calls:
+        originals = as_list(message.pop("tool_calls", None))
+        calls = [_called(originals[at] if at < len(originals) else None, call) for at, call in enumerate(turn.calls)]
         message |= {"tool_calls": calls} if calls else {}
-    changed: Json = {**choice, "message": message, "finish_reason": said.finish}
+    changed: Json = {**choice, "message": message, "finish_reason": turn.finish}
     start: dict[str, Json] = {"id": "chatcmpl-set", "object": "chat.completion", "created": 0}
     return {**({} if reply.keys() - {"model"} else start), **reply, "choices": [changed, *choices[1:]]}
 
 
-def _called(held: Json, call: ToolCall) -> Json:
+def _called(original: Json, call: ToolCall) -> Json:
     """Spell a tool call, by one that stood in its place where there was one."""
-    before = as_object(held)
+    before = as_object(original)
     key, argument = ("custom", "input") if "custom" in before else ("function", "arguments")
-    said: Json = {**as_object(before.get(key)), "name": call.name, argument: call.arguments}
-    return {**before, "id": call.id, "type": key, key: said} if _tool_call(held) != call else held
+    details: Json = {**as_object(before.get(key)), "name": call.name, argument: call.arguments}
+    return {**before, "id": call.id, "type": key, key: details} if _tool_call(original) != call else original
 
 
 def write_request(asked: Asked) -> dict[str, Json]:
@@ -362,7 +362,7 @@ def _usage_json(usage: Usage) -> dict[str, Json]:
     completion = counted(reasoning_tokens=usage.reasoning, audio_tokens=usage.completion_audio)
     total = counted(prompt_tokens=usage.prompt, completion_tokens=usage.completion, total_tokens=usage.total)
     details = {"prompt_tokens_details": prompt, "completion_tokens_details": completion}
-    return {**total, **{name: held for name, held in details.items() if held}}
+    return {**total, **{name: entries for name, entries in details.items() if entries}}
 
 
 def _message_json(message: Message) -> Json:
@@ -390,8 +390,8 @@ def _message_json(message: Message) -> Json:
     spelled["content"] = only["text"] if plain else (content or None)
     if calls:
         spelled["tool_calls"] = calls
-    named = {"name": message.name, "tool_call_id": message.tool_call_id}
-    return spelled | {key: value for key, value in named.items() if value is not None}
+    optional_fields = {"name": message.name, "tool_call_id": message.tool_call_id}
+    return spelled | {key: value for key, value in optional_fields.items() if value is not None}
 
 
 def _thoughts_json(thoughts: list[Reasoning]) -> dict[str, Json]:

@@ -15,8 +15,8 @@ from reenact.values.message import Answered, Asked, Message, Text, Usage
 def _read_request(body: Json) -> Asked:
     """Read prompts as the user's messages; those of token numbers stay among the parameters."""
     asked = as_object(body)
-    given = asked.get("prompt")
-    listed = [given] if isinstance(given, str) else as_list(given)
+    prompt = asked.get("prompt")
+    listed = [prompt] if isinstance(prompt, str) else as_list(prompt)
     texts = [text for text in listed if isinstance(text, str)]
     whole = bool(texts) and len(texts) == len(listed)
     return Asked(
@@ -27,7 +27,7 @@ def _read_request(body: Json) -> Asked:
     )
 
 
-def _said(choice: dict[str, Json]) -> str | None:
+def _text(choice: dict[str, Json]) -> str | None:
     """Give what a choice says; Mistral's says it in a message."""
     return text_or_none(choice.get("text")) or text_or_none(at(choice, "message", "content"))
 
@@ -40,7 +40,7 @@ def _read_reply(body: Json) -> Answered:
         model=text_or_none(reply.get("model")),
         id=text_or_none(reply.get("id")),
         messages=tuple(
-            Message(role="assistant", parts=(Text(text),)) for choice in choices if (text := _said(choice)) is not None
+            Message(role="assistant", parts=(Text(text),)) for choice in choices if (text := _text(choice)) is not None
         ),
         finish_reasons=tuple(reason for choice in choices if (reason := as_text(choice.get("finish_reason")))),
         usage=Usage(

@@ -17,8 +17,8 @@ from reenact.values.message import Answered, Asked, Usage
 def _read_request(body: Json) -> Asked:
     """Read the texts; inputs of token numbers stay among the parameters."""
     asked = as_object(body)
-    given = asked.get("input")
-    listed = [given] if isinstance(given, str) else as_list(given)
+    value = asked.get("input")
+    listed = [value] if isinstance(value, str) else as_list(value)
     texts = tuple(text for text in listed if isinstance(text, str))
     whole = bool(texts) and len(texts) == len(listed)
     return Asked(
@@ -73,8 +73,8 @@ def _write_reply(answered: Answered) -> Json:
     data: list[Json] = [
         {"object": "embedding", "index": index, "embedding": [*vector]} for index, vector in enumerate(answered.vectors)
     ]
-    named: dict[str, Json] = {} if answered.id is None else {"id": answered.id}
-    return {**named, "object": "list", "data": data, "model": answered.model, "usage": usage}
+    id_field: dict[str, Json] = {} if answered.id is None else {"id": answered.id}
+    return {**id_field, "object": "list", "data": data, "model": answered.model, "usage": usage}
 
 
 SHAPE = Shape(

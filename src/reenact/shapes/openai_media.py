@@ -18,8 +18,8 @@ def _read_request(body: Json) -> Asked:
     """Read the prompt, the text to speak, or what is to be judged as the user's message."""
     asked = as_object(body)
     name = next((name for name in _WORDS if name in asked), "")
-    given = asked.get(name)
-    parts = tuple(_part(each) for each in (given if isinstance(given, list) else [given] if given is not None else []))
+    value = asked.get(name)
+    parts = tuple(_part(each) for each in (value if isinstance(value, list) else [value] if value is not None else []))
     return Asked(
         model=text_or_none(asked.get("model")),
         messages=(Message(role="user", parts=parts),) if parts else (),

@@ -62,23 +62,23 @@ _MOST_PARTS = 4096
 
 def _read_request(body: Json) -> Asked:
     asked = as_object(body)
-    taken: set[str] = {"tools"} if isinstance(asked.get("tools"), list) else set()
+    read_keys: set[str] = {"tools"} if isinstance(asked.get("tools"), list) else set()
     messages: list[Message] = []
     if isinstance(instructions := asked.get("instructions"), str):
         messages.append(Message(role="system", parts=(Text(instructions),)))
-        taken.add("instructions")
-    given = asked.get("input")
-    if isinstance(given, str):
-        messages.append(Message(role="user", parts=(Text(given),)))
-        taken.add("input")
-    elif isinstance(given, list):
-        messages += [_item(item) for item in given]
-        taken.add("input")
+        read_keys.add("instructions")
+    value = asked.get("input")
+    if isinstance(value, str):
+        messages.append(Message(role="user", parts=(Text(value),)))
+        read_keys.add("input")
+    elif isinstance(value, list):
+        messages += [_item(item) for item in value]
+        read_keys.add("input")
     return Asked(
         model=text_or_none(asked.get("model")),
         messages=tuple(messages),
         tools=tuple(as_list(asked.get("tools"))),
-        parameters=without(asked, taken),
+        parameters=without(asked, read_keys),
         stream=asked.get("stream") is True,
     )
 
@@ -142,14 +142,14 @@ def _parts(content: Json) -> tuple[Part, ...]:
 def _part(part: Json) -> Part:
     if isinstance(part, str):
         return Text(part)
-    said = as_object(part)
-    kind = as_text(said.get("type"))
-    if kind in _TEXTS and isinstance(text := said.get("text"), str):
+    fields = as_object(part)
+    kind = as_text(fields.get("type"))
+    if kind in _TEXTS and isinstance(text := fields.get("text"), str):
         return Text(text)
-    if kind == "input_image" and (url := as_text(said.get("image_url"))):
+    if kind == "input_image" and (url := as_text(fields.get("image_url"))):
         return Media(modality="image", url=url, mime_type=media_type(url))
-    if kind == "input_file" and (url := as_text(said.get("file_data")) or as_text(said.get("file_url"))):
-        return Media(modality="document", url=url, mime_type=media_type(url), name=as_text(said.get("filename")))
+    if kind == "input_file" and (url := as_text(fields.get("file_data")) or as_text(fields.get("file_url"))):
+        return Media(modality="document", url=url, mime_type=media_type(url), name=as_text(fields.get("filename")))
     return Opaque(part)
 
 
@@ -162,18 +162,18 @@ def _fold(events: Iterable[Json]) -> Json:
     reply: dict[str, Json] = {}
     items: dict[int, dict[str, Json]] = {}
     for event in events:
-        said = as_object(event)
-        kind = as_text(said.get("type"))
+        fields = as_object(event)
+        kind = as_text(fields.get("type"))
         if kind in _LIFECYCLE:
-            reply = as_object(said.get("response"))
+            reply = as_object(fields.get("response"))
             if kind in _TERMINAL and isinstance(reply.get("output"), list):
                 return reply
         elif kind == "error":
-            reply = {**reply, "error": without(said, ("type", "sequence_number"))}
-        elif "error" in said and not kind:
-            reply = {**reply, "error": said["error"]}
+            reply = {**reply, "error": without(fields, ("type", "sequence_number"))}
+        elif "error" in fields and not kind:
+            reply = {**reply, "error": fields["error"]}
         else:
-            _fold_item(items, kind, said)
+            _fold_item(items, kind, fields)
     if not items and "output" in reply:
         return reply
     return {**reply, "output": [items[index] for index in sorted(items)]} if reply or items else {}
@@ -199,18 +199,18 @@ def _fold_item(items: dict[int, dict[str, Json]], kind: str, event: dict[str, Js
 
 def _lengthen(item: dict[str, Json], field: str, step: str, event: dict[str, Json]) -> None:
     """Apply one delta, or the whole text that a `done` event repeats."""
-    held, name, index = item, "", 0
+    target, name, index = item, "", 0
     for name_of_list, index_name in (("content", "content_index"), ("summary", "summary_index")):
-        if (found := first_count(event, (index_name,))) is not None:
-            name, index = name_of_list, found
+        if (position := first_count(event, (index_name,))) is not None:
+            name, index = name_of_list, position
             parts = as_list(item.get(name))
-            held = dict(as_object(parts[index])) if index < len(parts) else {}
+            target = dict(as_object(parts[index])) if index < len(parts) else {}
     if step == "delta":
-        held[field] = as_text(held.get(field)) + as_text(event.get("delta"))
+        target[field] = as_text(target.get(field)) + as_text(event.get("delta"))
     elif isinstance(whole := event.get(field), str):
-        held[field] = whole
+        target[field] = whole
     if name:
-        _set_part(item, name, index, held)
+        _set_part(item, name, index, target)
 
 
 def _set_part(item: dict[str, Json], name: str, index: int, part: dict[str, Json]) -> None:
@@ -230,7 +230,7 @@ def _unfold(body: Json) -> bytes:
     events: list[dict[str, Json]] = [{"type": "response.created", "response": begun}]
     events.append({"type": "response.in_progress", "response": begun})
     for index, item in enumerate(map(as_object, as_list(reply.get("output")))):
-        events += ({"type": kind, "output_index": index, **said} for kind, said in _item_events(item))
+        events += ({"type": kind, "output_index": index, **fields} for kind, fields in _item_events(item))
     events.append({"type": ended, "response": {**reply, "output": as_list(reply.get("output"))}})
     numbered = ({**event, "sequence_number": number} for number, event in enumerate(events))
     return "".join(f"event: {event['type']}\ndata: {compact(event)}\n\n" for event in numbered).encode(
@@ -240,25 +240,25 @@ def _unfold(body: Json) -> bytes:
 
 def _item_events(item: dict[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
     """Give the events of one item: that it is there, what lengthens it, that it is done."""
-    named: dict[str, Json] = {"item_id": item.get("id")}
+    item_id: dict[str, Json] = {"item_id": item.get("id")}
     kind = as_text(item.get("type"))
     field = _CALLS.get(kind, "")
     content = as_list(item.get("content")) if kind == "message" else []
     emptied: dict[str, Json] = {**({"content": []} if kind == "message" else {}), **({field: ""} if field else {})}
     yield "response.output_item.added", {"item": {**item, **emptied, "status": "in_progress"}}
     for place, part in enumerate(map(as_object, content)):
-        here: dict[str, Json] = {**named, "content_index": place}
+        here: dict[str, Json] = {**item_id, "content_index": place}
         text = part.get("text")
-        said = part.get("type") == "output_text" and isinstance(text, str)
-        yield "response.content_part.added", {**here, "part": {**part, "text": ""} if said else part}
-        if said:
+        is_text = part.get("type") == "output_text" and isinstance(text, str)
+        yield "response.content_part.added", {**here, "part": {**part, "text": ""} if is_text else part}
+        if is_text:
             yield "response.output_text.delta", {**here, "delta": text, "logprobs": []}
             yield "response.output_text.done", {**here, "text": text, "logprobs": []}
         yield "response.content_part.done", {**here, "part": part}
     if field and (stem := _STEMS.get(kind)):
-        given = text_or_json(item.get(field))
-        yield f"{stem}.delta", {**named, "delta": given}
-        yield f"{stem}.done", {**named, field: given, "name": item.get("name")}
+        arguments = text_or_json(item.get(field))
+        yield f"{stem}.delta", {**item_id, "delta": arguments}
+        yield f"{stem}.done", {**item_id, field: arguments, "name": item.get("name")}
     yield "response.output_item.done", {"item": item}
 
 
@@ -272,34 +272,34 @@ def _read_said(body: Json) -> Said:
     )
 
 
-def _write_said(body: Json, said: Said) -> Json:
+def _write_said(body: Json, turn: Said) -> Json:
     """Change text in the first message and calls in their order; reasoning and what else there is stays."""
     before = _read_said(body)
-    if said == before:
+    if turn == before:
         return body
     reply = as_object(body)
     items = as_list(reply.get("output"))
-    if said.text != before.text:
-        items = _with_text(items, said.text)
-    if said.calls != before.calls:
-        items = _with_calls(items, said.calls)
+    if turn.text != before.text:
+        items = _with_text(items, turn.text)
+    if turn.calls != before.calls:
+        items = _with_calls(items, turn.calls)
     start: dict[str, Json] = {"object": "response"}
     if not reply.keys() - {"model"}:
         start |= {"id": "resp_set", "created_at": 0, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
-    return {**start, **reply, "output": items, "status": said.finish}
+    return {**start, **reply, "output": items, "status": turn.finish}
 
 
 def _with_text(items: list[Json], text: str | None) -> list[Json]:
     speaks = [any(isinstance(part, Text) for part in _item(item).parts) for item in items]
     calls = [any(isinstance(part, ToolCall) for part in _item(item).parts) for item in items]
-    first = next((at for found in (speaks, calls) for at, is_so in enumerate(found) if is_so), len(items))
-    held = as_object(items[first]) if first < len(items) and speaks[first] else {}
+    first = next((at for flags in (speaks, calls) for at, is_so in enumerate(flags) if is_so), len(items))
+    original = as_object(items[first]) if first < len(items) and speaks[first] else {}
     rest = [item for at, item in enumerate(items) if not speaks[at]]
     if text is None:
         return rest
     part: Json = {"type": "output_text", "text": text, "annotations": []}
     start: dict[str, Json] = {"type": "message", "id": "msg_set", "role": "assistant", "status": "completed"}
-    return [*rest[:first], {**start, **held, "content": [part]}, *rest[first:]]
+    return [*rest[:first], {**start, **original, "content": [part]}, *rest[first:]]
 
 
 def _with_calls(items: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
@@ -309,11 +309,11 @@ def _with_calls(items: list[Json], calls: tuple[ToolCall, ...]) -> list[Json]:
         if read is None:
             changed.append(item)
         elif left:
-            call, held = left.pop(0), as_object(item)
-            field = _CALLS[as_text(held.get("type"))]
-            name = "call_id" if "call_id" in held else "id"
-            said: dict[str, Json] = {name: call.id, "name": call.name, field: call.arguments}
-            changed.append(item if call == read else {**held, **said})
+            call, original = left.pop(0), as_object(item)
+            field = _CALLS[as_text(original.get("type"))]
+            name = "call_id" if "call_id" in original else "id"
+            fields: dict[str, Json] = {name: call.id, "name": call.name, field: call.arguments}
+            changed.append(item if call == read else {**original, **fields})
     start: dict[str, Json] = {"type": "function_call", "status": "completed"}
     return [
         *changed,
@@ -356,12 +356,12 @@ def _write_reply(answered: Answered) -> Json:
         "output_tokens": usage.completion,
         "total_tokens": usage.total,
     }
-    told: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
+    usage_counts: dict[str, Json] = {name: count for name, count in counts.items() if count is not None}
     inputs = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
     outputs = {"reasoning_tokens": usage.reasoning}
     for name, details in (("input_tokens_details", inputs), ("output_tokens_details", outputs)):
-        if known := {detail: count for detail, count in details.items() if count is not None}:
-            told[name] = {**known}
+        if detail_counts := {detail: count for detail, count in details.items() if count is not None}:
+            usage_counts[name] = {**detail_counts}
     return {
         "id": answered.id,
         "object": "response",
@@ -374,7 +374,7 @@ def _write_reply(answered: Answered) -> Json:
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": told or None,
+        "usage": usage_counts or None,
     }
 
 
@@ -382,8 +382,8 @@ def _items(message: Message, *, reply: bool) -> Iterator[Json]:
     """Spell one message as the items that say it."""
     if message.role == "tool" and not any(isinstance(part, ToolCall) for part in message.parts):
         match message.parts:
-            case (Opaque(json=dict(held)),) if _item(held) == message and as_text(held.get("type")) not in _CONTENT:
-                yield held
+            case (Opaque(json=dict(item)),) if _item(item) == message and as_text(item.get("type")) not in _CONTENT:
+                yield item
             case parts:
                 output = _content(parts, "input_text", short=True)
                 yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": output}
@@ -394,19 +394,19 @@ def _items(message: Message, *, reply: bool) -> Iterator[Json]:
             case ToolCall():
                 yield from _speech(message.role, pieces, reply=reply)
                 pieces = []
-                done: dict[str, Json] = {"id": f"fc_{part.id}", "status": "completed"} if reply else {}
+                completion: dict[str, Json] = {"id": f"fc_{part.id}", "status": "completed"} if reply else {}
                 call: dict[str, Json] = {"call_id": part.id, "name": part.name, "arguments": part.arguments}
-                yield {"type": "function_call", **done, **call}
+                yield {"type": "function_call", **completion, **call}
             case Reasoning():
                 yield from _speech(message.role, pieces, reply=reply)
                 pieces = []
                 summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
                 sealed: dict[str, Json] = {} if part.encrypted is None else {"encrypted_content": part.encrypted}
                 yield {"type": "reasoning", "id": part.id, "summary": summary, **sealed}
-            case Opaque(json=dict(held)) if as_text(held.get("type")) not in _CONTENT and _item(held).parts == (part,):
+            case Opaque(json=dict(item)) if as_text(item.get("type")) not in _CONTENT and _item(item).parts == (part,):
                 yield from _speech(message.role, pieces, reply=reply)
                 pieces = []
-                yield held
+                yield item
             case _:
                 pieces.append(part)
     if pieces or not message.parts:
@@ -437,9 +437,9 @@ def _content(parts: Sequence[Part], kind: str, *, short: bool) -> Json:
             case Media(modality="image"):
                 content.append({"type": "input_image", "image_url": part.url})
             case Media():
-                held = "file_data" if part.url.startswith("data:") else "file_url"
-                named: dict[str, Json] = {"filename": part.name} if part.name else {}
-                content.append({"type": "input_file", held: part.url, **named})
+                key = "file_data" if part.url.startswith("data:") else "file_url"
+                name_field: dict[str, Json] = {"filename": part.name} if part.name else {}
+                content.append({"type": "input_file", key: part.url, **name_field})
             case Opaque(json=json):
                 content.append(json)
             case _:

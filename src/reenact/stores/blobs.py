@@ -65,7 +65,7 @@ class FolderBlobs:
         """Write a blob under a name of its own, and give it its name when it is whole."""
         path = self._path(digest)
         try:
-            self._put(path, pieces)
+            self._write_file(path, pieces)
             if forced:
                 force(path)
                 force_entry(path, self._folder)
@@ -73,7 +73,7 @@ class FolderBlobs:
             hint = f"set {_WHERE} to a folder that can be written"
             raise InputError(str(path), f"cannot be written: {error.strerror}", hint=hint) from error
 
-    def _put(self, path: Path, pieces: Iterator[bytes]) -> None:
+    def _write_file(self, path: Path, pieces: Iterator[bytes]) -> None:
         with suppress(FileNotFoundError):
             os.utime(path, follow_symlinks=False)  # it is in use from now on, whoever sweeps at this moment
             return
@@ -103,21 +103,21 @@ class FolderBlobs:
 
     def sizes(self) -> Mapping[str, int]:
         """Look at every blob."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for path in self._folder.glob("??/*"):
             with suppress(FileNotFoundError):
                 if is_digest(name := f"sha256:{path.name}"):
-                    found[name] = path.stat().st_size
-        return found
+                    sizes[name] = path.stat().st_size
+        return sizes
 
     def old(self, seconds: float) -> Mapping[str, int]:
         """Look at the time of every blob."""
-        before, found = time.time() - seconds, dict[str, int]()
+        before, sizes = time.time() - seconds, dict[str, int]()
         for digest, size in self.sizes().items():
             with suppress(FileNotFoundError):
                 if self._path(digest).stat().st_mtime <= before:
-                    found[digest] = size
-        return found
+                    sizes[digest] = size
+        return sizes
 
     def delete(self, digest: str) -> None:
         """Delete a blob."""
@@ -140,10 +140,10 @@ class RemoteBlobs:
                 f"${_WHERE}", "blobs behind a URL need fsspec, which is not installed", hint=hint
             ) from None
         try:
-            found = cast("tuple[Any, str]", url_to_fs(url))
+            location = cast("tuple[Any, str]", url_to_fs(url))
         except Exception as error:
             raise InputError(f"${_WHERE}", f"this URL cannot be used: {error}") from error
-        self._system, root = found
+        self._system, root = location
         self._root, self._url, self.threshold = root.rstrip("/"), url, threshold
 
     @property
@@ -182,22 +182,22 @@ class RemoteBlobs:
     def sizes(self) -> Mapping[str, int]:
         """List every blob."""
         try:
-            found: dict[str, dict[str, Any]] = self._system.find(self._root, detail=True)
+            files: dict[str, dict[str, Any]] = self._system.find(self._root, detail=True)
         except FileNotFoundError:
             return {}
         except Exception as error:
             raise InputError(self.place, f"cannot be listed: {type(error).__name__}: {error}") from error
-        named = {f"sha256:{path.rpartition('/')[2]}": int(facts.get("size") or 0) for path, facts in found.items()}
-        return {digest: size for digest, size in named.items() if is_digest(digest)}
+        sizes = {f"sha256:{path.rpartition('/')[2]}": int(facts.get("size") or 0) for path, facts in files.items()}
+        return {digest: size for digest, size in sizes.items() if is_digest(digest)}
 
     def old(self, seconds: float) -> Mapping[str, int]:
         """Ask for the time of every blob, which not every system tells."""
-        before, found = time.time() - seconds, dict[str, int]()
+        before, blob_sizes = time.time() - seconds, dict[str, int]()
         for digest, size in self.sizes().items():
             with suppress(FileNotFoundError, NotImplementedError):
                 if self._system.modified(self._path(digest)).timestamp() <= before:
-                    found[digest] = size
-        return found
+                    blob_sizes[digest] = size
+        return blob_sizes
 
     def delete(self, digest: str) -> None:
         """Delete a blob."""
@@ -217,9 +217,9 @@ def _write(handle: int, data: bytes) -> None:
 
 def checked(digest: str, data: bytes) -> bytes:
     """Give the content of a blob, where it is what its digest says. Raises `BlobLostError`."""
-    found = hashlib.sha256(data).hexdigest()
-    if digest != f"sha256:{found}":
-        problem = f"the blob {digest[:19]}… is damaged: what it holds has the digest {found[:12]}…"
+    checksum = hashlib.sha256(data).hexdigest()
+    if digest != f"sha256:{checksum}":
+        problem = f"the blob {digest[:19]}… is damaged: what it holds has the digest {checksum[:12]}…"
         raise BlobLostError(problem, "bring back an undamaged copy of the folder of blobs")
     return data
 

@@ -74,8 +74,8 @@ def locate(start: Path, environ: dict[str, str]) -> Path:
 
     It lies beside the project, as `.git` does, so that it is found again from another shell, user or empty environment.
     """
-    if named := environ.get("REENACT_STORE"):
-        return Path(named)
+    if folder_name := environ.get("REENACT_STORE"):
+        return Path(folder_name)
     for folder in (start, *start.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER
@@ -105,8 +105,8 @@ class DirectoryStore:
         for place in (self.folder, *(self.folder / name for name in _PARTS)):
             if place is not self.folder and place.is_symlink():
                 raise InputError(str(place), "is a link, and nothing is written through it", hint=_UNLINKED)
-            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(place) as found:
-                for each in found:
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(place) as contents:
+                for each in contents:
                     if each.is_symlink():
                         raise InputError(each.path, "is a link, and nothing is written through it", hint=_UNLINKED)
 
@@ -177,9 +177,9 @@ class DirectoryStore:
         for name in _SETTINGS:
             with suppress(OSError):
                 shutil.copyfile(self.folder / name, folder / name)
-        made = DirectoryStore(folder)
-        made.prepare()
-        return made
+        store = DirectoryStore(folder)
+        store.prepare()
+        return store
 
     @property
     def _folders(self) -> tuple[Path, ...]:
@@ -210,12 +210,12 @@ class DirectoryStore:
         Only who carries a recorder's journal brings `proofs` of origin along; from whatever else is stored they go.
         """
         by_trace: dict[str, list[SpanRecord]] = defaultdict(list)
-        put = partial(self.blobs.put, forced=self._unforced is not None)
+        put_blob = partial(self.blobs.put, forced=self._unforced is not None)
         for span in spans if proofs else map(_unproven, spans):
-            by_trace[span.trace_id].append(cut(span, self.blobs.threshold, put))
-        return [self._put(trace_id, some) for trace_id, found in by_trace.items() for some in _some(found)]
+            by_trace[span.trace_id].append(cut(span, self.blobs.threshold, put_blob))
+        return [self._append_spans(trace_id, some) for trace_id, records in by_trace.items() for some in _some(records)]
 
-    def _put(self, trace_id: str, spans: Sequence[SpanRecord]) -> Parcel:
+    def _append_spans(self, trace_id: str, spans: Sequence[SpanRecord]) -> Parcel:
         path = self._path(trace_id, self._aside)
         data = otlp_json.encode(spans)
         try:
@@ -246,12 +246,12 @@ class DirectoryStore:
         except OSError as error:
             raise InputError(str(path), f"cannot be read: {error.strerror}") from error
         try:
-            found = [span for span in otlp_json.FORMAT.decode(io.BytesIO(data), path) if isinstance(span, SpanRecord)]
+            spans = [span for span in otlp_json.FORMAT.decode(io.BytesIO(data), path) if isinstance(span, SpanRecord)]
         except InputError:
-            found = []
-        if len(found) != parcel.spans or any(span.trace_id != parcel.trace_id for span in found):
+            spans = []
+        if len(spans) != parcel.spans or any(span.trace_id != parcel.trace_id for span in spans):
             raise ParcelGoneError(str(path), "holds other spans at this place than it did")
-        return list(map(_unproven, found))
+        return list(map(_unproven, spans))
 
     @property
     def blobs(self) -> Blobs:
@@ -281,17 +281,17 @@ class DirectoryStore:
         return (record for record in self._bare(trace_id) if isinstance(record, SpanRecord))
 
     def _bare(self, trace_id: str) -> Iterator[Record]:
-        known = [found for each in self.further() if (found := each.records(trace_id)) is not None]
+        traces = [records for each in self.further() if (records := each.records(trace_id)) is not None]
         paths = [path for folder in self._folders if (path := self._path(trace_id, folder)).exists()]
-        if not known and not paths:
+        if not traces and not paths:
             raise InputError(str(self.folder), f"holds no trace {trace_id}")
         recorded = set[str]()
         for path in paths:
             for span in self._lines(trace_id, path):
                 recorded.add(span.span_id)
                 yield span
-        for found in known:  # what was sent here adds to what was recorded here, and changes nothing in it
-            for one in found:
+        for records in traces:  # what was sent here adds to what was recorded here, and changes nothing in it
+            for one in records:
                 if not recorded or not isinstance(one, SpanRecord):
                     yield _unproven(one)
                 elif one.span_id not in recorded:
@@ -342,10 +342,10 @@ class DirectoryStore:
 
     def index(self, entries: Iterable[Entry]) -> None:
         """Note the facts of runs. Raises `IndexUnusableError`."""
-        kept, path = list(entries), self._index
+        facts, path = list(entries), self._index
         while True:
             try:
-                _note(path, kept)
+                _note(path, facts)
                 return
             except IndexUnusableError:
                 if (newer := self._index) == path:
@@ -427,8 +427,8 @@ class DirectoryStore:
         """Give the ids of the traces that begin with `prefix`."""
         if not _PREFIX.fullmatch(prefix):
             return []
-        found = {path.stem for path in self._traces(f"{prefix[:2]}*/{prefix}*.jsonl")}
-        return sorted(found.union(*(each.resolve(prefix) for each in self.further())))
+        trace_ids = {path.stem for path in self._traces(f"{prefix[:2]}*/{prefix}*.jsonl")}
+        return sorted(trace_ids.union(*(each.resolve(prefix) for each in self.further())))
 
     def _traces(self, pattern: str) -> Iterator[Path]:
         return (path for folder in self._folders for path in (folder / "traces").glob(pattern))
@@ -460,17 +460,17 @@ class DirectoryStore:
 
     def trace_ids(self) -> list[str]:
         """List every trace, in no order."""
-        found = {path.stem for path in self._traces("??/*.jsonl") if _TRACE_ID.fullmatch(path.stem)}
-        return list(found.union(*(each.trace_ids() for each in self.further())))
+        names = {path.stem for path in self._traces("??/*.jsonl") if _TRACE_ID.fullmatch(path.stem)}
+        return list(names.union(*(each.trace_ids() for each in self.further())))
 
     def changed_since(self, ns: int) -> list[str]:
         """List the traces that were written to at or after an instant, in nanoseconds since the epoch."""
-        found: list[str] = []
+        trace_ids: list[str] = []
         for path in self._traces("??/*.jsonl"):
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime_ns >= ns and _TRACE_ID.fullmatch(path.stem):
-                    found.append(path.stem)
-        return list(dict.fromkeys(found + [more for each in self.further() for more in each.changed_since(ns)]))
+                    trace_ids.append(path.stem)
+        return list(dict.fromkeys(trace_ids + [more for each in self.further() for more in each.changed_since(ns)]))
 
     def may_hold(self, trace_id: str, text: str) -> bool:
         """Tell at the cost of reading alone whether a trace can hold `text`, letter case aside; True where in doubt.
@@ -481,11 +481,11 @@ class DirectoryStore:
             return True
         wanted = text.lower().encode()
         try:
-            told = [raw for each in self.further() if (raw := each.raw(trace_id)) is not None]
-            if any(wanted in raw.lower() or any(letter in raw for letter in _LOWER_IN_ASCII) for raw in told):
+            contents = [raw for each in self.further() if (raw := each.raw(trace_id)) is not None]
+            if any(wanted in raw.lower() or any(letter in raw for letter in _LOWER_IN_ASCII) for raw in contents):
                 return True
             paths = [path for folder in self._folders if (path := self._path(trace_id, folder)).exists()]
-            if not told and not paths:
+            if not contents and not paths:
                 return True  # reading it in earnest names the error
             raw = b"".join(path.read_bytes() for path in paths)
         except (OSError, InputError):

@@ -73,13 +73,13 @@ class FrameStore:
 
     def records(self, trace_id: str) -> Iterator[Record] | None:
         """Read the spans and log events of a trace, each once, in the order of their coming; None where it is none."""
-        found = self._payload(trace_id)
-        return None if found is None else decoded(*found, place=f"{self.folder}: trace {trace_id}")
+        payload = self._payload(trace_id)
+        return None if payload is None else decoded(*payload, place=f"{self.folder}: trace {trace_id}")
 
     def raw(self, trace_id: str) -> bytes | None:
         """Give the protobuf of a trace, in which every text stands as it is."""
-        found = self._payload(trace_id)
-        return None if found is None else found[0] + found[1]
+        payload = self._payload(trace_id)
+        return None if payload is None else payload[0] + payload[1]
 
     def _payload(self, trace_id: str) -> tuple[bytes, bytes] | None:
         try:
@@ -113,11 +113,11 @@ class FrameStore:
         with self._reading() as database:
             row = database.execute("SELECT pack, at, size FROM traces WHERE trace = ?", (trace,)).fetchone()
             hot = database.execute("SELECT segment, at, size FROM hot WHERE trace = ? ORDER BY segment, at", (trace,))
-            found = hot.fetchall()
-            known = self._known(database)
-        at_end = [place for ending in self._endings(known) for place in ending.places(trace)]
+            places = hot.fetchall()
+            offsets = self._offsets(database)
+        at_end = [place for ending in self._endings(offsets) for place in ending.places(trace)]
         pack = row if row is not None and row[0] is not None else None
-        return pack, sorted({*found, *at_end})
+        return pack, sorted({*places, *at_end})
 
     def _gather(self, gathering: Gathering, place: Place) -> None:
         """Take what a frame of a segment has; one that was taken back, since it could not be written, has nothing."""
@@ -139,8 +139,8 @@ class FrameStore:
         first, last = bytes.fromhex(prefix.ljust(32, "0")), bytes.fromhex(prefix.ljust(32, "f"))
         with self._reading() as database:
             rows = database.execute("SELECT trace FROM traces WHERE trace BETWEEN ? AND ?", (first, last)).fetchall()
-            known = self._known(database)
-        late = {trace for ending in self._endings(known) for trace in ending.traces if first <= trace <= last}
+            offsets = self._offsets(database)
+        late = {trace for ending in self._endings(offsets) for trace in ending.traces if first <= trace <= last}
         return sorted(trace.hex() for trace in {trace for (trace,) in rows} | late)
 
     def trace_ids(self) -> list[str]:
@@ -151,8 +151,8 @@ class FrameStore:
         """List the traces that something came in of since."""
         with self._reading() as database:
             rows = database.execute("SELECT trace FROM traces WHERE changed >= ?", (ns,)).fetchall()
-            known = self._known(database)
-        late = {trace for ending in self._endings(known) for trace in ending.traces}
+            offsets = self._offsets(database)
+        late = {trace for ending in self._endings(offsets) for trace in ending.traces}
         return sorted(trace.hex() for trace in {trace for (trace,) in rows} | late)
 
     def unnoted(self, most: int, before_ns: int | None = None) -> list[str]:
@@ -248,11 +248,11 @@ class FrameStore:
         """
         count = 0
         with self._reading() as database:
-            known = self._known(database)
+            offsets = self._offsets(database)
         for path, number in self._files("seg"):
-            count += self._caught_up(path, number, known.get(path.name, 0), cut=cut)
+            count += self._caught_up(path, number, offsets.get(path.name, 0), cut=cut)
         for path, number in self._files("pack"):
-            self._caught_up_pack(path, number, known.get(path.name, 0), cut=cut)
+            self._caught_up_pack(path, number, offsets.get(path.name, 0), cut=cut)
         return count
 
     def _caught_up(self, path: Path, number: int, scanned: int, *, cut: bool) -> int:
@@ -311,26 +311,26 @@ class FrameStore:
             gathering.add_whole(trace, *frames.halves(self._read("pack", *place).payload))
         for place in sorted({place for places in hot.values() for place in places}):
             self._gather(gathering, place)
-        done = {trace: gathering.whole(trace) for trace in hot}
-        made = {
+        payloads = {trace: gathering.whole(trace) for trace in hot}
+        pack_frames = {
             trace: frames.framed(
                 frames.TRACE, frames.whole(*payload), [trace], records=gathering.count(trace), time_ns=time.time_ns()
             )
-            for trace, payload in done.items()
+            for trace, payload in payloads.items()
         }
-        placed = self._append_packs(made)
+        placed = self._append_packs(pack_frames)
         with self._writing() as database:
             for trace, (number, at, size) in placed.items():
                 frame_index.no_longer_hot(database, trace, hot[trace])
-                raw = sum(map(len, done[trace]))
+                raw = sum(map(len, payloads[trace]))
                 frame_index.note_pack(database, trace, (number, at, size, gathering.count(trace), raw))
             for number in {number for number, _, _ in placed.values()}:
                 end = max(at + size for other, at, size in placed.values() if other == number)
                 frame_index.scanned(database, self._file("pack", number).name, end)
         self.tidy()
-        return {trace.hex(): payload for trace, payload in done.items()}
+        return {trace.hex(): payload for trace, payload in payloads.items()}
 
-    def _append_packs(self, made: Mapping[bytes, bytes], after: int = 0) -> dict[bytes, Place]:
+    def _append_packs(self, pack_frames: Mapping[bytes, bytes], after: int = 0) -> dict[bytes, Place]:
         """Append frames to the newest pack behind `after`, wholly and on disk, and say where they are."""
         packs = self._files("pack")
         path, number = packs[-1] if packs else (self._file("pack", 1), 1)
@@ -338,22 +338,22 @@ class FrameStore:
             number += 1
             path = self._file("pack", number)
         try:
-            places = append_whole(path, list(made.values()))
+            places = append_whole(path, list(pack_frames.values()))
         except OSError as error:
             raise FramesUnusableError(str(path), f"cannot be written: {error.strerror}") from error
-        return {trace: (number, at, len(frame)) for at, (trace, frame) in zip(places, made.items(), strict=True)}
+        return {trace: (number, at, len(frame)) for at, (trace, frame) in zip(places, pack_frames.items(), strict=True)}
 
     def rewrite(self, least: float = 0.5) -> int:
         """Write packs anew of which more than this part is dead, within `packing`; give the bytes that this freed."""
         freed, packs = 0, self._files("pack")
         for path, number in packs:
             with self._reading() as database:
-                live, kept = frame_index.live(database, path.name), frame_index.of_pack(database, number)
+                live, entries = frame_index.live(database, path.name), frame_index.of_pack(database, number)
             size = path.stat().st_size - len(frames.MAGIC)
             if size - live <= least * size:
                 continue
             self._keep_deleted(path, packs[-1][1], first=number == self._files("pack")[0][1])
-            for some in frame_index.portions(kept):
+            for some in frame_index.portions(entries):
                 self._copy(path, some, packs[-1][1])
             path.unlink()
             freed += size - live
@@ -361,15 +361,15 @@ class FrameStore:
 
     def _keep_deleted(self, path: Path, after: int, *, first: bool) -> None:
         """Copy the frames of a pack that say what was deleted, but those of which no file holds anything any more."""
-        said, oldest = frames.deletions(path), 0
+        deletion_times, oldest = frames.deletions(path), 0
         if first:  # what was deleted lies in packs up to this one, and in segments
             segments = self.segments()
             oldest = frames.began(segments[0][1]) if segments else 2**63 - 1
         with self._writing() as database:
-            known = frame_index.gone(database, list(said))
-            said = {trace: at for trace, at in said.items() if known.get(trace) == at}
-            frame_index.forget(database, [trace for trace, at in said.items() if at < oldest - _LATE_NS])
-        left = {trace: frames.deleted(trace, at) for trace, at in said.items() if at >= oldest - _LATE_NS}
+            indexed_times = frame_index.deleted_traces(database, list(deletion_times))
+            deletion_times = {trace: at for trace, at in deletion_times.items() if indexed_times.get(trace) == at}
+            frame_index.forget(database, [trace for trace, at in deletion_times.items() if at < oldest - _LATE_NS])
+        left = {trace: frames.deleted(trace, at) for trace, at in deletion_times.items() if at >= oldest - _LATE_NS}
         placed = self._append_packs(left, after)  # be it empty: numbers of packs are never used again
         with self._writing() as database:
             self._note_deleted(database, placed)
@@ -378,12 +378,12 @@ class FrameStore:
         for number, at, size in placed.values():
             frame_index.scanned(database, self._file("pack", number).name, at + size, size)
 
-    def _copy(self, path: Path, kept: Sequence[InPack], after: int) -> None:
+    def _copy(self, path: Path, entries: Sequence[InPack], after: int) -> None:
         with path.open("rb") as file:
-            made = {trace: os.pread(file.fileno(), length, at) for trace, at, length, *_ in kept}
-        placed = self._append_packs(made, after)
+            pack_frames = {trace: os.pread(file.fileno(), length, at) for trace, at, length, *_ in entries}
+        placed = self._append_packs(pack_frames, after)
         with self._writing() as database:
-            for trace, _, _, records, raw in kept:
+            for trace, _, _, records, raw in entries:
                 number, at, length = placed[trace]
                 frame_index.note_pack(database, trace, (number, at, length, records, raw))
                 frame_index.scanned(database, self._file("pack", number).name, at + length)
@@ -455,7 +455,7 @@ class FrameStore:
         return self._read("pack", *place).time_ns if place is not None else 0
 
     def _grew(self, database: sqlite3.Connection, trace: bytes, changed: int, since: int) -> bool:
-        return changed >= since or any(ending.places(trace) for ending in self._endings(self._known(database)))
+        return changed >= since or any(ending.places(trace) for ending in self._endings(self._offsets(database)))
 
     # ------------------------------------------------------------------------------------------------------ the index
 
@@ -467,28 +467,28 @@ class FrameStore:
             names = [path.name for path in self.folder.iterdir()]
         except FileNotFoundError:
             return []
-        found = [(self.folder / name, match) for name in names if (match := _NAME.fullmatch(name))]
-        return sorted((path, int(match[2])) for path, match in found if kind in ("", match[1]))
+        matches = [(self.folder / name, match) for name in names if (match := _NAME.fullmatch(name))]
+        return sorted((path, int(match[2])) for path, match in matches if kind in ("", match[1]))
 
     @staticmethod
-    def _known(database: sqlite3.Connection) -> dict[str, int]:
+    def _offsets(database: sqlite3.Connection) -> dict[str, int]:
         return dict(database.execute("SELECT name, scanned FROM files").fetchall())
 
-    def _endings(self, known: Mapping[str, int]) -> list[Ending]:
+    def _endings(self, offsets: Mapping[str, int]) -> list[Ending]:
         """Give what the index does not know yet, of each segment that is longer than what it knows."""
-        found: list[Ending] = []
+        endings: list[Ending] = []
         for path, number in self._files("seg"):
-            scanned = max(known.get(path.name, 0), len(frames.MAGIC))
+            scanned = max(offsets.get(path.name, 0), len(frames.MAGIC))
             with suppress(FileNotFoundError):
                 if path.stat().st_size > scanned:
                     ending = self._tails.get(number)
                     if ending is None or ending.start > scanned:
                         ending = self._tails[number] = Ending(number, scanned)
                     ending.read(path)
-                    found.append(ending)
+                    endings.append(ending)
                     continue
             self._tails.pop(number, None)
-        return found
+        return endings
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:

@@ -171,26 +171,26 @@ class Outbox:
 
     def next(self, backend: int, spans: int, size: int) -> list[Owed]:
         """Give what is owed first, of about so many spans and bytes, at least one parcel where any is."""
-        found: list[Owed] = []
+        parcels: list[Owed] = []
         with self._opened() as database:
             columns = "number, trace, at, size, spans, done"
             rows = database.execute(f"SELECT {columns} FROM owed WHERE backend = ? ORDER BY number", (backend,))  # noqa: S608 - the columns are this module's
-            for number, trace, at, length, count, done in rows:
-                if found and (count - done > spans or length > size):
+            for number, trace, at, length, count, progress in rows:
+                if parcels and (count - progress > spans or length > size):
                     break
-                spans, size = spans - (count - done), size - length
+                spans, size = spans - (count - progress), size - length
                 parcel = Parcel(trace_id=trace, at=at, size=length, spans=count)
-                found.append(Owed(number=number, parcel=parcel, done=done))
+                parcels.append(Owed(number=number, parcel=parcel, done=progress))
                 if spans <= 0 or size <= 0:
                     break
-        return found
+        return parcels
 
     def first_owed(self, traces: str) -> str | None:
         """Give the trace of what is owed first to any backend, of those like `traces` (`%` stands for any text)."""
         with self._opened() as database:
             row = database.execute("SELECT trace FROM owed WHERE trace LIKE ? ORDER BY number LIMIT 1", (traces,))
-            found = row.fetchone()
-        return str(found[0]) if found else None
+            first = row.fetchone()
+        return str(first[0]) if first else None
 
     def settle(self, backend: int, settlement: Settlement) -> None:
         """Count what became of the first spans that were owed, and owe them no longer."""
@@ -204,8 +204,8 @@ class Outbox:
             database.execute(f"{sql} WHERE number = ?", (settlement.exported, settlement.referred, backend))
             if settlement.exported:
                 database.execute("UPDATE backends SET delivered = ? WHERE number = ?", (now, backend))
-            said = (None, None) if well else (settlement.note or None, now)
-            database.execute("UPDATE backends SET error = ?, failed = ? WHERE number = ?", (*said, backend))
+            failure = (None, None) if well else (settlement.note or None, now)
+            database.execute("UPDATE backends SET error = ?, failed = ? WHERE number = ?", (*failure, backend))
 
     def failed(self, backend: int, error: str, next_try_ns: int, *, tries: int) -> None:
         """Note that nothing could be delivered, how often in a row, and when to try again."""
@@ -385,13 +385,13 @@ def _waiting(database: sqlite3.Connection, backend: int) -> int:
 def _take_off(database: sqlite3.Connection, backend: int, spans: int) -> None:
     sql = "SELECT number, spans, done FROM owed WHERE backend = ? ORDER BY number"
     left, whole = spans, 0
-    for number, count, done in database.execute(sql, (backend,)):
-        if count - done > left:
+    for number, count, progress in database.execute(sql, (backend,)):
+        if count - progress > left:
             if left:
-                changed = (done + left, backend, number)
+                changed = (progress + left, backend, number)
                 database.execute("UPDATE owed SET done = ? WHERE backend = ? AND number = ?", changed)
             break
-        left, whole = left - (count - done), number
+        left, whole = left - (count - progress), number
         if not left:
             break
     database.execute("DELETE FROM owed WHERE backend = ? AND number <= ?", (backend, whole))

@@ -9,7 +9,7 @@ from reenact.boundary.reading import frames
 from reenact.compare.content import gist
 from reenact.report.safe import clean
 from reenact.report.times import instant
-from reenact.values.difference import shown
+from reenact.values.difference import short_json
 from reenact.values.lenient import as_object, as_text
 from reenact.values.run import Node, Run
 
@@ -44,9 +44,9 @@ class Authored:
 def source(test: Authored) -> str:
     """Write the test's file."""
     lines = [*_docstring(test), "", "import pytest", "", ""]
-    kept = ", keep=True" if test.assertions else ""  # what happened once is not to be recorded over
-    kept += "".join(f", {name}={quoted(value)}" for name, value in test.settings.items())
-    lines += [f"@pytest.mark.reenact({quoted(test.fixture)}{kept})", f"def test_{test.name}(reenact_replay):"]
+    keywords = ", keep=True" if test.assertions else ""  # what happened once is not to be recorded over
+    keywords += "".join(f", {name}={quoted(value)}" for name, value in test.settings.items())
+    lines += [f"@pytest.mark.reenact({quoted(test.fixture)}{keywords})", f"def test_{test.name}(reenact_replay):"]
     lines += [f"    # {line}" for line in test.remarks]
     lines.append(f"    outcome = reenact_replay({', '.join(_arguments(test))})")
     lines += _expectations(test)
@@ -77,7 +77,7 @@ def _docstring(test: Authored) -> Iterator[str]:
 def _about(node: Node) -> str:
     if node.kind in {"LLM", "EMBEDDING"}:
         return ""
-    return f"  {shown(gist(node), _WIDTH)}"
+    return f"  {short_json(gist(node), _WIDTH)}"
 
 
 def _safe(text: str) -> str:
@@ -91,9 +91,9 @@ def _arguments(test: Authored) -> Iterator[str]:
     yield from (quoted(word) for word in test.words)
     if test.app:
         yield f"app={quoted(test.app)}"
-    for name, given in (("path", test.path), ("imports", test.imports)):
-        if given:
-            yield f"{name}=[{', '.join(map(quoted, given))}]"
+    for name, words in (("path", test.path), ("imports", test.imports)):
+        if words:
+            yield f"{name}=[{', '.join(map(quoted, words))}]"
     if test.cwd and test.cwd != ".":
         yield f"cwd={quoted(test.cwd)}"
 

@@ -81,21 +81,21 @@ def _answer(response: Response, shape: Shape, model: str, number: int) -> Json:
         raise UsageError(f"mock_llm has no words for a {shape.name} reply", hint=hint)
     calls = tuple(_tool_call(each, number, place) for place, each in enumerate(response.tool_calls))
     finish = response.finish or shape.wording.finishes[0 if calls else 1]
-    said = Said(text=response.text if response.text is not None or calls else "", calls=calls, finish=finish)
-    return shape.wording.write(empty(model, number, *response.usage), said)
+    turn = Said(text=response.text if response.text is not None or calls else "", calls=calls, finish=finish)
+    return shape.wording.write(empty(model, number, *response.usage), turn)
 
 
-def _tool_call(given: Any, number: int, place: int) -> ToolCall:
-    told: dict[str, Any]
-    if isinstance(given, Mapping):
-        told = dict(cast("Mapping[str, Any]", given))
+def _tool_call(value: Any, number: int, place: int) -> ToolCall:
+    fields: dict[str, Any]
+    if isinstance(value, Mapping):
+        fields = dict(cast("Mapping[str, Any]", value))
     else:
-        told = dict(zip(("name", "arguments"), given, strict=False))
-    if not isinstance(name := told.get("name"), str):
-        raise UsageError(f"a tool call of mock_llm has no name: {given!r}", hint='{"name": "…", "arguments": {…}}')
-    arguments = told.get("arguments", {})
+        fields = dict(zip(("name", "arguments"), value, strict=False))
+    if not isinstance(name := fields.get("name"), str):
+        raise UsageError(f"a tool call of mock_llm has no name: {value!r}", hint='{"name": "…", "arguments": {…}}')
+    arguments = fields.get("arguments", {})
     text = arguments if isinstance(arguments, str) else compact(arguments)
-    return ToolCall(id=str(told.get("id") or f"call_mock_{number}_{place + 1}"), name=name, arguments=text)
+    return ToolCall(id=str(fields.get("id") or f"call_mock_{number}_{place + 1}"), name=name, arguments=text)
 
 
 def _error(response: Response, shape: Shape) -> Json:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reenact.errors import ReenactError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.graph.build import build
 from reenact.pipeline.appending import appended
 from reenact.stores.directory import DirectoryStore
@@ -18,7 +18,7 @@ from reenact.testing.modes import Mode
 from reenact.testing.portable import entered_by, portable
 from reenact.testing.program import Program, Ran, policy_of
 from reenact.testing.project import root_of
-from reenact.testing.verdicts import About, named
+from reenact.testing.verdicts import About, path_name
 from reenact.values.call import Unfinished
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_text
@@ -56,7 +56,7 @@ class Case:
 
     test: str
     """The node id."""
-    named: str
+    fixture: str
     """The fixture: its path, with `#id` where it holds several runs."""
     options: Options
     store: DirectoryStore
@@ -66,7 +66,7 @@ class Case:
     @property
     def path(self) -> Path:
         """The file of the fixture."""
-        return fixtures.path_of(self.named)
+        return fixtures.path_of(self.fixture)
 
     @property
     def replays(self) -> bool:
@@ -84,15 +84,15 @@ class Case:
         """Calls are made for real, and kept in the fixture."""
         return not self.replays and self.options.mode is not Mode.LIVE
 
-    def read(self) -> Found:
+    def read(self) -> RunSource:
         """Read the fixture. Raises `TestFailed` where there is none."""
         if not self.path.exists():
             raise TestFailed(
-                f"there is no recording at {named(self.path)}\n"
+                f"there is no recording at {path_name(self.path)}\n"
                 f"  record it  pytest --reenact-mode=once '{self.test}'   (its calls are made for real, once)"
             )
         try:
-            return fixtures.read(self.named)
+            return fixtures.read(self.fixture)
         except ReenactError as error:
             raise TestFailed(f"{error}") from error
 
@@ -102,34 +102,36 @@ class Case:
         What the test's own body called (`inline`) was started by a test and not by a command line.
         """
         if run is None:
-            raise TestFailed(f"nothing was called, so there is nothing to keep in {named(self.path)}")
-        found = Found(run=run, siblings=tuple(others), source="")
-        spans = portable(found, root_of(self.path)).spans
+            raise TestFailed(f"nothing was called, so there is nothing to keep in {path_name(self.path)}")
+        recording = RunSource(run=run, siblings=tuple(others), source="")
+        spans = portable(recording, root_of(self.path)).spans
         fixtures.write(self.path, entered_by(spans, self.test) if inline else spans)
         self.facts["recorded"] = run.id[:12]
 
-    def add(self, found: Found, runs: Sequence[Run]) -> None:
+    def add(self, fixture: RunSource, runs: Sequence[Run]) -> None:
         """Add calls that had to be made for real to the fixture."""
         new = [node for run in runs for node in run.nodes if node.span.attributes.get("reenact.replay.live") is True]
         new = [node for node in new if not isinstance(node.outcome, Unfinished)]
         if not new:
             return
-        (extra,) = build(appended(found.run, new))
-        kept = portable(Found(run=replace(extra, salt=found.run.salt), siblings=(), source=""), root_of(self.path))
-        fixtures.add(self.path, kept.spans)
+        (extra,) = build(appended(fixture.run, new))
+        extras = portable(
+            RunSource(run=replace(extra, salt=fixture.run.salt), siblings=(), source=""), root_of(self.path)
+        )
+        fixtures.add(self.path, extras.spans)
         self.facts["added"] = str(len(new))
 
     def told(self) -> dict[str, str]:
         """Give what the report and JUnit are told."""
-        return {"fixture": named(self.path), **self.facts}
+        return {"fixture": path_name(self.path), **self.facts}
 
     def about(
         self, recorded: Run | None, words: Sequence[str] = (), app: str | None = None, *, inline: bool = False
     ) -> About:
         """Say what a failure is about."""
-        run_id = self.named.partition("#")[2]
+        run_id = self.fixture.partition("#")[2]
         return About(
-            fixture=named(self.path, run_id),
+            fixture=path_name(self.path, run_id),
             recorded=recorded,
             command=tuple(words),
             app=app,
@@ -274,20 +276,20 @@ class Replays:
             warm=options.warm,
         )
         try:
-            outcome = self._replayed(program) if case.replays else self._made(program)
+            outcome = self._replayed(program) if case.replays else self._run_live(program)
         except ReenactError as error:
             raise TestFailed(str(error)) from error
         self._outcomes.append(outcome)
         return outcome
 
     def _replayed(self, program: Program) -> Outcome:
-        found = self._case.read()
-        ran = program.replayed(found)
+        fixture = self._case.read()
+        ran = program.replayed(fixture)
         if self._case.options.mode is Mode.NEW_EPISODES:
-            self._case.add(found, [ran.run] if ran.run else [])
-        return Outcome(self._case, ran, found.run, program)
+            self._case.add(fixture, [ran.run] if ran.run else [])
+        return Outcome(self._case, ran, fixture.run, program)
 
-    def _made(self, program: Program) -> Outcome:
+    def _run_live(self, program: Program) -> Outcome:
         ran = program.live()
         if self._case.records:
             self._case.keep(ran.run, ran.siblings)

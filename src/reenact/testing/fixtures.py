@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
 from reenact.errors import InputError
-from reenact.find.sources import Found, find, runs_in
+from reenact.find.sources import RunSource, find, runs_in
 from reenact.formats.otlp_json import encode
 from reenact.keep.catalog import replay_of
 from reenact.stores.directory import DirectoryStore
@@ -44,26 +44,26 @@ def own_name(test: str) -> str:
     return f"{plain}_{hashlib.blake2b(test.encode(), digest_size=3).hexdigest()}"
 
 
-def path_of(named: str) -> Path:
+def path_of(reference: str) -> Path:
     """Give the file of a fixture that may name a run in it (`file.jsonl#id`)."""
-    return Path(named.partition("#")[0])
+    return Path(reference.partition("#")[0])
 
 
-def read(named: str) -> Found:
+def read(reference: str) -> RunSource:
     """Read a fixture, its paths put back in place. Raises `InputError` where there is none.
 
     Of several runs of one recording, with none named, the one with most calls is chosen; the others stand beside it.
     """
-    path = path_of(named)
-    if named != str(path):
-        return located(find(named, _NOWHERE), root_of(path))
+    path = path_of(reference)
+    if reference != str(path):
+        return located(find(reference, _NOWHERE), root_of(path))
     runs = [run for run in runs_in(path) if replay_of(run) is None]
     around = {unit.around(run) for run in runs}
     if not runs or any(unit.inbound(run) is not None for run in runs):
         return located(find(str(path), _NOWHERE), root_of(path))
     chosen = max((run for run in runs if run.id not in around), key=lambda run: len(run.nodes))
     others = tuple(run for run in runs if run is not chosen and run.recording == chosen.recording)
-    return located(Found(run=chosen, siblings=others, source=str(path)), root_of(path))
+    return located(RunSource(run=chosen, siblings=others, source=str(path)), root_of(path))
 
 
 def write(path: Path, spans: Sequence[SpanRecord]) -> None:

@@ -29,8 +29,8 @@ class Hosts:
     @staticmethod
     def of(names: Iterable[str]) -> Hosts:
         """Read a list of hosts."""
-        found = {name.strip().lower().strip("[]") for name in names if name.strip()}
-        return Hosts(frozenset(found | (_LOOPBACK if found & _LOOPBACK else frozenset())))
+        host_names = {name.strip().lower().strip("[]") for name in names if name.strip()}
+        return Hosts(frozenset(host_names | (_LOOPBACK if host_names & _LOOPBACK else frozenset())))
 
     def allow(self, host: str) -> bool:
         """Tell whether a host may be talked to."""

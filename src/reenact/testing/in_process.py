@@ -7,10 +7,10 @@ from typing import Any
 
 from reenact.boundary.reading import shape_of
 from reenact.errors import ReenactError, ReplayStopped
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.testing import judging
 from reenact.testing.cases import Case, TestFailed
-from reenact.testing.inline import Answered, Recorded, Told, hold
+from reenact.testing.inline import Answered, BlockResult, Recorded, hold
 from reenact.testing.modes import Mode
 from reenact.testing.program import policy_of
 from reenact.values.judgement import ReplayResult
@@ -24,8 +24,8 @@ class Here:
     def __init__(self, case: Case) -> None:
         self._case = case
         self._assertions: list[Any] = []
-        self._found: Found | None = None
-        self._told: Told | None = None
+        self._found: RunSource | None = None
+        self._told: BlockResult | None = None
         self._keys: dict[str, str] = {}
         self._open: Answered | Recorded | None = None
 
@@ -83,12 +83,12 @@ class Here:
 
     def end(self, error: BaseException | None) -> None:
         """Give the process back. Safe to call twice."""
-        made, self._open = self._open, None
-        if made is None:
+        session, self._open = self._open, None
+        if session is None:
             return
         for name in self._keys:
             os.environ.pop(name, None)
-        self._told = made.end(error)
+        self._told = session.end(error)
 
     def told(self) -> dict[str, str]:
         """Give what the report is told."""
@@ -97,21 +97,23 @@ class Here:
     def finish(self, error: BaseException | None) -> None:
         """Judge the test, whose body has ended with `error`. Raises `TestFailed` where it has to fail."""
         self.end(error)
-        told = self._told
-        if told is None:
+        report = self._told
+        if report is None:
             return
-        if told.result is not None and self._found is not None:
-            self._judge(self._found, told.result, told, error)
+        if report.result is not None and self._found is not None:
+            self._judge(self._found, report.result, report, error)
         else:
-            self._made(told, error)
+            self._finish_live(report, error)
 
-    def _judge(self, found: Found, result: ReplayResult, told: Told, error: BaseException | None) -> None:
+    def _judge(
+        self, fixture: RunSource, result: ReplayResult, report: BlockResult, error: BaseException | None
+    ) -> None:
         case = self._case
-        about = case.about(found.run, inline=True)
+        about = case.about(fixture.run, inline=True)
         if case.options.mode is Mode.NEW_EPISODES and error is None:
-            case.add(found, told.runs)
+            case.add(fixture, report.runs)
         if self._assertions and error is None:
-            judged = judging.holds(found.run, told.run, result, self._assertions, about)
+            judged = judging.holds(fixture.run, report.run, result, self._assertions, about)
         elif result.result == "unjudged" and error is None:
             judged = judging.Judged(word="same", passes=True)  # nothing was owed and nothing asked
         else:
@@ -124,7 +126,7 @@ class Here:
             elif judged.passes:
                 case.facts["word"] = "error"
                 return
-        case.tell(judged, found.run, result)
+        case.tell(judged, fixture.run, result)
 
     def _is_only_unused(self, result: ReplayResult) -> bool:
         """Tell whether the replay is the recording but for calls at hand that were not asked for, where that may be."""
@@ -132,12 +134,12 @@ class Here:
         differ = [each for each in result.divergences if as_text(each.get("node_a")) not in left]
         return not self._case.options.strict and bool(left) and not differ and not result.misses
 
-    def _made(self, told: Told, error: BaseException | None) -> None:
+    def _finish_live(self, report: BlockResult, error: BaseException | None) -> None:
         case = self._case
         case.facts["word"] = self.mode
         if error is not None:
             return
         if case.records:
-            case.keep(told.run, told.runs[1:], inline=True)
+            case.keep(report.run, report.runs[1:], inline=True)
         if self._assertions:
-            case.tell(judging.live(told.run, self._assertions, case.about(None, inline=True)), told.run, None)
+            case.tell(judging.live(report.run, self._assertions, case.about(None, inline=True)), report.run, None)

@@ -13,7 +13,7 @@ from pathlib import Path
 from reenact.compare.judge import judge_replay
 from reenact.compare.scopes import scopes_missed
 from reenact.errors import ReplayStopped
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.graph.build import build
 from reenact.keep.journal_reader import Tail, journals
 from reenact.pipeline import recording
@@ -31,7 +31,7 @@ from reenact.values.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class BlockResult:
     """What came of the block."""
 
     result: ReplayResult | None
@@ -46,10 +46,10 @@ class Told:
 
 
 class Answered:
-    """Calls of this process answered from `found`, until `end`."""
+    """Calls of this process answered from `fixture`, until `end`."""
 
-    def __init__(self, found: Found, policy: Policy, store: DirectoryStore, hosts: Hosts) -> None:
-        self._found = found
+    def __init__(self, fixture: RunSource, policy: Policy, store: DirectoryStore, hosts: Hosts) -> None:
+        self._found = fixture
         self._folder = tempfile.mkdtemp(prefix="replay-", dir=_prepared(store).folder)
         self._kept = Path(self._folder) / "ledger.jsonl"  # on disk, since forked children write to it too
         self._ledger = Ledger(self._kept)
@@ -58,8 +58,8 @@ class Answered:
         self._let_through = let_through(hosts)
         self._let_through.__enter__()
         try:
-            runs = (found.run, *found.siblings)
-            self._within = InProcess(runs, found.run, self._ledger, policy, store.folder, block=True)
+            runs = (fixture.run, *fixture.siblings)
+            self._within = InProcess(runs, fixture.run, self._ledger, policy, store.folder, block=True)
         except BaseException:
             self._let_through.__exit__(None, None, None)
             raise
@@ -70,7 +70,7 @@ class Answered:
         """The recording of the replay."""
         return self._within.recording
 
-    def end(self, error: BaseException | None = None) -> Told:
+    def end(self, error: BaseException | None = None) -> BlockResult:
         """Give the process back and judge what it did. `error` is what the block died of."""
         if error is not None and not isinstance(error, ReplayStopped):
             self._within.recording.died_of(error)
@@ -83,10 +83,10 @@ class Answered:
         entries = read_ledger(self._kept)
         self._ledger.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-        found = self._found
-        result = judge_replay(found.run, found.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
-        outside = scopes_missed(found.run, found.siblings, own, result.divergences)
-        return Told(result=replace(result, levels_refused=IN_PROCESS, outside=outside), runs=runs)
+        group = self._found
+        result = judge_replay(group.run, group.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
+        outside = scopes_missed(group.run, group.siblings, own, result.divergences)
+        return BlockResult(result=replace(result, levels_refused=IN_PROCESS, outside=outside), runs=runs)
 
 
 class Recorded:
@@ -95,12 +95,12 @@ class Recorded:
     def __init__(self, store: DirectoryStore) -> None:
         self.recording = recording.start(Setup(store=_prepared(store).folder))
 
-    def end(self, error: BaseException | None = None) -> Told:
+    def end(self, error: BaseException | None = None) -> BlockResult:
         """Stop recording, and give what was called."""
         if error is not None:
             self.recording.died_of(error)
         recording.stop(self.recording)
-        return Told(result=None, runs=_harvested(self.recording))
+        return BlockResult(result=None, runs=_harvested(self.recording))
 
 
 _held: list[Callable[[], None]] = []
@@ -123,12 +123,12 @@ def _prepared(store: DirectoryStore) -> DirectoryStore:
     return store
 
 
-def _harvested(made: Recording) -> tuple[Run, ...]:
+def _harvested(session: Recording) -> tuple[Run, ...]:
     """Read the journals of a recording that is over, and do away with them: they belong to a test's throw-away store.
 
     No store, no index: a test looks at its runs once.
     """
-    tails = [Tail(files[0], files) for files in journals(made.store.journals, f"{made.id}-").values()]
+    tails = [Tail(files[0], files) for files in journals(session.store.journals, f"{session.id}-").values()]
     spans = [span for tail in tails for span in tail.whole()]
     for path in (path for tail in tails for path in tail.files):
         with suppress(OSError):

@@ -11,7 +11,7 @@ from reenact.assess.check import check
 from reenact.assess.fix import judge_fix
 from reenact.assess.language import parse
 from reenact.disk.private import read_regular
-from reenact.testing.verdicts import About, divergence_lines, finding_lines, told
+from reenact.testing.verdicts import About, divergence_lines, failure_text, finding_lines
 from reenact.values.assertion import Assertion, Placed, Standing
 from reenact.values.difference import one_line
 from reenact.values.judgement import FixJudgement, ReplayResult, Word
@@ -32,20 +32,20 @@ class Judged:
     """The first divergence in one line; empty where there is none."""
 
 
-def placed(given: Sequence[Any]) -> tuple[Placed, ...]:
+def placed(sources: Sequence[Any]) -> tuple[Placed, ...]:
     """Read assertions: texts in the language, paths of files of it, or what `reenact.assertions` makes."""
-    found: list[Placed] = []
-    for each in given:
+    assertions: list[Placed] = []
+    for each in sources:
         if isinstance(each, Path):
-            found += parse(read_regular(each).decode(), source=str(each))
+            assertions += parse(read_regular(each).decode(), source=str(each))
         elif isinstance(each, str):
-            found += parse(each)
+            assertions += parse(each)
         elif isinstance(each, Placed):
-            found.append(each)
+            assertions.append(each)
         else:
             assertion: Assertion = each
-            found.append(Placed(assertion=assertion))
-    return tuple(found)
+            assertions.append(Placed(assertion=assertion))
+    return tuple(assertions)
 
 
 def same(result: ReplayResult, about: About) -> Judged:
@@ -53,43 +53,47 @@ def same(result: ReplayResult, about: About) -> Judged:
     first = _first(result)
     if result.result == "same":
         return Judged(word="same", passes=True)
-    return Judged(word=result.result, passes=False, message=told([*divergence_lines(result)], about), first=first)
+    return Judged(
+        word=result.result, passes=False, message=failure_text([*divergence_lines(result)], about), first=first
+    )
 
 
 def holds(
     recorded: Run, replayed: Run | None, result: ReplayResult, assertions: Sequence[Placed], about: About
 ) -> Judged:
     """Judge a replay by assertions: it passes where they hold now and nothing else changed first."""
-    found = judge_fix(recorded, replayed, result, assertions)
-    word = found.word.value
-    if found.exit_code == 0:
+    verdict = judge_fix(recorded, replayed, result, assertions)
+    word = verdict.word.value
+    if verdict.exit_code == 0:
         return Judged(word=word, passes=True, first=_first(result))
-    return Judged(word=word, passes=False, message=told(_why(found, result), about, anew=False), first=_first(result))
+    return Judged(
+        word=word, passes=False, message=failure_text(_why(verdict, result), about, anew=False), first=_first(result)
+    )
 
 
 def live(run: Run | None, assertions: Sequence[Placed], about: About) -> Judged:
     """Judge a run that was made for real."""
     if run is None:
         lines = ["unjudged: nothing was called, so there is nothing that assertions could be about"]
-        return Judged(word="unjudged", passes=False, message=told(lines, about, again=False))
+        return Judged(word="unjudged", passes=False, message=failure_text(lines, about, again=False))
     findings = check(run, assertions)
     if all(each.standing is Standing.HOLDS for each in findings if each.layer == "structure"):
         return Judged(word="holds", passes=True)
     lines = ["fails: the run that was made just now", *finding_lines(findings)]
-    return Judged(word="fails", passes=False, message=told(lines, about, again=False))
+    return Judged(word="fails", passes=False, message=failure_text(lines, about, again=False))
 
 
 def after(judged: Judged, error: BaseException) -> Judged:
     """Say that a test which left its recording died of something else afterwards, as a consequence most likely."""
-    said = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-    return replace(judged, message=f"{judged.message}\n  then      {said}")
+    problem = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return replace(judged, message=f"{judged.message}\n  then      {problem}")
 
 
-def _why(found: FixJudgement, result: ReplayResult) -> list[str]:
-    findings = list(finding_lines(found.replay))
+def _why(judgement: FixJudgement, result: ReplayResult) -> list[str]:
+    findings = list(finding_lines(judgement.replay))
     left = [f"  {line}" for line in divergence_lines(result)] if result.divergences else []
-    why = found.why.replace(f" ({_first(result)})", "").replace(f" ({_first(result, 'replay')})", "")  # told below
-    match found.word:
+    why = judgement.why.replace(f" ({_first(result)})", "").replace(f" ({_first(result, 'replay')})", "")  # told below
+    match judgement.word:
         case Word.REPRODUCED:
             return ["reproduced: the code still does what was recorded", *findings]
         case Word.BROKEN:

@@ -61,8 +61,8 @@ class MockCall:
     def messages(self) -> list[Any]:
         """The messages, in the provider's own JSON; for the responses API its input."""
         for name in ("messages", "input"):
-            if (found := self.body.get(name)) is not None:
-                return as_list(found) or [found]
+            if (value := self.body.get(name)) is not None:
+                return as_list(value) or [value]
         return []
 
     @property
@@ -152,26 +152,26 @@ class MockModel:
         if shape is None or not isinstance(request, HttpRequest):
             return Through()
         body = as_object(parsed_or_none(request.body.data))
-        made = MockCall(api=shape.name, body=body, asked=asked_at(request.url, shape, body))
+        mock_call = MockCall(api=shape.name, body=body, asked=asked_at(request.url, shape, body))
         with self._lock:
-            self.calls.append(made)
+            self.calls.append(mock_call)
             number = len(self.calls)
             response = self._responses.pop(0) if self._responses else None
             if response is None:
-                sentence = _unexpected(made, number)
+                sentence = _unexpected(mock_call, number)
                 self._unexpected.append(sentence)
                 raise UnexpectedCall(sentence)
-        return self._answer(made, response, shape, number)
+        return self._answer(mock_call, response, shape, number)
 
     @staticmethod
-    def _answer(made: MockCall, response: Response, shape: Shape, number: int) -> Through:
+    def _answer(mock_call: MockCall, response: Response, shape: Shape, number: int) -> Through:
         if response.raises is not None:
             return Through(Raised(exception=typed.encode_exception(response.raises)))
         if callable(response.text):
             from dataclasses import replace
 
-            response = replace(response, text=response.text(made))
-        return Through(Returned(payload=reply(response, shape, made.model or "mock", number)))
+            response = replace(response, text=response.text(mock_call))
+        return Through(Returned(payload=reply(response, shape, mock_call.model or "mock", number)))
 
     def __enter__(self) -> Self:
         INTEGRATION.install(self._patches)
@@ -202,16 +202,16 @@ class MockModel:
         return {}
 
 
-def _unexpected(made: MockCall, number: int) -> str:
+def _unexpected(mock_call: MockCall, number: int) -> str:
     added = "1 response was" if number == 2 else f"{number - 1} responses were"
     had = "no response was added" if number == 1 else f"only {added} added"
-    text = clean(made.text).replace("\n", " ")
+    text = clean(mock_call.text).replace("\n", " ")
     text = text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
-    said = f"; it was asked: {text!r}" if text else ""
-    last = made.asked.messages[-1].role if made.asked.messages else ""
-    who = f" ({last})" if last and said else ""
-    model = as_text(made.body.get("model")) or "a model"
+    question = f"; it was asked: {text!r}" if text else ""
+    last = mock_call.asked.messages[-1].role if mock_call.asked.messages else ""
+    who = f" ({last})" if last and question else ""
+    model = as_text(mock_call.body.get("model")) or "a model"
     return (
-        f"unexpected call: call {number} of {made.api} to {model}, and {had}{said}{who}\n"
+        f"unexpected call: call {number} of {mock_call.api} to {model}, and {had}{question}{who}\n"
         "  add one with mock_llm.add_response(…) before the agent runs"
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from reenact.find.sources import Found, among
+from reenact.find.sources import RunSource, among
 from reenact.redact import in_force
 from reenact.redact.engine import Engine
 from reenact.values.json import Json, compact, parsed_or_none
@@ -47,15 +47,15 @@ class Portable:
     replay compares it."""
 
 
-def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None) -> Portable:
+def portable(recording: RunSource, root: Path, environ: Mapping[str, str] | None = None) -> Portable:
     """Make the spans of a run, and of those that a replay of it needs, fit to be kept in the project at `root`."""
     environ = os.environ if environ is None else environ
-    cwd = Path(as_text(found.run.entry.get("cwd")) or root)  # to spell paths by; nothing is opened there
+    cwd = Path(as_text(recording.run.entry.get("cwd")) or root)  # to spell paths by; nothing is opened there
     spans: list[SpanRecord] = []
     replaced: dict[str, int] = {}
     paths: list[str] = []
-    for run in found.together:
-        first = replace(run, salt=run.salt or found.run.salt, root=run.root or found.run.root)
+    for run in recording.together:
+        first = replace(run, salt=run.salt or recording.run.salt, root=run.root or recording.run.root)
         engine = in_force.of_run(first, environ).engine(environ)
         for node in run.nodes:
             span = _redacted(_unplaced(node.span, root, cwd), engine)
@@ -68,13 +68,13 @@ def portable(found: Found, root: Path, environ: Mapping[str, str] | None = None)
 
 def entered_by(spans: Sequence[SpanRecord], test: str) -> tuple[SpanRecord, ...]:
     """Give spans whose program is a test: how its session was started, and what it wrote, says nothing of it."""
-    told = compact({"test": test})
-    kept = [
+    entry = compact({"test": test})
+    attribute_sets = [
         {name: value for name, value in span.attributes.items() if name not in {_UNDECLARED, WRITTEN}} for span in spans
     ]
     return tuple(
-        replace(span, attributes={**attributes, ENTRY: told} if ENTRY in attributes else attributes)
-        for span, attributes in zip(spans, kept, strict=True)
+        replace(span, attributes={**attributes, ENTRY: entry} if ENTRY in attributes else attributes)
+        for span, attributes in zip(spans, attribute_sets, strict=True)
     )
 
 
@@ -88,8 +88,8 @@ def seeded(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
 
 
 def _seeded(span: SpanRecord) -> SpanRecord:
-    told = span.attributes.get(_SURROUNDINGS)
-    around = parsed_or_none(told) if isinstance(told, str) else None
+    text = span.attributes.get(_SURROUNDINGS)
+    around = parsed_or_none(text) if isinstance(text, str) else None
     if not isinstance(around, dict) or around.get("hash_seed") == SEED:
         return span
     environment: dict[str, Json] = {**as_object(around.get("environment")), "PYTHONHASHSEED": SEED}
@@ -99,13 +99,13 @@ def _seeded(span: SpanRecord) -> SpanRecord:
     return replace(span, attributes=attributes)
 
 
-def located(found: Found, root: Path) -> Found:
+def located(recording: RunSource, root: Path) -> RunSource:
     """Put the paths of a kept run back in place, in the project at `root`."""
     return replace(
-        found,
-        run=_located_run(found.run, root),
-        siblings=tuple(_located_run(each, root) for each in found.siblings),
-        earlier=among(_located_run(each, root) for each in found.history.units),
+        recording,
+        run=_located_run(recording.run, root),
+        siblings=tuple(_located_run(each, root) for each in recording.siblings),
+        earlier=among(_located_run(each, root) for each in recording.history.units),
     )
 
 
@@ -114,13 +114,13 @@ def _located_run(run: Run, root: Path) -> Run:
     if all(a is b for a, b in zip(nodes, run.nodes, strict=True)):
         return run
     by_id = {node.id: node for node in nodes}
-    found = by_id[run.root.id] if run.root is not None else None
-    return replace(run, nodes=nodes, entry=_placed(run.entry, root), root=found)
+    root_node = by_id[run.root.id] if run.root is not None else None
+    return replace(run, nodes=nodes, entry=_placed(run.entry, root), root=root_node)
 
 
 def _located_node(node: Node, root: Path) -> Node:
-    told = node.span.attributes.get(ENTRY)
-    entry = parsed_or_none(told) if isinstance(told, str) else None
+    text = node.span.attributes.get(ENTRY)
+    entry = parsed_or_none(text) if isinstance(text, str) else None
     if not isinstance(entry, dict) or Path(as_text(entry.get("cwd"))).is_absolute():
         return node
     attributes = {**node.span.attributes, ENTRY: compact(_placed(entry, root))}
@@ -149,24 +149,24 @@ def _placed(entry: dict[str, Json], root: Path) -> dict[str, Json]:
 def _unplaced(span: SpanRecord, root: Path, cwd: Path) -> SpanRecord:
     attributes = dict(span.attributes)
     for name, change in _CHANGED.items():
-        told = attributes.get(name)
-        held = parsed_or_none(told) if isinstance(told, str) else None
-        if isinstance(held, dict):
-            attributes[name] = compact(change(held, root, cwd))
-    if isinstance(told := attributes.get(_UNDECLARED), str):
+        text = attributes.get(name)
+        decoded = parsed_or_none(text) if isinstance(text, str) else None
+        if isinstance(decoded, dict):
+            attributes[name] = compact(change(decoded, root, cwd))
+    if isinstance(text := attributes.get(_UNDECLARED), str):
         for folder in sorted(_folders(root), key=len, reverse=True):
-            told = told.replace(folder, "" if folder.startswith(_prefix(root)) else "…/")
-        attributes[_UNDECLARED] = told
+            text = text.replace(folder, "" if folder.startswith(_prefix(root)) else "…/")
+        attributes[_UNDECLARED] = text
     if root_text := _prefix(root):
         for name, value in attributes.items():
             if isinstance(value, str) and not name.startswith(_EVIDENCE):
                 attributes[name] = value.replace(root_text, "")
-    kept = {name: value for name, value in span.resource.attributes.items() if not name.startswith(_OF_THE_MACHINE)}
+    facts = {name: value for name, value in span.resource.attributes.items() if not name.startswith(_OF_THE_MACHINE)}
     return replace(
         span,
         attributes=attributes,
         events=tuple(_event(event, root) for event in span.events),
-        resource=replace(span.resource, attributes=kept),
+        resource=replace(span.resource, attributes=facts),
     )
 
 
@@ -182,20 +182,20 @@ def _event(event: SpanEvent, root: Path) -> SpanEvent:
 
 
 def _exception(record: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
-    said = dict(record)
-    if isinstance(trace := said.get("stacktrace"), str):
-        said["stacktrace"] = _traceback(trace, root)
-    if isinstance(cause := said.get("cause"), dict):
-        said["cause"] = _exception(cause, root, cwd)
-    return said
+    fields = dict(record)
+    if isinstance(trace := fields.get("stacktrace"), str):
+        fields["stacktrace"] = _traceback(trace, root)
+    if isinstance(cause := fields.get("cause"), dict):
+        fields["cause"] = _exception(cause, root, cwd)
+    return fields
 
 
 def _traceback(text: str, root: Path) -> str:
     """Name files in a traceback by their place in the project or in a library, not by folders of this machine."""
 
-    def shorter(found: re.Match[str]) -> str:
-        path = found["path"]
-        return found[0].replace(path, _short(path, root))
+    def shorter(match: re.Match[str]) -> str:
+        path = match["path"]
+        return match[0].replace(path, _short(path, root))
 
     return _FILE.sub(shorter, text)
 
@@ -206,8 +206,8 @@ def _short(path: str, root: Path) -> str:
     if (below := _below(path, root)) is not None:
         return below
     for mark in ("site-packages", f"python{sys.version_info[0]}.{sys.version_info[1]}", "src", "lib"):
-        _, found, rest = path.rpartition(f"/{mark}/")
-        if found:
+        _, separator, rest = path.rpartition(f"/{mark}/")
+        if separator:
             return rest
     return PurePath(path).name
 
@@ -233,7 +233,7 @@ def relative_words(argv: Iterable[str], root: Path, cwd: Path) -> tuple[list[str
 
 def _entry(entry: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
     """Tell how the program was started in words of the project: the interpreter is whichever runs the test."""
-    said = {name: value for name, value in entry.items() if name != "executable"}
+    fields = {name: value for name, value in entry.items() if name != "executable"}
     own = Path(as_text(entry.get("cwd")) or cwd)
     argv = [str(word) for word in as_list(entry.get("argv"))]
     words, moved = relative_words(argv, root, own)
@@ -243,12 +243,12 @@ def _entry(entry: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
         words[1], moved = PurePath(words[1]).name, [place for place in moved if place != 1]
     below = _below(str(own), root)
     main = entry.get("main")
-    said |= {"argv": list(words), "cwd": below if below is not None else "."}
+    fields |= {"argv": list(words), "cwd": below if below is not None else "."}
     if moved:
-        said[_MOVED] = list(moved)
+        fields[_MOVED] = list(moved)
     if isinstance(main, str):
-        said["main"] = _below(str(own / main), root) or PurePath(main).name
-    return said
+        fields["main"] = _below(str(own / main), root) or PurePath(main).name
+    return fields
 
 
 def _is_beside(script: str, executable: str) -> bool:
@@ -256,26 +256,26 @@ def _is_beside(script: str, executable: str) -> bool:
     return PurePath(script).is_absolute() and PurePath(script).parent == PurePath(executable).parent
 
 
-def _application(told: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
+def _application(application: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
     """Tell where a service's application is imported from, relative to the folder it is served in."""
-    said = dict(told)
-    if isinstance(path := told.get("path"), list):
+    fields = dict(application)
+    if isinstance(path := application.get("path"), list):
         own = [each for each in map(as_text, path) if _below(each, root) is not None]
-        said["path"] = [os.path.relpath(each, cwd) for each in own]
-    if isinstance(file := told.get("file"), str) and _below(file, root) is not None:
-        said["file"] = os.path.relpath(file, cwd)
-    return said
+        fields["path"] = [os.path.relpath(each, cwd) for each in own]
+    if isinstance(file := application.get("file"), str) and _below(file, root) is not None:
+        fields["file"] = os.path.relpath(file, cwd)
+    return fields
 
 
-def _surroundings(told: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
+def _surroundings(surroundings: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
     """Leave out settings that are folders of this machine."""
     del cwd
-    kept = {
+    environment = {
         name: value
-        for name, value in as_object(told.get("environment")).items()
+        for name, value in as_object(surroundings.get("environment")).items()
         if not (isinstance(value, str) and any(folder in value for folder in _folders(root)))
     }
-    return {**told, "environment": kept}
+    return {**surroundings, "environment": environment}
 
 
 def _redacted(span: SpanRecord, engine: Engine) -> SpanRecord:
@@ -302,8 +302,8 @@ def _folders(root: Path) -> Iterator[str]:
 def _naming(span: SpanRecord, root: Path) -> list[str]:
     """Name the attributes that still hold a folder of this machine."""
     folders = list(_folders(root))
-    held: dict[str, Any] = dict(span.attributes)
-    return [name for name, value in held.items() if isinstance(value, str) and any(map(value.__contains__, folders))]
+    texts: dict[str, Any] = dict(span.attributes)
+    return [name for name, value in texts.items() if isinstance(value, str) and any(map(value.__contains__, folders))]
 
 
 def named_paths(words: Iterable[str]) -> list[str]:
@@ -311,13 +311,13 @@ def named_paths(words: Iterable[str]) -> list[str]:
     return [word for word in words if PurePath(word).is_absolute()]
 
 
-def _written(held: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
+def _project_writes(writes: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
     """Keep of what was written what lies below the program's folder, named from there; not what was there before."""
     below, prefix = f"{cwd}{os.sep}", _prefix(root)
-    files = [as_object(each) for each in as_list(held.get("files"))]
+    files = [as_object(each) for each in as_list(writes.get("files"))]
     inside = [each for each in files if as_text(each.get("path")).startswith(below)]
-    left = len(files) - len(inside) + (as_count(held.get("more")) or 0)
-    kept: list[Json] = [
+    left = len(files) - len(inside) + (as_count(writes.get("more")) or 0)
+    entries: list[Json] = [
         {
             **{name: value.replace(below, "") if isinstance(value, str) else value for name, value in each.items()},
             "at": as_text(each.get("at")).replace(prefix, "") if prefix else "",
@@ -325,8 +325,8 @@ def _written(held: dict[str, Json], root: Path, cwd: Path) -> dict[str, Json]:
         }
         for each in inside
     ]
-    told = {name: value for name, value in held.items() if name not in {"caches", "made"}}
-    return {**told, "files": kept, **({"more": left} if left else {})}
+    fields = {name: value for name, value in writes.items() if name not in {"caches", "made"}}
+    return {**fields, "files": entries, **({"more": left} if left else {})}
 
 
 def _before(state: Json) -> Json:
@@ -337,7 +337,7 @@ def _before(state: Json) -> Json:
 
 _CHANGED: Final = {
     ENTRY: _entry,
-    WRITTEN: _written,
+    WRITTEN: _project_writes,
     _SURROUNDINGS: _surroundings,
     "reenact.app": _application,
     "reenact.exception": _exception,

@@ -14,7 +14,7 @@ from typing import Self
 from reenact.boundary.reading import shape_of
 from reenact.disk import private
 from reenact.errors import InputError, NotYours
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.keep.drain import Drain
 from reenact.pipeline.commands import command
 from reenact.pipeline.hook import injected
@@ -69,26 +69,26 @@ class Program:
     warm: bool = True
     """A replayed program may be forked from an interpreter that has the libraries loaded."""
 
-    def replayed(self, found: Found, *, quiet: bool = False) -> Ran:
+    def replayed(self, fixture: RunSource, *, quiet: bool = False) -> Ran:
         """Run it against a recording, `quiet` without passing its output on. Raises `CannotJudge` and `InputError`."""
-        check_judgeable(found, self.words)
+        check_judgeable(fixture, self.words)
         argv, cwd = self._argv(), self.root / self.folder
         if not argv:  # a fixture is data: of what it names nothing is run
             try:
-                argv, _ = command(found, (), self.app, path=self.path, modules=self.imports)
+                argv, _ = command(fixture, (), self.app, path=self.path, modules=self.imports)
             except NotYours as refused:
                 hint = 'let the test name it: reenact_replay("python", "agent.py"), or app="module:attribute"'
                 raise NotYours(refused.message, hint=hint) from None
         with _Output(self.store) as output:
-            start = self._start(found, output)
-            done = replay(found, argv, cwd, self.policy, self.store, start=_with(start, self.environ))
+            start = self._start(fixture, output)
+            execution = replay(fixture, argv, cwd, self.policy, self.store, start=_with(start, self.environ))
             out, err = output.said(quiet=quiet)
-        return Ran(result=done.result, run=done.run, exit_code=done.exit_code, stdout=out, stderr=err)
+        return Ran(result=execution.result, run=execution.run, exit_code=execution.exit_code, stdout=out, stderr=err)
 
-    def _start(self, found: Found, output: _Output) -> Start:
+    def _start(self, fixture: RunSource, output: _Output) -> Start:
         if not self.warm:
             return new_process(output.stdout, output.stderr)
-        shapes = {shape.name for node in found.run.nodes if (shape := shape_of(node)) is not None}
+        shapes = {shape.name for node in fixture.run.nodes if (shape := shape_of(node)) is not None}
         return forked(output.stdout, output.stderr, {shape.partition(".")[0] for shape in shapes if "." in shape})
 
     def live(self) -> Ran:

@@ -32,19 +32,19 @@ def root_of(place: Path) -> Path:
 
 def folder_of_tests(root: Path) -> Path:
     """Say where a project keeps its tests: what its pytest is told, else `tests` or `test`, else a new `tests`."""
-    for named in _told(root):
-        if (root / named).is_dir():
-            return root / named
+    for folder in _test_paths(root):
+        if (root / folder).is_dir():
+            return root / folder
     return next((root / name for name in _TESTS if (root / name).is_dir()), root / _TESTS[0])
 
 
-def _told(root: Path) -> Iterator[str]:
+def _test_paths(root: Path) -> Iterator[str]:
     """Read pytest's `testpaths`. A file that cannot be read says nothing."""
     try:
         tool = as_object(cast("Any", tomllib.loads(read_regular(root / "pyproject.toml").decode())).get("tool"))
         asked = as_object(tool.get("pytest"))
-        for told in (asked, as_object(asked.get("ini_options"))):
-            paths = told.get("testpaths")
+        for section_fields in (asked, as_object(asked.get("ini_options"))):
+            paths = section_fields.get("testpaths")
             yield from (as_text(paths).split() if isinstance(paths, str) else map(as_text, as_list(paths)))
     except (OSError, ValueError):
         pass

@@ -13,7 +13,7 @@ from reenact.assess.check import check
 from reenact.assess.language import spell
 from reenact.deliver.applications import Making
 from reenact.errors import InputError, UsageError
-from reenact.find.sources import Found
+from reenact.find.sources import RunSource
 from reenact.pipeline.commands import is_unit, refused
 from reenact.replay.policy import Children, Policy, Writes
 from reenact.stores.directory import DirectoryStore
@@ -24,7 +24,7 @@ from reenact.testing.judging import Judged
 from reenact.testing.portable import Portable, named_paths, portable, relative_words, seeded
 from reenact.testing.program import Program
 from reenact.testing.project import folder_of_tests, root_of
-from reenact.testing.verdicts import About, named
+from reenact.testing.verdicts import About, path_name
 from reenact.values import unit
 from reenact.values.assertion import Placed, Standing
 from reenact.values.json import Json
@@ -85,22 +85,24 @@ class Promoted:
         }
 
 
-def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
+def promote(recording: RunSource, wanted: Wanted, store: DirectoryStore) -> Promoted:
     """Write the fixture and the test of a run. Raises `InputError` where a file is there already."""
-    run = found.run
-    cwd = Path(as_text(run.entry.get("cwd")) if found.starts else "")
+    run = recording.run
+    cwd = Path(as_text(run.entry.get("cwd")) if recording.starts else "")
     here = cwd if cwd.is_absolute() and cwd.is_dir() else Path.cwd()
     root = root_of(here)
-    started = _started(found, wanted, root, here)
+    started = _started(recording, wanted, root, here)
     folder = wanted.output if wanted.output is not None else folder_of_tests(root)
     name = slug(wanted.name.removeprefix("test_")) if wanted.name else f"{slug(run.name)}_{run.id[:6]}"
     test, fixture = folder / f"test_{name}.py", folder / FOLDER / f"{name}.jsonl"
     for path in (test, fixture):
         if path.exists() and not wanted.force:
-            raise InputError(named(path), "is there already", hint="give another --name, or --force to overwrite it")
-    kept = portable(found, root)
-    fixtures.write(fixture, kept.spans)
-    marked = f"{FOLDER}/{fixture.name}" + (f"#{run.id[:12]}" if _is_one_of_several(found) else "")
+            raise InputError(
+                path_name(path), "is there already", hint="give another --name, or --force to overwrite it"
+            )
+    portable_run = portable(recording, root)
+    fixtures.write(fixture, portable_run.spans)
+    marked = f"{FOLDER}/{fixture.name}" + (f"#{run.id[:12]}" if _is_one_of_several(recording) else "")
     text = Authored(
         name=name,
         fixture=marked,
@@ -115,20 +117,20 @@ def promote(found: Found, wanted: Wanted, store: DirectoryStore) -> Promoted:
         settings=wanted.settings,
     )
     fixtures.replace_text(test, authored.source(text))
-    judged = _tried(text, fixture, kept, wanted, root, store) if wanted.tried else None
+    judged = _tried(text, fixture, portable_run, wanted, root, store) if wanted.tried else None
     return Promoted(
         test=test,
         fixture=fixture,
         function=f"test_{name}",
         now=judged.word if judged is not None else "",
         why=judged.message if judged is not None else "",
-        replaced=kept.replaced,
-        warnings=(*_warnings(kept, started.words), *_undecided(run, wanted.assertions)),
+        replaced=portable_run.replaced,
+        warnings=(*_warnings(portable_run, started.words), *_undecided(run, wanted.assertions)),
     )
 
 
-def _is_one_of_several(found: Found) -> bool:
-    return bool(found.history.units or (found.siblings and unit.inbound(found.run) is None))
+def _is_one_of_several(recording: RunSource) -> bool:
+    return bool(recording.history.units or (recording.siblings and unit.inbound(recording.run) is None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,30 +144,30 @@ class _Started:
     imports: tuple[str, ...] = ()
 
 
-def _started(found: Found, wanted: Wanted, root: Path, here: Path) -> _Started:
-    run = found.run
+def _started(recording: RunSource, wanted: Wanted, root: Path, here: Path) -> _Started:
+    run = recording.run
     if wanted.command:
         below = os.path.relpath(Path.cwd(), root)
         if below.startswith(".."):
             raise UsageError(f"{Path.cwd()} is not in the project {root}", hint="run reenact promote inside it")
         return _Started(words=_plain(wanted.command, root, Path.cwd()), folder=below)
     below = os.path.relpath(here, root)
-    if is_unit(found) and wanted.app is not None:
-        return _Started(app=wanted.app, folder=below, path=_search_path(found, root, here))
+    if is_unit(recording) and wanted.app is not None:
+        return _Started(app=wanted.app, folder=below, path=_search_path(recording, root, here))
     argv = [as_text(word) for word in as_list(run.entry.get("argv"))]
-    if not argv and not is_unit(found):
+    if not argv and not is_unit(recording):
         hint = "name the program: `reenact promote RUN -- python your_agent.py`"
         raise UsageError("the recording does not say how its program was started", hint=hint)
-    if not found.starts:
-        raise refused(found)
-    if is_unit(found):
-        return replace(_application(found, here), folder=below, path=_search_path(found, root, here))
+    if not recording.starts:
+        raise refused(recording)
+    if is_unit(recording):
+        return replace(_application(recording, here), folder=below, path=_search_path(recording, root, here))
     return _Started(words=_plain(["python", *argv[1:]], root, here), folder=below)
 
 
-def _application(found: Found, here: Path) -> _Started:
+def _application(recording: RunSource, here: Path) -> _Started:
     """Spell how the application of the user's own run was made, so that the test says it and not the fixture."""
-    making = Making.of(found.run)
+    making = Making.of(recording.run)
     module, _, attribute = making.name.partition(":")
     if making.file:
         program = os.path.relpath(making.file, here) + (f":{attribute}" if attribute else "")
@@ -179,11 +181,11 @@ def _application(found: Found, here: Path) -> _Started:
     return _Started(app=app, imports=tuple(each for each in making.modules if each not in {module, "__main__"}))
 
 
-def _search_path(found: Found, root: Path, here: Path) -> tuple[str, ...]:
+def _search_path(recording: RunSource, root: Path, here: Path) -> tuple[str, ...]:
     """Give the folders of the project in which modules were found, besides the one that the program runs in."""
-    if not found.starts:
+    if not recording.starts:
         return ()
-    folders = [Path(each) for each in Making.of(found.run).path]
+    folders = [Path(each) for each in Making.of(recording.run).path]
     inside = [each for each in folders if each.is_dir() and each.resolve().is_relative_to(root) and each != here]
     return tuple(dict.fromkeys(os.path.relpath(each, here) for each in inside))
 
@@ -198,7 +200,7 @@ def _plain(command: Sequence[str], root: Path, cwd: Path) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: Path, store: DirectoryStore) -> Judged:
+def _tried(text: Authored, fixture: Path, spans: Portable, wanted: Wanted, root: Path, store: DirectoryStore) -> Judged:
     """Do once what the test does.
 
     First by the hash seed that fixtures share. Where the program does not do the same by it, nobody can say whose doing
@@ -216,13 +218,13 @@ def _tried(text: Authored, fixture: Path, kept: Portable, wanted: Wanted, root: 
         policy=Policy(writes=wanted.writes, children=wanted.children),
     )
     named_run = str(fixture) + text.fixture.partition(".jsonl")[2]
-    fixtures.write(fixture, seeded(kept.spans))
+    fixtures.write(fixture, seeded(spans.spans))
     ran = command.replayed(fixtures.read(named_run), quiet=True)
     if ran.result is None or ran.result.result != "same":
-        fixtures.write(fixture, kept.spans)
+        fixtures.write(fixture, spans.spans)
         ran = command.replayed(fixtures.read(named_run), quiet=True)
     recorded = fixtures.read(named_run).run
-    about = About(fixture=named(fixture), recorded=recorded, command=text.words, app=text.app)
+    about = About(fixture=path_name(fixture), recorded=recorded, command=text.words, app=text.app)
     if ran.result is None:
         return Judged(word="", passes=True)
     if wanted.assertions:
@@ -239,12 +241,12 @@ def _undecided(run: Run, assertions: Sequence[Placed]) -> list[str]:
     ]
 
 
-def _warnings(kept: Portable, words: Sequence[str]) -> tuple[str, ...]:
-    told = [
+def _warnings(portable_spans: Portable, words: Sequence[str]) -> tuple[str, ...]:
+    warnings = [
         f"the command names {word}, which is outside the project: give the test's own command after `--`"
         for word in named_paths(words)
     ]
-    if kept.paths:
-        shown = ", ".join(kept.paths[:3])
-        told.append(f"evidence names folders of this machine ({shown}): the test may diverge on another one")
-    return tuple(told)
+    if portable_spans.paths:
+        excerpt = ", ".join(portable_spans.paths[:3])
+        warnings.append(f"evidence names folders of this machine ({excerpt}): the test may diverge on another one")
+    return tuple(warnings)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reenact.report.safe import clean
-from reenact.testing.verdicts import named
+from reenact.testing.verdicts import path_name
 
 _SUFFIX = ".jsonl"
 _MOST = 20
@@ -31,9 +31,9 @@ class Report:
         """Give what was heard, for the controller."""
         return sorted(self._named)
 
-    def take_in(self, seen: Iterable[str]) -> None:
+    def take_in(self, names: Iterable[str]) -> None:
         """Take in what a worker heard."""
-        self._named.update(seen)
+        self._named.update(names)
 
     def stale(self) -> list[Path]:
         """Find fixtures that no collected test names, in the folders of those that are named.
@@ -44,8 +44,8 @@ class Report:
             return []
         used = {Path(each) for each in self._named}
         folders = {each.parent for each in used}
-        found = [path for folder in sorted(folders) if folder.is_dir() for path in sorted(folder.glob(f"*{_SUFFIX}"))]
-        return [path for path in found if path.resolve() not in used]
+        paths = [path for folder in sorted(folders) if folder.is_dir() for path in sorted(folder.glob(f"*{_SUFFIX}"))]
+        return [path for path in paths if path.resolve() not in used]
 
     def _is_whole(self) -> bool:
         config = self._config
@@ -60,16 +60,16 @@ class Report:
 
     def close(self, terminal: Any, reports: Sequence[Any]) -> None:
         """Say it on the terminal, and in GitHub's step summary where there is one."""
-        told = [(report, _facts(report)) for report in reports]
+        pairs = [(report, _facts(report)) for report in reports]
         stale = self.stale()
-        unused = [(facts["fixture"], facts["unused"]) for report, facts in told if "unused" in facts and report.passed]
-        made = [facts for _, facts in told if "recorded" in facts or "added" in facts]
-        renamed = [(facts["fixture"], facts["renamed"]) for _, facts in told if "renamed" in facts]
-        if not (stale or unused or made or renamed):
-            self._summarise(told, stale)
+        unused = [(facts["fixture"], facts["unused"]) for report, facts in pairs if "unused" in facts and report.passed]
+        additions = [facts for _, facts in pairs if "recorded" in facts or "added" in facts]
+        renamed = [(facts["fixture"], facts["renamed"]) for _, facts in pairs if "renamed" in facts]
+        if not (stale or unused or additions or renamed):
+            self._summarise(pairs, stale)
             return
         terminal.section("reenact")
-        for facts in made[:_MOST]:
+        for facts in additions[:_MOST]:
             what = f"{facts['added']} calls added to" if "added" in facts else "recorded"
             terminal.line(f"{what} {facts['fixture']}")
         for fixture, count in unused[:_MOST]:
@@ -78,20 +78,20 @@ class Report:
             calls = "1 call was" if count == "1" else f"{count} calls were"
             terminal.line(f"{fixture}: {calls} matched by renaming redacted values, without the recording's key")
         for path in stale[:_MOST]:
-            terminal.line(f"{named(path)}: no test uses it; delete it, or name it in a test")
+            terminal.line(f"{path_name(path)}: no test uses it; delete it, or name it in a test")
         if (more := len(stale) - _MOST) > 0:
             terminal.line(f"{more} more recordings that no test uses")
-        self._summarise(told, stale)
+        self._summarise(pairs, stale)
 
-    def _summarise(self, told: Sequence[tuple[Any, Mapping[str, str]]], stale: Sequence[Path]) -> None:
+    def _summarise(self, entries: Sequence[tuple[Any, Mapping[str, str]]], stale: Sequence[Path]) -> None:
         target = os.environ.get("GITHUB_STEP_SUMMARY")
-        if not target or not (told or stale):
+        if not target or not (entries or stale):
             return
-        rows = [_row(report, facts) for report, facts in told]
+        rows = [_row(report, facts) for report, facts in entries]
         names = "| test | result | recording | run | first divergence |"
         lines = ["### Recorded runs", "", names, "|---|---|---|---|---|", *rows]
         if stale:
-            lines += ["", f"No test uses: {', '.join(f'`{named(path)}`' for path in stale[:_MOST])}"]
+            lines += ["", f"No test uses: {', '.join(f'`{path_name(path)}`' for path in stale[:_MOST])}"]
         with suppress(OSError), Path(target).open("a", encoding="utf-8") as stream:
             stream.write("\n".join(lines) + "\n\n")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from reenact.report.safe import clean
 from reenact.report.times import instant
 from reenact.values.assertion import Finding, Standing
-from reenact.values.difference import one_line, shown
+from reenact.values.difference import one_line, short_json
 from reenact.values.json import Json
 from reenact.values.judgement import ReplayResult
 from reenact.values.lenient import as_list, as_object, as_text
@@ -50,12 +50,12 @@ class About:
         """Spell the command that does the same outside the test, or shows the recording."""
         if self.inline:
             return f"reenact show {self.fixture}"
-        given = f" -- {shlex.join(self.command)}" if self.command else ""
+        arguments = f" -- {shlex.join(self.command)}" if self.command else ""
         app = f" --app {shlex.quote(self.app)}" if self.app else ""
-        return f"reenact replay {self.fixture}{app}{given}"
+        return f"reenact replay {self.fixture}{app}{arguments}"
 
 
-def named(path: Path, run_id: str = "") -> str:
+def path_name(path: Path, run_id: str = "") -> str:
     """Name a file as from the working directory."""
     told = os.path.relpath(path)
     told = str(path) if told.startswith(f"..{os.sep}..{os.sep}..") else told
@@ -100,14 +100,14 @@ def _headline(first: dict[str, Json]) -> str:
 
 
 def _side(first: dict[str, Json], side: str, absent: Sequence[Json]) -> str:
-    return "absent" if side in absent else shown(first.get(side), _WIDTH)
+    return "absent" if side in absent else short_json(first.get(side), _WIDTH)
 
 
 def _further(result: ReplayResult) -> Iterator[str]:
     if result.misses:
         differences = [as_object(each) for each in as_list(result.misses[0].get("differences"))]
         for each in differences[1:_MOST]:
-            sides = f"recorded {shown(each.get('recorded'))}, now {shown(each.get('replay'))}"
+            sides = f"recorded {short_json(each.get('recorded'))}, now {short_json(each.get('replay'))}"
             yield f"{as_text(each.get('field'))}: {sides}"
     for each in result.divergences[1:_MOST]:
         yield one_line(each, b="now")
@@ -132,11 +132,11 @@ def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
             yield f"  because   {each.because}"
 
 
-def told(lines: Sequence[str], about: About, *, again: bool = True, anew: bool = True) -> str:
+def failure_text(lines: Sequence[str], about: About, *, again: bool = True, anew: bool = True) -> str:
     """Put a failure together: what is wrong, of which recording, and what to run next: `again`, or `anew`."""
-    said = [*lines, f"  recording {about.run}"]
+    text_lines = [*lines, f"  recording {about.run}"]
     if again:
-        said.append(f"  next      {about.replayed_by}")
+        text_lines.append(f"  next      {about.replayed_by}")
         if about.test and anew:
-            said.append(f"            pytest --reenact-mode=record '{about.test}'   records it anew")
-    return "\n".join(clean(line).replace("\n", " ") for line in said)
+            text_lines.append(f"            pytest --reenact-mode=record '{about.test}'   records it anew")
+    return "\n".join(clean(line).replace("\n", " ") for line in text_lines)

@@ -79,19 +79,19 @@ def _can(argv: Sequence[str]) -> bool:
 def _nursery(environ: Mapping[str, str]) -> _Nursery | None:
     """Give the warm interpreter for an environment; None where there are too many different ones to keep."""
     settled = tuple(sorted((name, value) for name, value in environ.items() if name.startswith(_SETTLED)))
-    if (found := _nurseries.get(settled)) is not None:
-        if found.process.poll() is None:
-            return found
+    if (nursery := _nurseries.get(settled)) is not None:
+        if nursery.process.poll() is None:
+            return nursery
         del _nurseries[settled]
     if len(_nurseries) >= _MOST:
         return None
     if not _nurseries:
         atexit.register(close)
     ours, theirs = socket.socketpair()
-    told = {name: value for name, value in environ.items() if not name.startswith("REENACT_")}
+    variables = {name: value for name, value in environ.items() if not name.startswith("REENACT_")}
     command = [sys.executable, "-m", "reenact.testing.warm_interpreter", str(theirs.fileno())]
     with theirs:
-        process = subprocess.Popen(command, env=told, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
     _nurseries[settled] = _Nursery(process, ours)
     return _nurseries[settled]
 
@@ -101,8 +101,8 @@ def _asked(nursery: _Nursery, request: Mapping[str, Any], files: Sequence[int]) 
     lost = CannotJudge("the warm interpreter ended while a program ran in it", hint="try again with --reenact-cold")
     try:
         data = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(nursery.connection, [data], list(files))
-        nursery.connection.sendall(data[sent:])
+        count = socket.send_fds(nursery.connection, [data], list(files))
+        nursery.connection.sendall(data[count:])
         answer = b""
         while not answer.endswith(b"\n"):
             piece = nursery.connection.recv(1 << 16)

@@ -66,10 +66,10 @@ def serve(connection: socket.socket) -> None:
         for name in request["libraries"]:
             with suppress(ImportError):
                 import_module(name)
-        told = _run(request, files, connection) if _threads() == 1 else {"refused": "a library started a thread"}
+        report = _run(request, files, connection) if _threads() == 1 else {"refused": "a library started a thread"}
         for file in files:
             os.close(file)
-        connection.sendall(json.dumps(told).encode() + b"\n")
+        connection.sendall(json.dumps(report).encode() + b"\n")
 
 
 def _warm() -> None:

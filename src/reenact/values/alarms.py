@@ -47,8 +47,8 @@ def _handlers() -> Iterator[CodeType]:
         while isinstance(handler, partial):
             handler = cast("partial[Any]", handler).func
         kind = cast("Any", type(handler))
-        held: list[Any] = [handler, getattr(handler, "__func__", None), vars(kind).get("__call__")]
-        for each in held:
+        candidates: list[Any] = [handler, getattr(handler, "__func__", None), vars(kind).get("__call__")]
+        for each in candidates:
             code: Any = getattr(each, "__code__", None)
             if isinstance(code, CodeType):
                 yield code

@@ -88,41 +88,41 @@ def with_body(outcome: Outcome, data: bytes) -> Outcome:
 
 
 def _fitting(headers: tuple[tuple[str, str], ...], length: int) -> tuple[tuple[str, str], ...]:
-    kept = [(name, value) for name, value in headers if name.lower() not in _LENGTHS]
+    fields = [(name, value) for name, value in headers if name.lower() not in _LENGTHS]
     told = any(name.lower() == "content-length" for name, _ in headers)
-    return (*kept, ("content-length", str(length))) if told else tuple(kept)
+    return (*fields, ("content-length", str(length))) if told else tuple(fields)
 
 
 def places(value: Json) -> tuple[Place, ...]:
     """List the places of a value, the value itself first, then inwards; of a very large one the first few hundred."""
-    found: list[Place] = []
+    place_list: list[Place] = []
     for place in _walk(value, ()):
-        found.append(place)
-        if len(found) >= _MOST:
+        place_list.append(place)
+        if len(place_list) >= _MOST:
             break
-    return tuple(found)
+    return tuple(place_list)
 
 
 def _walk(value: Json, path: Path) -> Iterator[Place]:
     inside = entries(value) if len(path) < _DEEPEST else []
     yield Place(path=path, value=value, leaves=_leaves(value))
-    for step, held in inside:
+    for step, child in inside:
         if not (isinstance(step, str) and step.startswith("$")):  # a tag of typed JSON
-            yield from _walk(held, (*path, step))
+            yield from _walk(child, (*path, step))
 
 
 def _leaves(value: Json, depth: int = 0) -> int:
     inside = entries(value) if depth < _DEEPEST else []
-    return sum(_leaves(held, depth + 1) for _, held in inside) if inside else 1
+    return sum(_leaves(child, depth + 1) for _, child in inside) if inside else 1
 
 
-def told(root: str, path: Path) -> str:
+def spell_place(root: str, path: Path) -> str:
     """Spell a place below the word for the whole: `result.orders[0].id`."""
     below = spell(path)
     return f"{root}{'' if not below or below.startswith('[') else '.'}{below}"
 
 
-def put(value: Json, path: Path, new: Json) -> Json:
+def with_value_at(value: Json, path: Path, new: Json) -> Json:
     """Give a copy of a value with another one at a place that it has."""
     return with_value(value, path, new)
 
@@ -130,16 +130,16 @@ def put(value: Json, path: Path, new: Json) -> Json:
 def without_place(value: Json, path: Path) -> Json | Absent:
     """Give a copy of a value without what lies at a place; ABSENT where nothing can be left out there."""
     *above, last = path
-    held = _at(value, tuple(above))
-    if isinstance(held, dict) and any(key.startswith("$") for key in held):
+    container = _at(value, tuple(above))
+    if isinstance(container, dict) and any(key.startswith("$") for key in container):
         return ABSENT  # an object of a class has its fields
-    kept: Json = [item for step, item in entries(held) if step != last]
+    remainder: Json = [item for step, item in entries(container) if step != last]
     if isinstance(last, str):
-        kept = {str(step): item for step, item in entries(held) if step != last}
-    return with_value(value, tuple(above), compact(kept) if isinstance(held, str) else kept)
+        remainder = {str(step): item for step, item in entries(container) if step != last}
+    return with_value(value, tuple(above), compact(remainder) if isinstance(container, str) else remainder)
 
 
 def _at(value: Json, path: Path) -> Json:
     for step in path:
-        value = next(held for name, held in entries(value) if name == step)
+        value = next(child for name, child in entries(value) if name == step)
     return value

@@ -108,11 +108,11 @@ class Automaton:
         """Tell whether the pattern is anywhere in a text. Raises `TooHard`."""
         at: _Set = (frozenset(), _NOTHING)
         work = _Work()
-        known, last = self._known, len(text) - 1
+        transitions, last = self._known, len(text) - 1
         for place, letter in enumerate(text):
-            seen = known.get(at)
+            row = transitions.get(at)
             sign = _LONG_END if letter == "\n" and place == last else letter
-            following = seen[sign] if seen is not None and sign in seen else self._step(at, sign, work)
+            following = row[sign] if row is not None and sign in row else self._step(at, sign, work)
             if following is None:
                 return True
             at = following
@@ -189,9 +189,9 @@ class Automaton:
         if code == "BRANCH":
             return self._place([self._sequence(list(branch), flags, behind) for branch in argument[1]])
         if code == "SUBPATTERN":
-            _, added, taken, body = argument
-            kept = flags & ~_KINDS if added & _KINDS else flags
-            return self._sequence(list(body), (kept | int(added)) & ~int(taken), behind)
+            _, added, removed_flags, body = argument
+            base_flags = flags & ~_KINDS if added & _KINDS else flags
+            return self._sequence(list(body), (base_flags | int(added)) & ~int(removed_flags), behind)
         if code == "AT":
             number = self._place([behind])
             self._places[number].condition = _condition(str(argument), flags)

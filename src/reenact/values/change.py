@@ -29,5 +29,5 @@ class Change:
     @staticmethod
     def from_json(json: Json) -> Change:
         """Read what `to_json` spelled."""
-        held = as_object(json)
-        return Change(call=as_text(held.get("call")), path=as_text(held.get("path")), value=held.get("value"))
+        fields = as_object(json)
+        return Change(call=as_text(fields.get("call")), path=as_text(fields.get("path")), value=fields.get("value"))

@@ -31,15 +31,15 @@ TEMPORARY: Final = "reenact.child.temporary"
 
 def steady(outcome: Json) -> Json:
     """Give an outcome less what no two runs share."""
-    told = as_object(outcome)
+    fields = as_object(outcome)
     timely = {
         *(LOOKS, "unread", "ended", CHANGED, LOOKED, SERVED),
-        *(("stdin", "stdin_bytes") if told.get("stdin_broken") else ()),
+        *(("stdin", "stdin_bytes") if fields.get("stdin_broken") else ()),
     }
-    kept: Json = {name: value for name, value in told.items() if name not in timely}
-    for number, port in enumerate(as_list(told.get(SERVED)), 1):
-        kept = _without_port(kept, re.compile(rf"(?<!\d){port}(?!\d)"), f"{{port {number}}}") if port else kept
-    return kept
+    rest: Json = {name: value for name, value in fields.items() if name not in timely}
+    for number, port in enumerate(as_list(fields.get(SERVED)), 1):
+        rest = _without_port(rest, re.compile(rf"(?<!\d){port}(?!\d)"), f"{{port {number}}}") if port else rest
+    return rest
 
 
 def _without_port(value: Json, port: re.Pattern[str], name: str) -> Json:
@@ -52,10 +52,10 @@ def _without_port(value: Json, port: re.Pattern[str], name: str) -> Json:
 
 def lost(outcome: Json) -> str:
     """Say why a recording cannot give a child back; empty where it can."""
-    told = as_object(outcome)
-    if told.get(CUT):
+    fields = as_object(outcome)
+    if fields.get(CUT):
         return "it said more than is kept of a child"
-    unheard = [as_text(each) for each in as_list(told.get(UNHEARD))]
+    unheard = [as_text(each) for each in as_list(fields.get(UNHEARD))]
     return f"{' and '.join(unheard)} went past the recorder" if unheard else ""
 
 

@@ -88,20 +88,20 @@ def class_of(value: object) -> str:
 def loaded(name: str) -> object:
     """Find what `module:qualname` names among the loaded modules, or None. Runs no code of the module's."""
     module_name, _, qualname = name.partition(":")
-    found: object = sys.modules.get(module_name)
-    if not isinstance(found, ModuleType):
+    target: object = sys.modules.get(module_name)
+    if not isinstance(target, ModuleType):
         return None
     for part in qualname.split("."):
-        namespace = _namespace(found)
-        found = namespace.get(part)
-    return found
+        namespace = _namespace(target)
+        target = namespace.get(part)
+    return target
 
 
-def _namespace(held: object) -> Mapping[str, object]:
+def _namespace(owner: object) -> Mapping[str, object]:
     """Give what a module or class holds; `vars` of a lazy module would import it."""
-    if isinstance(held, ModuleType):
-        return cast("dict[str, object]", _MODULE_DICT.__get__(held))
-    return vars(held) if isinstance(held, type) else {}
+    if isinstance(owner, ModuleType):
+        return cast("dict[str, object]", _MODULE_DICT.__get__(owner))
+    return vars(owner) if isinstance(owner, type) else {}
 
 
 def findable(cls: type) -> bool:
@@ -125,13 +125,13 @@ def unstable_places(json: Json) -> list[str]:
     places: list[str] = []
     left: list[tuple[str, Json]] = [("$", json)]
     while left:
-        path, held = left.pop()
-        if isinstance(held, dict):
-            if isinstance(held.get(UNSTABLE), str):
+        path, value = left.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get(UNSTABLE), str):
                 places.append(path)
-            left += [(f"{path}.{key}", item) for key, item in held.items()]
-        elif isinstance(held, list):
-            left += [(f"{path}[{index}]", item) for index, item in enumerate(held)]
+            left += [(f"{path}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, list):
+            left += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
     return sorted(places)
 
 

@@ -71,9 +71,9 @@ class ColdCases:
         return sorted(groups, key=lambda group: (-group.calls, -group.runs, group.key))
 
 
-def joined(found: Iterable[ColdCases]) -> ColdCases:
+def joined(places: Iterable[ColdCases]) -> ColdCases:
     """Put what several places hold together."""
-    every = [*found]
+    every = [*places]
     return ColdCases(
         runs_read=sum(each.runs_read for each in every),
         calls_read=sum(each.calls_read for each in every),

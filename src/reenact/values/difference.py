@@ -66,7 +66,7 @@ def differences(a: Json, b: Json, path: str = "") -> Iterator[FieldDifference]:
         yield FieldDifference(path=path, a=a, b=b)
 
 
-def shown(value: Json | Absent, width: int = 160) -> str:
+def short_json(value: Json | Absent, width: int = 160) -> str:
     """Spell a value for a message: JSON, one line, shortened in the middle."""
     text = "absent" if isinstance(value, Absent) else compact(value)
     return text if len(text) <= width else f"{text[: width // 2]} … {text[-width // 2 :]}"
@@ -76,7 +76,7 @@ def divergence_to_json(divergence: Divergence) -> dict[str, Json]:
     """Spell a divergence as every `--json` document shows it. A side without a value is null and named in `absent`."""
     sides = (("a", divergence.a), ("b", divergence.b))
     absent: list[Json] = [side for side, value in sides if isinstance(value, Absent)]
-    said: dict[str, Json] = {
+    document: dict[str, Json] = {
         "call": divergence.call,
         "field": divergence.field,
         **{side: None if isinstance(value, Absent) else value for side, value in sides},
@@ -86,21 +86,21 @@ def divergence_to_json(divergence: Divergence) -> dict[str, Json]:
         "node_b": divergence.node_b,
     }
     if absent:
-        said["absent"] = absent
-    return said
+        document["absent"] = absent
+    return document
 
 
 def one_line(divergence: Divergence | Mapping[str, Json], *, a: str = "recorded", b: str = "replay") -> str:
     """Say a divergence, or its JSON, in one line: the call, the field, both values, each after the name of its side."""
-    said = divergence_to_json(divergence) if isinstance(divergence, Divergence) else divergence
-    earlier = f"the earlier unit {str(unit)[:12]}: " if (unit := said.get("unit")) else ""
-    if reason := said.get("reason"):
-        return f"{earlier}{said['call']}: {reason}"
-    absent = said.get("absent")
+    document = divergence_to_json(divergence) if isinstance(divergence, Divergence) else divergence
+    earlier = f"the earlier unit {str(unit)[:12]}: " if (unit := document.get("unit")) else ""
+    if reason := document.get("reason"):
+        return f"{earlier}{document['call']}: {reason}"
+    absent = document.get("absent")
     missing = absent if isinstance(absent, list) else []
-    sides = [_spelled(ABSENT if side in missing else said.get(side)) for side in ("a", "b")]
+    sides = [_spelled(ABSENT if side in missing else document.get(side)) for side in ("a", "b")]
     left, right = _windowed(sides[0], sides[1])
-    return f"{earlier}{said['call']}: {said['field']}: {a} {left}, {b} {right}"
+    return f"{earlier}{document['call']}: {document['field']}: {a} {left}, {b} {right}"
 
 
 def _spelled(value: Json | Absent) -> str:

@@ -59,7 +59,7 @@ def acted(node: Node) -> list[str]:
     """Say why a found tool must not run again: what it touched or may have touched; empty where it may."""
     return [
         *listed(node, TOUCHED),
-        *(f"use {held}" for held in listed(node, HELD)),
+        *(f"use {resource}" for resource in listed(node, HELD)),
         *(f"reach {what}" for what in reaches(node)),
     ]
 
@@ -81,14 +81,14 @@ def unrestored(node: Node) -> list[str]:
 def printed(node: Node) -> list[tuple[str, str, int]]:
     """Give what a found tool printed: the stream, the text, and how many pieces it had yielded before."""
     text = node.span.attributes.get(PRINTED)
-    found: list[tuple[str, str, int]] = []
+    prints: list[tuple[str, str, int]] = []
     for each in as_list(parsed_or_none(text)) if isinstance(text, str) else ():
         match each:
-            case [str(stream), str(said), int(pieces)]:
-                found.append((stream, said, pieces))
+            case [str(stream), str(content), int(pieces)]:
+                prints.append((stream, content, pieces))
             case _:
                 continue
-    return found
+    return prints
 
 
 def is_mixed(node: Node) -> bool:
@@ -126,7 +126,7 @@ def follow(nodes: Collection[Node], again: Collection[str]) -> dict[str, int]:
     """
     parents = {node.parent for node in nodes}
     running: dict[object, list[_Use]] = {}
-    found: dict[str, int] = {}
+    predecessors: dict[str, int] = {}
     for node in sorted((each for each in nodes if each.id in again), key=lambda each: each.start_order):
         use = _Use(node, frozenset(listed(node, STATE)), frozenset(listed(node, CHANGED)))
         process = node.span.resource.attributes.get("reenact.process.id")  # each numbers its own
@@ -134,9 +134,9 @@ def follow(nodes: Collection[Node], again: Collection[str]) -> dict[str, int]:
         for other in beside:
             first, last = sorted((other.node, node), key=lambda each: each.end_order)
             if use.shares(other) and last.id not in parents:
-                found[last.id] = max(found.get(last.id, 0), first.end_order)
+                predecessors[last.id] = max(predecessors.get(last.id, 0), first.end_order)
         running[process] = [*beside, use]
-    return found
+    return predecessors
 
 
 class _Use(NamedTuple):

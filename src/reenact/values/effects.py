@@ -39,15 +39,15 @@ def weakest(worlds: Iterable[Mapping[str, object]]) -> dict[str, str]:
 
     Where the files of one folder are copied in all of them, and the kernel refuses others, that folder is named.
     """
-    given = list(worlds)
+    all_worlds = list(worlds)
     words = [each.value for each in Seal]
-    said = {kind: [str(world.get(kind)) for world in given] for kind in EFFECTS}
+    kind_words = {kind: [str(world.get(kind)) for world in all_worlds] for kind in EFFECTS}
     weak = {
-        kind: max(found, key=lambda word: words.index(word) if word in words else len(words))
-        for kind, found in said.items()
-        if found
+        kind: max(choices, key=lambda word: words.index(word) if word in words else len(words))
+        for kind, choices in kind_words.items()
+        if choices
     }
-    folders = {world.get(COPIED_IN) for world in given}
+    folders = {world.get(COPIED_IN) for world in all_worlds}
     if weak.get("files") == Seal.ENFORCED and len(folders) == 1 and isinstance(folder := folders.pop(), str):
         weak[COPIED_IN] = folder
     return weak
@@ -65,8 +65,8 @@ def sentence(world: Mapping[str, str], ways_out: Iterable[str] = ()) -> str:
     if (folder := world.get(COPIED_IN)) is not None:
         parts = {word: [_ELSEWHERE if kind == "files" else kind for kind in kinds] for word, kinds in parts.items()}
         parts[Seal.COPIED.value].insert(0, f"files in {folder}")
-    said = [f"{word}: {', '.join(kinds)}" for word, kinds in parts.items() if kinds]
-    return "; ".join([*said, *(f"{kind}: {world[kind]} but for {', '.join(ways)}" for kind, ways in but.items())])
+    phrases = [f"{word}: {', '.join(kinds)}" for word, kinds in parts.items() if kinds]
+    return "; ".join([*phrases, *(f"{kind}: {world[kind]} but for {', '.join(ways)}" for kind, ways in but.items())])
 
 
 _ELSEWHERE: Final = "files elsewhere"

@@ -29,12 +29,12 @@ def cut_off_by(attributes: Mapping[str, object]) -> str:
 
 def seen_by_parents(nodes: Iterable[Node]) -> dict[str, int]:
     """Give the exit codes of child processes that did not end well, by their lanes, as their parents saw them."""
-    found: dict[str, int] = {}
+    exit_codes: dict[str, int] = {}
     for node in nodes:
-        told = node.span.attributes.get("reenact.children")
-        ends = as_object(parsed_or_none(told)) if isinstance(told, str) else {}
-        found |= {lane: code for lane, end in ends.items() if (code := _code(as_list(end)[:1])) is not None}
-    return found
+        text = node.span.attributes.get("reenact.children")
+        ends = as_object(parsed_or_none(text)) if isinstance(text, str) else {}
+        exit_codes |= {lane: code for lane, end in ends.items() if (code := _code(as_list(end)[:1])) is not None}
+    return exit_codes
 
 
 def _code(end: list[Json]) -> int | None:
@@ -42,9 +42,9 @@ def _code(end: list[Json]) -> int | None:
     return end[0] if end and isinstance(end[0], int) and not isinstance(end[0], bool) else None
 
 
-def in_short(attributes: Mapping[str, object], seen: int | None = None) -> str:
-    """Say the same in a word or two. `seen` is the exit code that a parent of a child process saw."""
-    code = attributes.get(_CODE, seen)
+def in_short(attributes: Mapping[str, object], exit_code: int | None = None) -> str:
+    """Say the same in a word or two. `exit_code` is the exit code that a parent of a child process saw."""
+    code = attributes.get(_CODE, exit_code)
     if isinstance(code, int) and code >= 0:
         return f"ended itself, exit code {code}"
     if isinstance(code, int) and -code != signal.SIGKILL:

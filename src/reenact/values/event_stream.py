@@ -69,7 +69,7 @@ def is_event_stream(data: bytes) -> bool:
 
 def frames(data: bytes) -> list[Frame]:
     """Give the whole frames at the beginning of a stream; what follows them was cut off, or is none."""
-    found: list[Frame] = []
+    whole_frames: list[Frame] = []
     at = 0
     while is_event_stream(data[at : at + _PRELUDE.size]):
         total, headers, _ = _PRELUDE.unpack_from(data, at)
@@ -77,9 +77,9 @@ def frames(data: bytes) -> list[Frame]:
             break
         body = at + _PRELUDE.size
         payload = data[body + headers : at + total - _CHECKSUM]
-        found.append(Frame(start=at, end=at + total, headers=data[body : body + headers], payload=payload))
+        whole_frames.append(Frame(start=at, end=at + total, headers=data[body : body + headers], payload=payload))
         at += total
-    return found
+    return whole_frames
 
 
 def framed(headers: bytes, payload: bytes) -> bytes:
@@ -92,31 +92,31 @@ def framed(headers: bytes, payload: bytes) -> bytes:
 
 def event_frame(kind: str, event: Json) -> bytes:
     """Spell an event as a frame of this kind; a `chunk` holds it in base64."""
-    said = compact(event).encode("utf-8", "replace")
-    payload = b'{"bytes":"%s"}' % binascii.b2a_base64(said, newline=False) if kind == "chunk" else said
-    named = ((":event-type", kind), (":content-type", "application/json"), (":message-type", "event"))
+    content = compact(event).encode("utf-8", "replace")
+    payload = b'{"bytes":"%s"}' % binascii.b2a_base64(content, newline=False) if kind == "chunk" else content
+    fields = ((":event-type", kind), (":content-type", "application/json"), (":message-type", "event"))
     headers = b"".join(
         bytes([len(name)]) + name.encode() + bytes([_TEXT]) + len(value).to_bytes(2) + value.encode()
-        for name, value in named
+        for name, value in fields
     )
     return framed(headers, payload)
 
 
 def inner(payload: bytes) -> bytes | None:
     """Give what a payload holds in base64, or None where it is the event itself."""
-    held = as_object(parsed_or_none(payload)).get("bytes")
-    if not isinstance(held, str):
+    encoded = as_object(parsed_or_none(payload)).get("bytes")
+    if not isinstance(encoded, str):
         return None
     try:
-        return binascii.a2b_base64(held, strict_mode=True)
+        return binascii.a2b_base64(encoded, strict_mode=True)
     except ValueError:
         return None
 
 
-def with_inner(payload: bytes, said: bytes) -> bytes:
+def with_inner(payload: bytes, content: bytes) -> bytes:
     """Give a payload that holds other bytes in base64."""
-    held = as_object(parsed_or_none(payload))
-    return compact({**held, "bytes": binascii.b2a_base64(said, newline=False).decode()}).encode()
+    fields = as_object(parsed_or_none(payload))
+    return compact({**fields, "bytes": binascii.b2a_base64(content, newline=False).decode()}).encode()
 
 
 def events(data: bytes) -> list[Json]:
@@ -124,14 +124,14 @@ def events(data: bytes) -> list[Json]:
 
     An exception stands under its type, such as `throttlingException`.
     """
-    found: list[Json] = []
+    event_list: list[Json] = []
     for frame in frames(data):
-        named = frame.named
-        held = inner(frame.payload)
-        if held is not None and named.get(":event-type", "chunk") == "chunk":
-            found.append(parsed_or_none(held))
+        labels = frame.named
+        content = inner(frame.payload)
+        if content is not None and labels.get(":event-type", "chunk") == "chunk":
+            event_list.append(parsed_or_none(content))
             continue
-        kind = named.get(":event-type") or named.get(":exception-type") or named.get(":error-code") or "error"
-        said = parsed_or_none(frame.payload)
-        found.append({kind: frame.payload.decode("utf-8", "replace") if said is None else said})
-    return found
+        kind = labels.get(":event-type") or labels.get(":exception-type") or labels.get(":error-code") or "error"
+        decoded = parsed_or_none(frame.payload)
+        event_list.append({kind: frame.payload.decode("utf-8", "replace") if decoded is None else decoded})
+    return event_list

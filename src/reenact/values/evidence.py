@@ -172,8 +172,8 @@ def _streamed(attributes: Mapping[str, Attribute]) -> Outcome:
 
 
 def _exception(attributes: Mapping[str, Attribute]) -> ExceptionRecord | None:
-    held = parsed_or_none(_text(attributes, "reenact.exception"))
-    return exception_from_json(held) if isinstance(held, dict) else None
+    record = parsed_or_none(_text(attributes, "reenact.exception"))
+    return exception_from_json(record) if isinstance(record, dict) else None
 
 
 def chunk_to_json(chunk: Chunk) -> Json:
@@ -215,9 +215,9 @@ def _write_body(attributes: dict[str, Attribute], body: bytes, side: str, binary
 
 
 def _read_body(attributes: Mapping[str, Attribute], side: str, binary: str) -> Body:
-    held = attributes.get(binary)
-    if isinstance(held, str):
-        return Body(_unbase64(held))
+    encoded = attributes.get(binary)
+    if isinstance(encoded, str):
+        return Body(_unbase64(encoded))
     return Body(_text(attributes, f"{side}.value").encode("utf-8", "surrogatepass"))
 
 

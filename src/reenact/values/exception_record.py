@@ -38,17 +38,17 @@ def exception_to_json(record: ExceptionRecord) -> dict[str, Json]:
 
 def exception_from_json(json: Json, depth: int = 0) -> ExceptionRecord:
     """Read a record. What is missing or of another type reads as empty; nothing is raised."""
-    held = as_object(json)
-    cause = held.get("cause")
+    fields = as_object(json)
+    cause = fields.get("cause")
     return ExceptionRecord(
-        module=json_text(held.get("module")),
-        qualname=json_text(held.get("qualname")),
-        message=json_text(held.get("message")),
-        bases=tuple(json_text(base) for base in as_list(held.get("bases"))),
-        args=held.get("args"),
-        state=held.get("state"),
+        module=json_text(fields.get("module")),
+        qualname=json_text(fields.get("qualname")),
+        message=json_text(fields.get("message")),
+        bases=tuple(json_text(base) for base in as_list(fields.get("bases"))),
+        args=fields.get("args"),
+        state=fields.get("state"),
         cause=exception_from_json(cause, depth + 1) if isinstance(cause, dict) and depth < _DEEPEST else None,
-        stacktrace=json_text(held.get("stacktrace")),
+        stacktrace=json_text(fields.get("stacktrace")),
     )
 
 
@@ -60,14 +60,14 @@ def exception_of_span(span: SpanRecord) -> ExceptionRecord | None:
     event = next((event for event in span.events if event.name == "exception"), None)
     if event is None and span.status != STATUS_ERROR:
         return None
-    said: Mapping[str, Attribute] = event.attributes if event else {}
-    named = said.get("exception.type") or span.attributes.get("error.type") or "Exception"
-    module, _, qualname = str(named).rpartition(".")
-    message, trace = str(said.get("exception.message") or span.status_message), said.get("exception.stacktrace")
-    if qualname in _ANY and (found := _SPELLED.match(message)) is not None:  # LangSmith's: a repr, then a traceback
-        raised = [each for each in _RAISED.findall(message) if each.rpartition(".")[2] == found["name"]]
-        module, _, qualname = (raised[-1] if raised else found["name"]).rpartition(".")
-        trace, message = message[found.end("call") :].strip(), _text_of(found["said"] or "")
+    facts: Mapping[str, Attribute] = event.attributes if event else {}
+    class_name = facts.get("exception.type") or span.attributes.get("error.type") or "Exception"
+    module, _, qualname = str(class_name).rpartition(".")
+    message, trace = str(facts.get("exception.message") or span.status_message), facts.get("exception.stacktrace")
+    if qualname in _ANY and (match := _SPELLED.match(message)) is not None:  # LangSmith's: a repr, then a traceback
+        raised = [each for each in _RAISED.findall(message) if each.rpartition(".")[2] == match["name"]]
+        module, _, qualname = (raised[-1] if raised else match["name"]).rpartition(".")
+        trace, message = message[match.end("call") :].strip(), _text_of(match["said"] or "")
     return ExceptionRecord(module=module or "builtins", qualname=qualname, message=message, stacktrace=str(trace or ""))
 
 

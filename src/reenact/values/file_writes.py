@@ -52,7 +52,7 @@ class WrittenFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class FileWrites:
     """What a run wrote."""
 
     files: Mapping[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
@@ -83,12 +83,12 @@ class Written:
         return path[len(inside) :] if inside and path.startswith(inside) else path
 
 
-def written(run: Run) -> Written | None:
+def writes_of(run: Run) -> FileWrites | None:
     """Read what a run wrote; None where its recorder did not note it."""
     return together(_part(node, run) for node in run.nodes if isinstance(node.span.attributes.get(WRITTEN), str))
 
 
-def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
+def together(parts: Iterable[tuple[int, FileWrites]]) -> FileWrites | None:
     """Join parts, each with the time of its end; None where there is none."""
     ordered = [part for _, part in sorted(parts, key=lambda each: each[0])]
     if not ordered:
@@ -100,15 +100,15 @@ def together(parts: Iterable[tuple[int, Written]]) -> Written | None:
             files.setdefault(path, file)
         for path, file in part.caches.items():
             caches.setdefault(path, file)
-    made = {path: changed_ns for part in ordered for path, changed_ns in part.made.items()}
+    program_paths = {path: changed_ns for part in ordered for path, changed_ns in part.made.items()}
     for part in ordered:
         for path, file in part.files.items():
             first = files[path]
             files[path] = replace(file, **_of_first(first, file))
-    return Written(
+    return FileWrites(
         files=files,
         caches=caches,
-        made={path: changed_ns for path, changed_ns in made.items() if path not in files},
+        made={path: changed_ns for path, changed_ns in program_paths.items() if path not in files},
         began_ns=min(each.began_ns for each in ordered),
         ended_ns=max(each.ended_ns for each in ordered),
         offset_s=ordered[0].offset_s,
@@ -128,11 +128,11 @@ class Absences:
     is no file of the beginning: a replay that began with it would find the repository cloned already, and not clone it.
     """
 
-    def __init__(self, told: Written, made: Iterable[tuple[str, int]]) -> None:
-        """`made` are the paths that programs made, each with when the program was started."""
-        self._files = told.files
-        self._by_programs = [*made]
-        self._since = [(each.path, each.touched_ns) for each in told.files.values() if each.before is None]
+    def __init__(self, writes: FileWrites, program_paths: Iterable[tuple[str, int]]) -> None:
+        """`program_paths` are the paths that programs made, each with when the program was started."""
+        self._files = writes.files
+        self._by_programs = [*program_paths]
+        self._since = [(each.path, each.touched_ns) for each in writes.files.values() if each.before is None]
 
     def holds(self, file: WrittenFile) -> bool:
         """Tell whether a file was not there at the beginning."""
@@ -165,45 +165,45 @@ def _of_first(first: WrittenFile, file: WrittenFile) -> dict[str, Any]:
     return {"before": first.before, "at": first.at or file.at, "touched_ns": first.touched_ns, "shared": shared}
 
 
-def _part(node: Node, run: Run) -> tuple[int, Written]:
-    said = as_object(parsed_or_none(str(node.span.attributes[WRITTEN])))
-    span = [as_count(each) or 0 for each in as_list(said.get("span"))][:2]
-    files = [_file(as_object(each)) for each in as_list(said.get("files"))]
-    caches = [_file(as_object(each)) for each in as_list(said.get("caches"))]
-    made = [pair for each in as_list(said.get("made")) if len(pair := as_list(each)) == 2]
-    offset = said.get("offset")
-    part = Written(
+def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
+    fields = as_object(parsed_or_none(str(node.span.attributes[WRITTEN])))
+    span = [as_count(each) or 0 for each in as_list(fields.get("span"))][:2]
+    files = [_file(as_object(each)) for each in as_list(fields.get("files"))]
+    caches = [_file(as_object(each)) for each in as_list(fields.get("caches"))]
+    program_paths = [pair for each in as_list(fields.get("made")) if len(pair := as_list(each)) == 2]
+    offset = fields.get("offset")
+    part = FileWrites(
         files={each.path: each for each in files if each.path},
         caches={each.path: each for each in caches if each.path},
-        made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in made if path},
+        made={as_text(path): as_count(changed_ns) or 0 for path, changed_ns in program_paths if path},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,
-        processes=frozenset({as_count(said.get("pid")) or 0} - {0}),
-        temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
-        threads=said.get("threads") is True,
-        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))) - {0},
-        more=as_count(said.get("more")) or 0,
+        processes=frozenset({as_count(fields.get("pid")) or 0} - {0}),
+        temporary=frozenset(as_text(each) for each in as_list(fields.get("temporary"))),
+        threads=fields.get("threads") is True,
+        thread_ids=frozenset(as_count(each) or 0 for each in as_list(fields.get("thread_ids"))) - {0},
+        more=as_count(fields.get("more")) or 0,
         cwd=as_text(run.entry.get("cwd")),
     )
     return node.span.end_ns, part
 
 
-def _file(said: Mapping[str, Json]) -> WrittenFile:
-    log = said.get("log")
+def _file(fields: Mapping[str, Json]) -> WrittenFile:
+    log = fields.get("log")
     return WrittenFile(
-        path=as_text(said.get("path")),
-        before=_state(said.get("before")),
-        after=_state(said.get("after")),
-        at=as_text(said.get("at")),
+        path=as_text(fields.get("path")),
+        before=_state(fields.get("before")),
+        after=_state(fields.get("after")),
+        at=as_text(fields.get("at")),
         log=log if isinstance(log, str) else None,
-        log_of=as_text(said.get("log_of")),
-        backups=as_count(said.get("backups")) or 0,
-        shared=said.get("shared") is True,
-        part_of=as_text(said.get("part_of")),
-        touched_ns=as_count(said.get("touched")) or 0,
+        log_of=as_text(fields.get("log_of")),
+        backups=as_count(fields.get("backups")) or 0,
+        shared=fields.get("shared") is True,
+        part_of=as_text(fields.get("part_of")),
+        touched_ns=as_count(fields.get("touched")) or 0,
     )
 
 
-def _state(said: Json) -> State | None:
-    return said if isinstance(said, dict) else None
+def _state(value: Json) -> State | None:
+    return value if isinstance(value, dict) else None

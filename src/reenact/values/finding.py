@@ -61,15 +61,15 @@ def argument_pairs(arguments: Json) -> frozenset[tuple[str, str]]:
     one asks for what a list holds rather than where, `ids` once more for each of its items. Typed JSON (docs/schema.md)
     is looked into: a dataclass has its fields below its own path, a date is its ISO spelling.
     """
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     waiting: deque[tuple[str, Json, int]] = deque([("", arguments, 0)])
-    while waiting and len(found) < MOST_ARGUMENTS:
+    while waiting and len(pairs) < MOST_ARGUMENTS:
         path, value, depth = waiting.popleft()
         if path:
-            found.add((path, spelled(value)))
+            pairs.add((path, spelled(value)))
         if depth < _DEEPEST:
             waiting.extend((name, item, depth + 1) for name, item in _below(path, value))
-    return frozenset(found)
+    return frozenset(pairs)
 
 
 def _below(path: str, value: Json) -> Iterator[tuple[str, Json]]:
@@ -100,6 +100,6 @@ def spelled(value: Json) -> str:
 def sought(value: str) -> str:
     """Bring what a person typed into the spelling that is compared: blanks and key order of JSON do not matter."""
     if value[:1] in {"{", "["}:
-        known = parsed_or_none(value)
-        return value if known is None else spelled(known)
+        decoded = parsed_or_none(value)
+        return value if decoded is None else spelled(decoded)
     return value

@@ -165,16 +165,16 @@ def _document(prefix: str, value: Json) -> Iterator[tuple[str, Attribute]]:
     score: Json = None
     if isinstance(pair := at(value, "$tuple"), list) and len(pair) == 2:
         value, score = pair
-    held = as_object(at(value, "fields")) or as_object(value)
+    fields = as_object(at(value, "fields")) or as_object(value)
     content: Json = value if isinstance(value, str) else None
     for name in ("content", "page_content", "text", "document"):
-        content = content if content is not None else held.get(name)
+        content = content if content is not None else fields.get(name)
     if isinstance(content, str):
         yield f"{prefix}.content", content
-    score = held.get("score") if score is None else score
+    score = fields.get("score") if score is None else score
     if isinstance(score, int | float) and not isinstance(score, bool):
         yield f"{prefix}.score", float(score)
-    if isinstance(identity := held.get("id"), str | int):
+    if isinstance(identity := fields.get("id"), str | int):
         yield f"{prefix}.id", str(identity)
-    if metadata := held.get("metadata"):
+    if metadata := fields.get("metadata"):
         yield f"{prefix}.metadata", compact(metadata)

@@ -25,8 +25,8 @@ def _hits(body: Json) -> Iterator[Json]:
     """Read an answer of Elasticsearch: one search, or several at once."""
     for each in [body, *as_list(at(body, "responses"))]:
         for hit in as_list(at(each, "hits", "hits")):
-            held = as_object(hit)
-            yield _document(held.get("_id"), held.get("_score"), held.get("_source", held.get("fields")))
+            fields = as_object(hit)
+            yield _document(fields.get("_id"), fields.get("_score"), fields.get("_source", fields.get("fields")))
 
 
 def _points(result: Json) -> Iterator[Json]:
@@ -34,33 +34,33 @@ def _points(result: Json) -> Iterator[Json]:
     for each in [result, *as_list(result)]:
         listed = at(each, "points")
         for point in as_list(each if listed is None else listed):
-            held = as_object(point)
-            if "score" in held:
-                yield _document(held.get("id"), held.get("score"), held.get("payload"))
+            fields = as_object(point)
+            if "score" in fields:
+                yield _document(fields.get("id"), fields.get("score"), fields.get("payload"))
         for group in as_list(at(each, "groups")):
             for point in as_list(at(group, "hits")):
-                held = as_object(point)
-                yield _document(held.get("id"), held.get("score"), held.get("payload"))
+                fields = as_object(point)
+                yield _document(fields.get("id"), fields.get("score"), fields.get("payload"))
 
 
 def _columns(body: Json) -> Iterator[Json]:
     """Read an answer of Chroma: a list of ids for each question, and as many distances, texts and metadata."""
-    told = as_object(body)
+    fields = as_object(body)
     names = ("ids", "distances", "documents", "metadatas")
-    for rows in zip_longest(*(as_list(told.get(name)) for name in names)):
+    for rows in zip_longest(*(as_list(fields.get(name)) for name in names)):
         for row in zip_longest(*map(as_list, rows)):
             identity, distance, text, metadata = row
-            found: dict[str, Json] = {"id": identity, "score": distance, "content": text, "metadata": metadata}
-            yield {name: value for name, value in found.items() if value is not None}
+            document: dict[str, Json] = {"id": identity, "score": distance, "content": text, "metadata": metadata}
+            yield {name: value for name, value in document.items() if value is not None}
 
 
 def _document(identity: Json, score: Json, source: Json) -> Json:
-    held = as_object(source)
-    text = next((held[name] for name in _CONTENTS if isinstance(held.get(name), str)), None)
-    found: dict[str, Json] = {
+    fields = as_object(source)
+    text = next((fields[name] for name in _CONTENTS if isinstance(fields.get(name), str)), None)
+    document: dict[str, Json] = {
         "id": identity,
         "score": score,
         "content": compact(source) if text is None and source else text,
-        "metadata": {name: value for name, value in held.items() if value is not text or text is None} or None,
+        "metadata": {name: value for name, value in fields.items() if value is not text or text is None} or None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in document.items() if value is not None}

@@ -79,10 +79,10 @@ def provider_at(host: str) -> tuple[str, str, str]:
 
     `llm.system` is empty too where a cloud answers with the product of another, who is told by how it is asked.
     """
-    found = next((row for row in _HOSTS if host == row[0] or host.endswith(f".{row[0]}")), None)
-    if found is None and host.endswith("-aiplatform.googleapis.com"):
-        found = ("", "google", "gcp.vertex_ai")  # the region stands before it
-    if found is None:
+    entry = next((row for row in _HOSTS if host == row[0] or host.endswith(f".{row[0]}")), None)
+    if entry is None and host.endswith("-aiplatform.googleapis.com"):
+        entry = ("", "google", "gcp.vertex_ai")  # the region stands before it
+    if entry is None:
         return "", "", ""
-    _, provider, genai_provider = found
+    _, provider, genai_provider = entry
     return provider, genai_provider, "" if provider in _CLOUDS else provider

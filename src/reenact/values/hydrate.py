@@ -56,10 +56,10 @@ def decode_exception(record: ExceptionRecord, *, resolve: Resolve = loaded) -> B
     if not (isinstance(cls, type) and issubclass(cls, BaseException)):
         cls = _stand_in(record.module, record.qualname, _first_base(record, resolve))
     error = _built(cls, args, state)
-    if error is None or _said(error) != record.message:
+    if error is None or _message_of(error) != record.message:
         base = cls if issubclass(cls, _StandIn) else _stand_in(record.module, record.qualname, cls)
-        told = {**state, RECORD: record}
-        error = _built(base, args, told) or _built(_stand_in(record.module, record.qualname, Exception), (), told)
+        fields = {**state, RECORD: record}
+        error = _built(base, args, fields) or _built(_stand_in(record.module, record.qualname, Exception), (), fields)
     if error is None:  # a class that cannot even be derived from
         error = RuntimeError(record.message)
     if record.cause is not None:
@@ -117,7 +117,7 @@ def _state(decoding: _Decoding, record: ExceptionRecord) -> dict[str, object]:
 
 def _built(cls: type[BaseException], args: tuple[object, ...], state: dict[str, object]) -> BaseException | None:
     try:
-        error = _made(cls, args)
+        error = _new_exception(cls, args)
     except Exception:  # noqa: BLE001 -- whatever a class objects to: the caller has another way
         alarms.pass_on()
         return None
@@ -127,7 +127,7 @@ def _built(cls: type[BaseException], args: tuple[object, ...], state: dict[str, 
     return error
 
 
-def _made(cls: type[BaseException], args: tuple[object, ...]) -> BaseException:
+def _new_exception(cls: type[BaseException], args: tuple[object, ...]) -> BaseException:
     """Make an exception: a built-in one the usual way, any other past its own `__new__` and `__init__`."""
     if cls.__module__ == "builtins":
         return cls(*args)
@@ -137,7 +137,7 @@ def _made(cls: type[BaseException], args: tuple[object, ...]) -> BaseException:
     return error
 
 
-def _said(error: BaseException) -> str | None:
+def _message_of(error: BaseException) -> str | None:
     try:
         return str(error)
     except Exception:  # noqa: BLE001 -- the exception's own code
@@ -208,10 +208,10 @@ class _Decoding:
 
 
 def _with_fields(cls: type, fields: dict[str, object]) -> object:
-    made = cast("object", object.__new__(cls))
+    instance = cast("object", object.__new__(cls))
     for name, value in fields.items():
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(instance, name, value)
+    return instance
 
 
 def _data(tag: str, marker: str) -> Callable[[_Decoding, dict[str, Json], str], object]:
@@ -260,18 +260,18 @@ def _subclass(decoding: _Decoding, json: dict[str, Json], path: str) -> object:
     if not issubclass(cls, base):
         raise Unhydratable(path, f"the class {json['$subclass']!r}, which is no {base.__name__},")
     value = decoding.read(json.get("value"), f"{path}.value")
-    native: Any = next(known for known in cls.__mro__ if not known.__flags__ & _HEAP_TYPE)
+    native: Any = next(ancestor for ancestor in cls.__mro__ if not ancestor.__flags__ & _HEAP_TYPE)
     empty = base is dict or base in _FILLED
     make: Callable[..., Any] = native.__new__
-    made = make(cls) if empty else make(cls, value)
+    instance = make(cls) if empty else make(cls, value)
     if base is dict:
         for key, item in value.items():
-            native.__setitem__(made, key, item)
+            native.__setitem__(instance, key, item)
     elif base in _FILLED:
-        _FILLED[base](made, value)
+        _FILLED[base](instance, value)
     for name, item in decoding.dict_at(json.get("state", {}), f"{path}.state").items():
-        object.__setattr__(made, name, item)
-    return made
+        object.__setattr__(instance, name, item)
+    return instance
 
 
 def _zone(json: Json) -> tzinfo | None:

@@ -52,14 +52,14 @@ def _dumped(value: Json, *, sort_keys: bool = False, ensure_ascii: bool = True) 
         match waiting.pop():
             case _Spelled() as spelled:
                 out.append(spelled)
-            case dict() as held if held:
-                items = sorted(held.items()) if sort_keys else [*held.items()]
+            case dict() as container if container:
+                items = sorted(container.items()) if sort_keys else [*container.items()]
                 waiting.append(_Spelled("}"))
                 for place, (name, item) in reversed([*enumerate(items)]):
                     waiting += (item, _Spelled(f"{',' if place else '{'}{leaf.encode(name)}:"))
-            case list() as held if held:
+            case list() as container if container:
                 waiting.append(_Spelled("]"))
-                for place, item in reversed([*enumerate(held)]):
+                for place, item in reversed([*enumerate(container)]):
                     waiting += (item, _Spelled("," if place else "["))
             case other:
                 out.append(leaf.encode(other))

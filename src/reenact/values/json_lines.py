@@ -13,14 +13,14 @@ def events(data: bytes) -> list[Json]:
     if data.lstrip()[:1] == b"[":
         return _of_array(data.decode("utf-8", "replace"))
     lines = [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
-    found: list[Json] = []
+    line_values: list[Json] = []
     for place, line in enumerate(lines, 1):
         read = parsed_or_none(line)
         if read is not None or line.strip() == "null":
-            found.append(read)
+            line_values.append(read)
         elif place < len(lines):
-            found.append(line)
-    return found
+            line_values.append(line)
+    return line_values
 
 
 def _of_array(text: str) -> list[Json]:
@@ -30,12 +30,12 @@ def _of_array(text: str) -> list[Json]:
         return read
     import json
 
-    decoder, found, at = json.JSONDecoder(strict=False), list[Json](), text.index("[") + 1
+    decoder, members, at = json.JSONDecoder(strict=False), list[Json](), text.index("[") + 1
     while True:
         while at < len(text) and text[at] in ", \r\n\t":
             at += 1
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            return found
-        found.append(value)
+            return members
+        members.append(value)

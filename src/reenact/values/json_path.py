@@ -41,17 +41,17 @@ def parse_path(text: str) -> Path:
     steps: list[Step] = []
     place = 0
     while place < len(text):
-        found = _STEP.match(text, place)
-        if found is None or (place == 0 and text.startswith(".")):
+        match = _STEP.match(text, place)
+        if match is None or (place == 0 and text.startswith(".")):
             raise ValueError(f"no path: {text!r} makes no sense at {text[place:]!r}")
-        name, index, bracketed, quoted = found.groups()
+        name, index, bracketed, quoted = match.groups()
         if index is not None:
             steps.append(int(index))
         elif name is not None:
             steps.append(name)
         else:
             steps.append(str(json.loads(f'"{bracketed if bracketed is not None else quoted}"')))
-        place = found.end()
+        place = match.end()
     return tuple(steps)
 
 
@@ -74,19 +74,19 @@ def value_at(value: Json, path: Path) -> Json | Absent:
         inner = _inside(value)
         if inner is None:
             return ABSENT
-        held = inner[0]
-        if isinstance(held, dict) and isinstance(step, str):
-            if step not in held:
+        container = inner[0]
+        if isinstance(container, dict) and isinstance(step, str):
+            if step not in container:
                 return ABSENT
-            value = held[step]
-        elif isinstance(held, list) and isinstance(step, int) and -len(held) <= step < len(held):
-            value = held[step]
+            value = container[step]
+        elif isinstance(container, list) and isinstance(step, int) and -len(container) <= step < len(container):
+            value = container[step]
         else:
             return ABSENT
     return value
 
 
-def with_value(value: Json, path: Path, new: Json, _gone: Path = ()) -> Json:
+def with_value(value: Json, path: Path, new: Json, _trail: Path = ()) -> Json:
     """Give a copy of `value` with `new` at `path`; what lies beside it is shared with the original.
 
     A key that an object does not have is added, and so is one entry at the end of a list. Raises `NoSuchPlace`
@@ -97,31 +97,31 @@ def with_value(value: Json, path: Path, new: Json, _gone: Path = ()) -> Json:
     step, rest = path[0], path[1:]
     inner = _inside(value)
     if inner is None:
-        raise NoSuchPlace(_gone, None, _told(value))
-    held, back = inner
-    gone = (*_gone, step)
-    if isinstance(held, dict) and isinstance(step, str):
-        if step not in held and rest:
-            raise NoSuchPlace(_gone, step, _told(held))
-        return back({**held, step: with_value(held.get(step), rest, new, gone)})
-    if isinstance(held, list) and isinstance(step, int) and -len(held) <= step <= len(held):
-        if step == len(held):
+        raise NoSuchPlace(_trail, None, _description(value))
+    container, back = inner
+    trail = (*_trail, step)
+    if isinstance(container, dict) and isinstance(step, str):
+        if step not in container and rest:
+            raise NoSuchPlace(_trail, step, _description(container))
+        return back({**container, step: with_value(container.get(step), rest, new, trail)})
+    if isinstance(container, list) and isinstance(step, int) and -len(container) <= step <= len(container):
+        if step == len(container):
             if rest:
-                raise NoSuchPlace(_gone, step, _told(held))
-            return back([*held, new])
-        place = step % len(held)
-        return back([*held[:place], with_value(held[place], rest, new, gone), *held[place + 1 :]])
-    raise NoSuchPlace(_gone, step, _told(held))
+                raise NoSuchPlace(_trail, step, _description(container))
+            return back([*container, new])
+        place = step % len(container)
+        return back([*container[:place], with_value(container[place], rest, new, trail), *container[place + 1 :]])
+    raise NoSuchPlace(_trail, step, _description(container))
 
 
 def entries(value: Json) -> list[tuple[Step, Json]]:
     """List what lies inside a value, one step down, in its order; nothing for a leaf."""
     inner = _inside(value)
     match inner[0] if inner is not None else None:
-        case dict() as held:
-            return [*held.items()]
-        case list() as held:
-            return [*enumerate(held)]
+        case dict() as container:
+            return [*container.items()]
+        case list() as container:
+            return [*enumerate(container)]
         case _:
             return []
 
@@ -140,23 +140,23 @@ def _itself(value: Json) -> Json:
 
 
 def _inside_text(text: str) -> tuple[Json, Callable[[Json], Json]] | None:
-    held = parsed_or_none(text) if text.lstrip()[:1] in ("{", "[") else None
-    if not isinstance(held, dict | list):
+    decoded = parsed_or_none(text) if text.lstrip()[:1] in ("{", "[") else None
+    if not isinstance(decoded, dict | list):
         return None
-    return held, lambda changed: _spelled_like(text, held, changed)
+    return decoded, lambda changed: _spelled_like(text, decoded, changed)
 
 
 def _inside_object(value: dict[str, Json]) -> tuple[Json, Callable[[Json], Json]]:
     for tag, key in _FIELDS.items():
-        if tag in value and isinstance(held := value.get(key), dict | list):
-            return held, _beside(value, key)
+        if tag in value and isinstance(container := value.get(key), dict | list):
+            return container, _beside(value, key)
     for tag in _LISTS & value.keys():
-        if isinstance(held := value[tag], list):
-            return held, _beside(value, tag)
+        if isinstance(container := value[tag], list):
+            return container, _beside(value, tag)
     for tag in _PAIRS & value.keys():
         pairs = value[tag]
-        if isinstance(pairs, list) and (named := _named(pairs)) is not None:
-            return named, _beside(value, tag, _paired)
+        if isinstance(pairs, list) and (pair_values := _pairs_as_object(pairs)) is not None:
+            return pair_values, _beside(value, tag, _paired)
     return value, _itself
 
 
@@ -164,31 +164,31 @@ def _beside(value: dict[str, Json], key: str, spelled: Callable[[Json], Json] = 
     return lambda changed: {**value, key: spelled(changed)}
 
 
-def _named(pairs: list[Json]) -> dict[str, Json] | None:
-    named: dict[str, Json] = {}
+def _pairs_as_object(pairs: list[Json]) -> dict[str, Json] | None:
+    values_by_name: dict[str, Json] = {}
     for pair in pairs:
         match pair:
-            case [str(name), held]:
-                named[name] = held
+            case [str(name), item]:
+                values_by_name[name] = item
             case _:
                 return None
-    return named
+    return values_by_name
 
 
 def _paired(value: Json) -> Json:
-    return [[name, held] for name, held in value.items()] if isinstance(value, dict) else value
+    return [[name, item] for name, item in value.items()] if isinstance(value, dict) else value
 
 
-def _spelled_like(text: str, held: Json, changed: Json) -> str:
+def _spelled_like(text: str, original: Json, changed: Json) -> str:
     """Spell JSON as the text that it came from was spelled: programs and models look at text."""
     for indent in (None, 2, 4):
         for ascii_only in (True, False):
-            if json.dumps(held, indent=indent, ensure_ascii=ascii_only) == text:
+            if json.dumps(original, indent=indent, ensure_ascii=ascii_only) == text:
                 return json.dumps(changed, indent=indent, ensure_ascii=ascii_only)
     return compact(changed)
 
 
-def _told(value: Json) -> str:
+def _description(value: Json) -> str:
     if isinstance(value, dict):
         names = ", ".join(spell((name,)) for name in [*value][:12])
         return f"an object with {names}{' …' if len(value) > 12 else ''}" if value else "an empty object"

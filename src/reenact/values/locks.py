@@ -17,16 +17,16 @@ _made: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def lock() -> threading.Lock:
     """Make a lock."""
-    made = threading.Lock()
-    _made.add(made)
-    return made
+    new_lock = threading.Lock()
+    _made.add(new_lock)
+    return new_lock
 
 
 def rlock() -> Any:
     """Make a lock that its holder may take again: a finalizer or a signal handler may call in the middle."""
-    made = threading.RLock()
-    _made.add(made)
-    return made
+    new_lock = threading.RLock()
+    _made.add(new_lock)
+    return new_lock
 
 
 def _reopen() -> None:

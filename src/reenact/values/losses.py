@@ -14,19 +14,19 @@ LOST = "reenact.lost"
 
 def marked(spans: Iterable[SpanRecord], losses: Iterable[Mapping[str, str]]) -> list[SpanRecord]:
     """Mark the first span of each trace that has no parent among `spans`, else the first one there is."""
-    found = list(spans)
-    ids = {(span.trace_id, span.span_id) for span in found}
+    span_list = list(spans)
+    ids = {(span.trace_id, span.span_id) for span in span_list}
     first: dict[str, int] = {}
     top: dict[str, int] = {}
-    for at, span in enumerate(found):
+    for at, span in enumerate(span_list):
         first.setdefault(span.trace_id, at)
         if span.parent_id is None or (span.trace_id, span.parent_id) not in ids:
             top.setdefault(span.trace_id, at)
-    told: list[Attribute] = [dict(loss) for loss in losses]
+    entries: list[Attribute] = [dict(loss) for loss in losses]
     for trace_id, at in first.items():
         at = top.get(trace_id, at)  # noqa: PLW2901 - the better of two places
-        before = found[at].attributes.get(LOST)
+        before = span_list[at].attributes.get(LOST)
         before = parsed_or_none(before) if isinstance(before, str) else before
-        whole = [*before, *told] if isinstance(before, list) else told
-        found[at] = replace(found[at], attributes={**found[at].attributes, LOST: whole})
-    return found
+        whole = [*before, *entries] if isinstance(before, list) else entries
+        span_list[at] = replace(span_list[at], attributes={**span_list[at].attributes, LOST: whole})
+    return span_list

@@ -33,13 +33,13 @@ _CREDENTIALS: Final = ("authorization", "cookie", "key", "token", "secret", "pas
 
 def masks_in(text: str) -> list[str]:
     """List the masks of a text, or of the JSON in it; those under the name of a credential are left out."""
-    found = [match[0].replace("\\", "") for match in _SCRUBBED.finditer(text)]
+    masks = [match[0].replace("\\", "") for match in _SCRUBBED.finditer(text)]
     if _ALL.fullmatch(text):
-        found.append(text.strip())
+        masks.append(text.strip())
     elif '"' in text:
         leaves = (match for match in _LEAF.finditer(text))
-        found += [leaf["mask"] for leaf in leaves if not names_a_credential(leaf["key"] or "")]
-    return found
+        masks += [leaf["mask"] for leaf in leaves if not names_a_credential(leaf["key"] or "")]
+    return masks
 
 
 def is_masked(text: str) -> bool:

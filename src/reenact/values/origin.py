@@ -45,11 +45,11 @@ def proof(key: bytes, store: Path, trace_id: str, span_id: str, attributes: Mapp
 
 def holds(key: bytes, store: Path, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> bool:
     """Tell whether a span read from `store` carries its proof, and says what it said when that was made."""
-    said = attributes.get(ORIGIN)
-    told = parsed_or_none(said) if isinstance(said, str) else None
-    if not isinstance(told, dict) or told.get("version") != _VERSION:
+    text = attributes.get(ORIGIN)
+    claim = parsed_or_none(text) if isinstance(text, str) else None
+    if not isinstance(claim, dict) or claim.get("version") != _VERSION:
         return False
-    mac = told.get("mac")
+    mac = claim.get("mac")
     expected = _mac(key, store, trace_id, span_id, attributes)
     return isinstance(mac, str) and hmac.compare_digest(mac.encode("utf-8", "replace"), expected.encode())
 
@@ -68,11 +68,11 @@ def without_proof(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _mac(key: bytes, store: Path, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> str:
     names = _COVERED + (_COVERED_OF_A_UNIT if "reenact.inbound" in attributes else ())
-    said = {
+    content = {
         "store": str(store.resolve()),
         "trace": trace_id,
         "span": span_id,
         "attributes": {name: attributes[name] for name in names if attributes.get(name) is not None},
     }
-    spelled = json.dumps(said, sort_keys=True, separators=(",", ":"), default=repr)  # ASCII, lone surrogates escaped
+    spelled = json.dumps(content, sort_keys=True, separators=(",", ":"), default=repr)  # ASCII, lone surrogates escaped
     return hmac.digest(key, b"reenact origin 1\0" + spelled.encode("ascii"), "sha256").hex()

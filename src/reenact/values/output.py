@@ -113,16 +113,16 @@ def _by_job(lane: str, part: Output) -> dict[str, Output]:
     """Tell what a process printed for itself from what it printed for the jobs that it took from others."""
     if any(stream.is_cut or stream.lost for stream in part.streams.values()):
         return {lane: part}
-    found: dict[str, dict[str, list[Piece]]] = {}
+    job_pieces: dict[str, dict[str, list[Piece]]] = {}
     for name, stream in part.streams.items():
         for piece in stream.pieces:
             of_itself = not piece.lane or piece.lane == lane or piece.lane.startswith(f"{lane}/")
-            found.setdefault(lane if of_itself else piece.lane, {}).setdefault(name, []).append(piece)
-    if not found.keys() - {lane}:
+            job_pieces.setdefault(lane if of_itself else piece.lane, {}).setdefault(name, []).append(piece)
+    if not job_pieces.keys() - {lane}:
         return {lane: part}
     return {
-        each: replace(part, streams={name: _of_pieces(part.streams[name], held) for name, held in streams.items()})
-        for each, streams in found.items()
+        each: replace(part, streams={name: _of_pieces(part.streams[name], pieces) for name, pieces in streams.items()})
+        for each, streams in job_pieces.items()
     }
 
 
@@ -136,39 +136,39 @@ def is_noted(run: Run) -> bool:
 
 
 def _part(node: Node) -> Output:
-    said = as_object(parsed_or_none(str(node.span.attributes[OUTPUT])))
-    span = [as_count(each) or 0 for each in as_list(said.get("span"))][:2]
-    offset = said.get("offset")
+    fields = as_object(parsed_or_none(str(node.span.attributes[OUTPUT])))
+    span = [as_count(each) or 0 for each in as_list(fields.get("span"))][:2]
+    offset = fields.get("offset")
     return Output(
-        streams={name: _stream(as_object(each)) for name, each in as_object(said.get("streams")).items()},
-        passed={name: as_count(each) or 0 for name, each in as_object(said.get("passed")).items()},
+        streams={name: _stream(as_object(each)) for name, each in as_object(fields.get("streams")).items()},
+        passed={name: as_count(each) or 0 for name, each in as_object(fields.get("passed")).items()},
         began_ns=span[0] if len(span) == 2 else node.span.start_ns,
         ended_ns=span[1] if len(span) == 2 else node.span.end_ns,
         offset_s=offset if isinstance(offset, int) else 0,
-        processes=frozenset({as_count(said.get(name)) or 0 for name in ("pid", "parent")} - {0}),
-        temporary=frozenset(as_text(each) for each in as_list(said.get("temporary"))),
-        threads=said.get("threads") is True,
-        thread_ids=frozenset(as_count(each) or 0 for each in as_list(said.get("thread_ids"))) - {0},
-        lost=as_text(said.get("lost")),
+        processes=frozenset({as_count(fields.get(name)) or 0 for name in ("pid", "parent")} - {0}),
+        temporary=frozenset(as_text(each) for each in as_list(fields.get("temporary"))),
+        threads=fields.get("threads") is True,
+        thread_ids=frozenset(as_count(each) or 0 for each in as_list(fields.get("thread_ids"))) - {0},
+        lost=as_text(fields.get("lost")),
     )
 
 
-def _stream(said: Mapping[str, Json]) -> Stream:
-    names = [as_text(each) for each in as_list(said.get("names"))]
+def _stream(fields: Mapping[str, Json]) -> Stream:
+    names = [as_text(each) for each in as_list(fields.get("names"))]
     return Stream(
-        pieces=tuple(_piece(as_list(each), names) for each in as_list(said.get("pieces"))),
-        size=as_count(said.get("size")) or 0,
-        digest=as_text(said.get("digest")),
-        rest=as_text(as_object(said.get("rest")).get("digest")),
-        is_cut=said.get("cut") is True,
-        is_terminal=said.get("terminal") is True,
-        redacted=as_count(said.get("redacted")) or 0,
-        lost=as_text(said.get("lost")),
+        pieces=tuple(_piece(as_list(each), names) for each in as_list(fields.get("pieces"))),
+        size=as_count(fields.get("size")) or 0,
+        digest=as_text(fields.get("digest")),
+        rest=as_text(as_object(fields.get("rest")).get("digest")),
+        is_cut=fields.get("cut") is True,
+        is_terminal=fields.get("terminal") is True,
+        redacted=as_count(fields.get("redacted")) or 0,
+        lost=as_text(fields.get("lost")),
     )
 
 
-def _piece(said: list[Json], names: list[str]) -> Piece:
-    match said:
+def _piece(items: list[Json], names: list[str]) -> Piece:
+    match items:
         case [int(lane), str(text), int(form)]:
             return Piece(_name(names, lane), text, _name(names, form))
         case [int(lane), str(text)]:

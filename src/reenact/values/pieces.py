@@ -17,11 +17,11 @@ def bytes_of(chunk: Chunk) -> bytes:
     return f"{compact(chunk.value)}\n".encode("utf-8", "surrogatepass")  # numbers one after the other are no number
 
 
-def with_bytes(chunk: Chunk, said: bytes) -> Chunk:
-    """Give a piece that says `said` in the place of what it said."""
+def with_bytes(chunk: Chunk, content: bytes) -> Chunk:
+    """Give a piece that says `content` in the place of what it said."""
     if chunk.data is not None:
-        return replace(chunk, data=said)
-    text = said.decode("utf-8", "surrogatepass")
+        return replace(chunk, data=content)
+    text = content.decode("utf-8", "surrogatepass")
     if isinstance(chunk.value, str):
         return replace(chunk, value=text)
     value = parsed_or_none(text)

@@ -51,9 +51,9 @@ class Cut(Generic[AnyStr]):
     def become(self, text: AnyStr, shared: int) -> Cut[AnyStr]:
         """Give `text` in pieces, of which the first `shared` characters are the same as here."""
         whole = shared // _PIECE
-        made: Cut[AnyStr] = Cut(text[:0])
-        made._pieces = self._pieces[:whole] + _pieces(text, whole * _PIECE)
-        return made
+        successor: Cut[AnyStr] = Cut(text[:0])
+        successor._pieces = self._pieces[:whole] + _pieces(text, whole * _PIECE)
+        return successor
 
 
 def _pieces(text: AnyStr, begin: int) -> tuple[AnyStr, ...]:

@@ -49,19 +49,19 @@ def protection(run: Run) -> Protection:
     """Read it from the root's attributes, or from the resource, where a processor wrote it."""
     if run.root is None:
         return Protection()
-    said = {**run.root.span.resource.attributes, **run.root.span.attributes}
+    attributes = {**run.root.span.resource.attributes, **run.root.span.attributes}
 
     def text(name: str) -> str:
-        value = said.get(_BEFORE + name)
+        value = attributes.get(_BEFORE + name)
         return value if isinstance(value, str) else ""
 
     def number(name: str) -> int | None:
-        value = said.get(_BEFORE + name)
+        value = attributes.get(_BEFORE + name)
         return int(value) if isinstance(value, int | float) else None
 
     replaced = {
         name.removeprefix(_REPLACED): int(value)
-        for name, value in said.items()
+        for name, value in attributes.items()
         if name.startswith(_REPLACED) and isinstance(value, int | float)
     }
     return Protection(

@@ -94,18 +94,18 @@ def summary(text: str) -> tuple[str, str]:
     head = text[:_LONGEST_LOOK]
     start = _COMMENT.match(head)
     word = _WORD.match(head, start.end() if start else 0)
-    found = _TARGET.search(head)
-    return (word[0].upper() if word else "QUERY"), (found[1].replace('"', "") if found else "")
+    match = _TARGET.search(head)
+    return (word[0].upper() if word else "QUERY"), (match[1].replace('"', "") if match else "")
 
 
 @lru_cache(maxsize=1024)
 def _attributes(system: str, word: str, asked: tuple[str, str], namespace: str, server: str) -> Mapping[str, Json]:
     """Give what OpenTelemetry says of a question: the same object each time, so that it is written down once."""
     text, collection = asked
-    told: dict[str, Json] = {"db.system.name": system, "db.operation.name": word}
-    named = {"db.query.text": text, "db.collection.name": collection, "db.namespace": namespace}
-    told |= {name: value for name, value in named.items() if value}
-    return {**told, **address(server)} if server else told
+    attributes: dict[str, Json] = {"db.system.name": system, "db.operation.name": word}
+    optional_attributes = {"db.query.text": text, "db.collection.name": collection, "db.namespace": namespace}
+    attributes |= {name: value for name, value in optional_attributes.items() if value}
+    return {**attributes, **address(server)} if server else attributes
 
 
 @lru_cache(maxsize=256)
@@ -179,13 +179,13 @@ def writes(call: Call) -> Wrote | None:
 
 def gives_back(call: Call) -> bool:
     """Tell whether a write gives back what it may have been told: columns that its statement names before, or all."""
-    found = _RETURNING.search(statement(call))
-    if found is None:
+    match = _RETURNING.search(statement(call))
+    if match is None:
         return False
     wrote = writes(call)
-    head = {*_NAMES.findall(statement(call)[: found.start()].lower())}
+    head = {*_NAMES.findall(statement(call)[: match.start()].lower())}
     own = {*wrote.target.lower().split(".")} if wrote is not None else set[str]()
-    return bool({*_NAMES.findall(found[1].lower())} & (head - own | {"*"}))
+    return bool({*_NAMES.findall(match[1].lower())} & (head - own | {"*"}))
 
 
 def reads_of(call: Call, wrote: Wrote) -> bool:
@@ -203,28 +203,28 @@ def reads_of(call: Call, wrote: Wrote) -> bool:
 
 def said_of(text: str, answer: Json) -> Json:
     """Give what a server says of a word of a transaction, from what it said of another: the word, and the state."""
-    return _said(answer, summary(text)[0], 0 if _ENDS.match(text) else 2)
+    return _with_state(answer, summary(text)[0], 0 if _ENDS.match(text) else 2)
 
 
-def _said(answer: Json, word: str, state: int) -> Json:
+def _with_state(answer: Json, word: str, state: int) -> Json:
     if isinstance(answer, dict):
-        told: dict[str, Json] = {"transaction": state} if "transaction" in answer else {}
-        return {name: _said(each, word, state) for name, each in answer.items()} | told
+        own_state: dict[str, Json] = {"transaction": state} if "transaction" in answer else {}
+        return {name: _with_state(each, word, state) for name, each in answer.items()} | own_state
     if isinstance(answer, list):
-        return [_said(each, word, state) for each in answer]
+        return [_with_state(each, word, state) for each in answer]
     return word if isinstance(answer, str) and answer in _TRANSACTION else answer
 
 
 def facts(answer: Json) -> dict[str, Json]:
     """Give what OpenTelemetry says of an answer: how many rows came, or with which state or status it failed."""
-    told: dict[str, Json] = {}
+    attributes: dict[str, Json] = {}
     status = as_object(answer).get("status")
     if isinstance(status, int) and status >= 400:
-        told["db.response.status_code"] = told["error.type"] = str(status)
+        attributes["db.response.status_code"] = attributes["error.type"] = str(status)
     results = [as_object(each) for each in as_list(as_object(answer).get("results"))]
     if any("rows" in each for each in results):
-        told["db.response.returned_rows"] = sum(len(as_list(each.get("rows"))) for each in results)
+        attributes["db.response.returned_rows"] = sum(len(as_list(each.get("rows"))) for each in results)
     failed = next((as_object(each["error"]) for each in results if "error" in each), None)
     if failed is not None:
-        told["db.response.status_code"] = told["error.type"] = as_text(failed.get("sqlstate"))
-    return told
+        attributes["db.response.status_code"] = attributes["error.type"] = as_text(failed.get("sqlstate"))
+    return attributes

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from reenact.values.call import FunctionCall
-from reenact.values.run import Given, Node, Run
+from reenact.values.run import Node, ReplacedInputs, Run
 
 MARK: Final = "REDACTED_"
 TOKEN: Final = re.compile(r"REDACTED_([a-z0-9_]{1,64}?)_([0-9a-f]{20})(?![0-9a-f])(?:@redacted\.invalid)?")
@@ -46,12 +46,12 @@ _INPUT: Final[Mapping[str, str]] = {
 
 def classes_in(text: str) -> Counter[str]:
     """Count the replaced values of a text, and of the bytes in it, by class: tokens and masks."""
-    return Counter(found[1] or found[2] for each in _open(text) for found in _ANY.finditer(each))
+    return Counter(match[1] or match[2] for each in _open(text) for match in _ANY.finditer(each))
 
 
 def tokens_in(text: str) -> list[str]:
     """List the tokens of a text, and of the bytes in it, in their order."""
-    return [found[0] for each in _open(text) for found in TOKEN.finditer(each)]
+    return [match[0] for each in _open(text) for match in TOKEN.finditer(each)]
 
 
 def count_in(text: str) -> int:
@@ -65,19 +65,19 @@ def _open(text: str) -> Iterator[str]:
         yield text
     if '"b64"' not in text and '"$bytes"' not in text:
         return
-    for found in _BYTES.finditer(text):
-        spelled = found[1]
+    for match in _BYTES.finditer(text):
+        spelled = match[1]
         packed = spelled.startswith(("H4s", "eA", "eJ", "eN"))  # gzip and zlib
         if not packed and not any(mark in spelled for mark in _HIDDEN):
             continue
         try:
-            held = base64.b64decode(spelled)
-            if held.startswith(_PACKINGS):
-                held = zlib.decompressobj(47).decompress(held, _MOST)
+            content = base64.b64decode(spelled)
+            if content.startswith(_PACKINGS):
+                content = zlib.decompressobj(47).decompress(content, _MOST)
         except (ValueError, zlib.error):  # it is none
             continue
-        if MARK.encode() in held:
-            yield held.decode("latin-1")
+        if MARK.encode() in content:
+            yield content.decode("latin-1")
 
 
 def blinded(text: str) -> str:
@@ -85,15 +85,15 @@ def blinded(text: str) -> str:
     return TOKEN.sub(r"REDACTED_\1", text) if MARK in text else text
 
 
-def given_by(node: Node) -> Iterator[Given]:
+def given_by(node: Node) -> Iterator[ReplacedInputs]:
     """Say which replaced values a call's outcome gave to the program."""
-    yield from _given(node, node.label, _OUTCOME, function=isinstance(node.call.request, FunctionCall))
+    yield from _replacements(node, node.label, _OUTCOME, function=isinstance(node.call.request, FunctionCall))
 
 
-def given_to(run: Run) -> Iterator[Given]:
+def given_to(run: Run) -> Iterator[ReplacedInputs]:
     """Say which replaced values a run began with: in its command line, or in what came in."""
     if run.root is not None:
-        yield from _given(run.root, "run", _INPUT)
+        yield from _replacements(run.root, "run", _INPUT)
 
 
 def attribute_of(field: str) -> str:
@@ -101,10 +101,10 @@ def attribute_of(field: str) -> str:
     return next((name for name, word in _INPUT.items() if word == field), "input.value")
 
 
-def total(given: Iterable[Given]) -> Counter[str]:
+def total(replacements: Iterable[ReplacedInputs]) -> Counter[str]:
     """Count replaced values by class."""
     counted: Counter[str] = Counter()
-    for each in given:
+    for each in replacements:
         counted.update(each.classes)
     return counted
 
@@ -114,10 +114,12 @@ def spelled(classes: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(classes.items()))
 
 
-def _given(node: Node, label: str, names: Mapping[str, str], *, function: bool = False) -> Iterator[Given]:
+def _replacements(
+    node: Node, label: str, names: Mapping[str, str], *, function: bool = False
+) -> Iterator[ReplacedInputs]:
     for name, word in names.items():
         text = node.span.attributes.get(name)
         if isinstance(text, str) and (classes := classes_in(text)):
-            said = "result" if function and word == "reply" else word
+            field = "result" if function and word == "reply" else word
             tokens = frozenset(tokens_in(text))
-            yield Given(node=node.id, call=label, field=said, classes=dict(classes), tokens=tokens)
+            yield ReplacedInputs(node=node.id, call=label, field=field, classes=dict(classes), tokens=tokens)

@@ -149,7 +149,7 @@ class KitItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ReplacedInputs:
     """Replaced values that a program was given in one place."""
 
     node: str
@@ -174,7 +174,7 @@ class Verdict:
     kit: tuple[KitItem, ...] = ()
     redacted: int = 0
     """How many values redaction replaced. Where any is consumed, `exact` is up to redaction."""
-    given: tuple[Given, ...] = ()
+    given: tuple[ReplacedInputs, ...] = ()
     """The replaced values that the program was given, by call and field: what it reads out of them is not recorded."""
 
 

@@ -118,13 +118,13 @@ def digests(environ: Mapping[str, str], without: str) -> dict[str, str]:
 
     The folder `without`, which `reenact` puts on PYTHONPATH, counts for nothing.
     """
-    found: dict[str, str] = {}
+    digests_by_name: dict[str, str] = {}
     for name in _DIGESTED:
         parts = [part for part in environ.get(name, "").split(os.pathsep) if part and part != without]
         if parts:
             spelled = os.pathsep.join(parts).encode("utf-8", "surrogateescape")
-            found[name] = hashlib.sha256(spelled).hexdigest()[:12]
-    return found
+            digests_by_name[name] = hashlib.sha256(spelled).hexdigest()[:12]
+    return digests_by_name
 
 
 def is_seed(text: str) -> bool:

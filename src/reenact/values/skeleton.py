@@ -59,5 +59,5 @@ def _below(parent: bytes, key: bytes) -> bytes:
 
 def holds(head: bytes, *paths: str) -> bool:
     """Tell whether all of `paths` are there; `a|b` stands for either."""
-    found = skeleton(head)
-    return all(any(path in found for path in either.split("|")) for either in paths)
+    key_paths = skeleton(head)
+    return all(any(path in key_paths for path in either.split("|")) for either in paths)

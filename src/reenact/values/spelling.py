@@ -98,14 +98,14 @@ class Encoding:
     def record(self, error: BaseException, causes: int = MOST_CAUSES) -> ExceptionRecord:
         """Write down an exception; never raises an `Exception`."""
         cls = type(error)
-        known = vars(error).get(RECORD)
-        if isinstance(known, ExceptionRecord):
-            return known
+        own_record = vars(error).get(RECORD)
+        if isinstance(own_record, ExceptionRecord):
+            return own_record
         state: dict[str, Json] = {}
         for name, value in _state(error).items():
-            written = self.write(value)
-            if not unstable_places(written):
-                state[name] = written
+            spelling = self.write(value)
+            if not unstable_places(spelling):
+                state[name] = spelling
         cause = error.__cause__
         stacktrace = _attempt(lambda: "".join(traceback.format_exception(error, chain=False)))
         return ExceptionRecord(
@@ -265,13 +265,13 @@ def _namedtuple(encoding: Encoding, value: tuple[Any, ...]) -> Json:
 
 def _fields_of(value: Any, names: Iterable[str]) -> dict[str, object]:
     """Read what is set of the named fields, slots included, and whatever else the instance holds."""
-    held: dict[str, object] = dict(getattr(value, "__dict__", {}))
+    fields: dict[str, object] = dict(getattr(value, "__dict__", {}))
     for name in names:
         try:
-            held.setdefault(name, object.__getattribute__(value, name))
+            fields.setdefault(name, object.__getattribute__(value, name))
         except AttributeError:  # a field that was never set
             continue
-    return held
+    return fields
 
 
 def _dataclass(encoding: Encoding, value: Any) -> Json:
@@ -294,8 +294,8 @@ def _model(encoding: Encoding, value: Any) -> Json:
     if (extra := value.__pydantic_extra__) is not None:
         spelled["extra"] = encoding.write(dict(extra))
     if (private := value.__pydantic_private__) is not None:
-        written = {name: encoding.write(item) for name, item in private.items()}
-        spelled["private"] = {name: item for name, item in written.items() if not unstable_places(item)}
+        spellings = {name: encoding.write(item) for name, item in private.items()}
+        spelled["private"] = {name: item for name, item in spellings.items() if not unstable_places(item)}
     return spelled
 
 
@@ -322,7 +322,7 @@ def _raw(base: Any, value: Any) -> Any:
         float: float.__float__,
         complex: lambda number: complex(float.__float__(number.real), float.__float__(number.imag)),
     }
-    return own.get(base, lambda held: held)(value)
+    return own.get(base, lambda original: original)(value)
 
 
 def _is_data(marker: str) -> Callable[[object, type], bool]:

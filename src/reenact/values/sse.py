@@ -54,13 +54,13 @@ def json_events(body: bytes) -> list[Json]:
     Data that is no JSON is given as a string; where it is the last event of the body it was cut off and is left out.
     """
     events = split(body)
-    found: list[Json] = []
+    contents: list[Json] = []
     for place, event in enumerate(events, 1):
         if event.data.strip() == DONE:
             continue
         try:
-            found.append(parse(event.data))
+            contents.append(parse(event.data))
         except ValueError:
             if place < len(events):
-                found.append(event.data)
-    return found
+                contents.append(event.data)
+    return contents

@@ -47,8 +47,8 @@ def length(talk: Talk | None) -> int:
 
 def last(talk: Talk | None, most: int) -> tuple[Message, ...]:
     """Give the last messages of a conversation, in their order; `most` of them at most."""
-    found = [] if talk is None else [*islice(talk.backwards(), max(0, most))]
-    return tuple(reversed(found))
+    messages = [] if talk is None else [*islice(talk.backwards(), max(0, most))]
+    return tuple(reversed(messages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +88,11 @@ class Step:
 
     def under(self, most: int = 100) -> tuple[str, ...]:
         """Give the labels that it hangs below, outermost first: the innermost `most`, and how many are left out."""
-        found: list[str] = []
+        labels: list[str] = []
         at = self.lineage
-        while at is not None and len(found) < most:
-            found.append(at.label)
+        while at is not None and len(labels) < most:
+            labels.append(at.label)
             at = at.above
         if at is not None:
-            found.append(f"… {at.depth} more")
-        return tuple(reversed(found))
+            labels.append(f"… {at.depth} more")
+        return tuple(reversed(labels))

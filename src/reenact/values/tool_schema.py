@@ -24,12 +24,12 @@ def tools(value: Json) -> tuple[Json, ...]:
     Functions of every spelling come out nested as OpenAI's chat completions have it. A tool that the provider runs
     itself, and what is no tool at all, stays as it came. Never raises.
     """
-    given = _read(value)
-    if isinstance(given, dict):
-        named = given and all(isinstance(item, dict) for item in given.values())
-        items = [{"name": name, **as_object(item)} for name, item in given.items()] if named else [given]
+    source = _read(value)
+    if isinstance(source, dict):
+        by_name = source and all(isinstance(item, dict) for item in source.values())
+        items = [{"name": name, **as_object(item)} for name, item in source.items()] if by_name else [source]
         return tuple(tool for item in items for tool in _tool(item))
-    return tuple(tool for item in as_list(given) for tool in _tool(_read(item)))
+    return tuple(tool for item in as_list(source) for tool in _tool(_read(item)))
 
 
 def _read(value: Json) -> Json:
@@ -40,25 +40,25 @@ def _read(value: Json) -> Json:
 
 
 def _tool(definition: Json) -> list[Json]:
-    held = as_object(definition)
+    fields = as_object(definition)
     for name in ("functionDeclarations", "function_declarations"):  # Gemini holds several in one
-        if isinstance(several := held.get(name), list):
-            rest = without(held, (name,))
+        if isinstance(several := fields.get(name), list):
+            rest = without(fields, (name,))
             return [*(tool for item in several for tool in _tool(item)), *([rest] if any(rest.values()) else [])]
-    if isinstance(spec := held.get("toolSpec"), dict):  # Bedrock
-        return _tool({**without(held, ("toolSpec",)), **spec})
-    if isinstance(held.get("function"), dict):
-        return [{"type": "function", **held}]
-    named = isinstance(held.get("name"), str)
-    schema = next((name for name in _SCHEMAS if name in held), "")
-    if not named or (
-        held.get("type", "function") not in ("function", "custom", None) or not (schema or "type" in held)
+    if isinstance(spec := fields.get("toolSpec"), dict):  # Bedrock
+        return _tool({**without(fields, ("toolSpec",)), **spec})
+    if isinstance(fields.get("function"), dict):
+        return [{"type": "function", **fields}]
+    has_name = isinstance(fields.get("name"), str)
+    schema = next((name for name in _SCHEMAS if name in fields), "")
+    if not has_name or (
+        fields.get("type", "function") not in ("function", "custom", None) or not (schema or "type" in fields)
     ):
         return [definition]
-    function: dict[str, Json] = {"name": held["name"]}
-    function |= {name: held[name] for name in ("description", "strict") if held.get(name) is not None}
+    function: dict[str, Json] = {"name": fields["name"]}
+    function |= {name: fields[name] for name in ("description", "strict") if fields.get(name) is not None}
     if schema:
-        told = _read(held[schema])
-        inner = as_object(told)
-        function["parameters"] = inner["json"] if set(inner) == {"json"} else told
-    return [{"type": "function", "function": function, **without(held, _KNOWN)}]
+        parameters = _read(fields[schema])
+        inner = as_object(parameters)
+        function["parameters"] = inner["json"] if set(inner) == {"json"} else parameters
+    return [{"type": "function", "function": function, **without(fields, _KNOWN)}]

@@ -115,8 +115,8 @@ def unseen(run: Run) -> str:
 
 def leaves(run: Run) -> list[Json] | None:
     """Give the names of what the unit may have changed in memory; None where its recorder did not say."""
-    said = _text(run, LEAVES)
-    return as_list(parsed_or_none(said)) if said else None
+    text = _text(run, LEAVES)
+    return as_list(parsed_or_none(text)) if text else None
 
 
 def around(run: Run) -> str | None:
@@ -126,26 +126,26 @@ def around(run: Run) -> str | None:
 
 def request_of(run: Run) -> WebRequest | None:
     """Read the request that a run served, or None where it served none."""
-    said = inbound(run)
-    if said is None or said.get("protocol") != "http":
+    fields = inbound(run)
+    if fields is None or fields.get("protocol") != "http":
         return None
     headers = [
-        (name, as_text(value)) for name, values in as_object(said.get("headers")).items() for value in as_list(values)
+        (name, as_text(value)) for name, values in as_object(fields.get("headers")).items() for value in as_list(values)
     ]
     return WebRequest(
-        interface=as_text(said.get("interface")) or "asgi",
-        method=as_text(said.get("method")) or "GET",
-        scheme=as_text(said.get("scheme")) or "http",
-        version=as_text(said.get("version")) or "1.1",
-        spec=as_text(said.get("spec")) or "2.3",
-        path=as_text(said.get("path")),
-        raw_path=as_text(said.get("raw_path")),
-        root_path=as_text(said.get("root_path")),
-        query=as_text(said.get("query")),
+        interface=as_text(fields.get("interface")) or "asgi",
+        method=as_text(fields.get("method")) or "GET",
+        scheme=as_text(fields.get("scheme")) or "http",
+        version=as_text(fields.get("version")) or "1.1",
+        spec=as_text(fields.get("spec")) or "2.3",
+        path=as_text(fields.get("path")),
+        raw_path=as_text(fields.get("raw_path")),
+        root_path=as_text(fields.get("root_path")),
+        query=as_text(fields.get("query")),
         headers=tuple(headers),
         body=_body(run, "input.value", "reenact.http.request.body"),
-        client=_address(said.get("client")),
-        server=_address(said.get("server")),
+        client=_address(fields.get("client")),
+        server=_address(fields.get("server")),
         left_after=_number(run, "reenact.inbound.left_after"),
         left_at=_number(run, "reenact.inbound.left_at"),
     )
@@ -153,24 +153,24 @@ def request_of(run: Run) -> WebRequest | None:
 
 def job_of(run: Run) -> Job | None:
     """Read the job that a run did, or None where it did none."""
-    said = inbound(run)
-    if said is None or said.get("protocol") != "job":
+    fields = inbound(run)
+    if fields is None or fields.get("protocol") != "job":
         return None
-    given = as_object(parsed_or_none(_text(run, "input.value")))
+    arguments = as_object(parsed_or_none(_text(run, "input.value")))
     return Job(
-        interface=as_text(said.get("interface")),
-        name=as_text(said.get("name")),
-        module=as_text(said.get("module")),
-        args=tuple(as_list(given.get("args"))),
-        kwargs=as_object(given.get("kwargs")),
-        request=as_object(said.get("request")),
+        interface=as_text(fields.get("interface")),
+        name=as_text(fields.get("name")),
+        module=as_text(fields.get("module")),
+        args=tuple(as_list(arguments.get("args"))),
+        kwargs=as_object(arguments.get("kwargs")),
+        request=as_object(fields.get("request")),
     )
 
 
 def result_of(run: Run) -> Json | Absent:
     """Give what a job returned, in typed JSON; ABSENT where it did not return."""
-    said = _text(run, "output.value")
-    return parsed_or_none(said) if said else ABSENT
+    text = _text(run, "output.value")
+    return parsed_or_none(text) if text else ABSENT
 
 
 def answer_of(run: Run) -> WebAnswer | None:
@@ -179,21 +179,21 @@ def answer_of(run: Run) -> WebAnswer | None:
     if inbound(run) is None or status is None:
         return None
     headers = as_list(parsed_or_none(_text(run, "reenact.http.response.headers")))
-    named = {as_text(pair[0]): as_text(pair[1]) for each in headers if len(pair := as_list(each)) == 2}
+    headers_by_name = {as_text(pair[0]): as_text(pair[1]) for each in headers if len(pair := as_list(each)) == 2}
     body = _body(run, "output.value", "reenact.http.response.body")
-    told = parsed_or_none(_text(run, ANSWERED_WITH))
-    pairs = [(as_text(pair[0]), as_text(pair[1])) for each in as_list(told) if len(pair := as_list(each)) == 2]
+    header_pairs = parsed_or_none(_text(run, ANSWERED_WITH))
+    pairs = [(as_text(pair[0]), as_text(pair[1])) for each in as_list(header_pairs) if len(pair := as_list(each)) == 2]
     return WebAnswer(
         status=status,
-        content_type=named.get("content-type", ""),
+        content_type=headers_by_name.get("content-type", ""),
         body=body,
-        headers=tuple(pairs) if isinstance(told, list) else None,
+        headers=tuple(pairs) if isinstance(header_pairs, list) else None,
     )
 
 
 def _object(run: Run, name: str) -> dict[str, Json] | None:
-    found = parsed_or_none(_text(run, name))
-    return found if isinstance(found, dict) else None
+    decoded = parsed_or_none(_text(run, name))
+    return decoded if isinstance(decoded, dict) else None
 
 
 def _text(run: Run, name: str) -> str:
@@ -219,8 +219,8 @@ def _body(run: Run, value: str, binary: str) -> bytes | None:
     return _text(run, value).encode("utf-8", "surrogatepass")
 
 
-def _address(given: Json) -> tuple[str, int] | None:
-    pair = as_list(given)
+def _address(value: Json) -> tuple[str, int] | None:
+    pair = as_list(value)
     return (as_text(pair[0]), as_count(pair[1]) or 0) if len(pair) == 2 else None
 
 
@@ -230,9 +230,9 @@ def _address(given: Json) -> tuple[str, int] | None:
 def units_served(run: Run) -> int | None:
     """Give how many units of work came in to the process of a run; None where it is no server's own."""
     processes = [node for node in run.nodes if node.span.attributes.get(PROCESS_ROOT)]
-    told = [count for node in processes if isinstance(count := node.span.attributes.get(SERVED), int)]
-    if told:
-        return sum(told)
+    counts = [count for node in processes if isinstance(count := node.span.attributes.get(SERVED), int)]
+    if counts:
+        return sum(counts)
     return 0 if run.root in processes and serves(run.entry) else None
 
 

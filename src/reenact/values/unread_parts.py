@@ -37,13 +37,13 @@ class Unread:
     def at(self, place: str) -> Told:
         """Give what notes things at a place in the file, such as `line 3`."""
 
-        def told(what: str, why: str) -> None:
+        def note(what: str, why: str) -> None:
             self._counts[what] = self._counts.get(what, 0) + 1
-            shown = self._shown.setdefault(what, [])
-            if len(shown) < _MOST_SHOWN:
-                shown.append(f"{place}: {why}")
+            examples = self._shown.setdefault(what, [])
+            if len(examples) < _MOST_SHOWN:
+                examples.append(f"{place}: {why}")
 
-        return told
+        return note
 
     @property
     def notes(self) -> list[str]:

@@ -39,7 +39,7 @@ class Way:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def named(text: str) -> tuple[Way, ...]:
+def way_named(text: str) -> tuple[Way, ...]:
     """Read what somebody named. Raises `UsageError` where it is none."""
     if text.startswith(_UNIX):
         path = text.removeprefix(_UNIX)
@@ -47,9 +47,9 @@ def named(text: str) -> tuple[Way, ...]:
             return (Way(path=path),)
         raise UsageError(f"{text!r} names no socket", hint="name it by its absolute path: unix:/run/db/socket")
     if "://" in text:
-        found = of_url(text)
-        if found is not None:
-            return (found,)
+        way = of_url(text)
+        if way is not None:
+            return (way,)
         raise _is_none(text)
     host, port = _parted(text)
     named_host = _host(host)
@@ -99,4 +99,4 @@ def _host(text: str) -> str | None:
 
 def read(texts: Iterable[str]) -> tuple[Way, ...]:
     """Read several, each place once. Raises `UsageError`."""
-    return tuple(dict.fromkeys(way for text in texts for way in named(text)))
+    return tuple(dict.fromkeys(way for text in texts for way in way_named(text)))

@@ -11,17 +11,17 @@ from reenact.values.variation import Group, Variation
 
 
 def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
-    found = [
+    candidates = [
         (place, new)
         for place in subject.places
         if isinstance(place.value, int | float) and not isinstance(place.value, bool)
         for new in _boundaries(place.value)
         if new != place.value
     ]
-    chance.shuffle(found)
-    found.sort(key=lambda each: each[1] not in (0, 0.0))  # nothing breaks as much as zero
-    for place, new in found:
-        yield subject.giving("boundary number", place, new, _said(new))
+    chance.shuffle(candidates)
+    candidates.sort(key=lambda each: each[1] not in (0, 0.0))  # nothing breaks as much as zero
+    for place, new in candidates:
+        yield subject.giving("boundary number", place, new, _description(new))
 
 
 def _boundaries(value: float) -> tuple[Json, ...]:
@@ -30,7 +30,7 @@ def _boundaries(value: float) -> tuple[Json, ...]:
     return (0, -value, -1, value * 1000, 2**31, 2**53 + 1, value + 0.5)
 
 
-def _said(new: Json) -> str:
+def _description(new: Json) -> str:
     return "zero" if new in (0, 0.0) else "a number at a boundary"
 
 

@@ -16,50 +16,50 @@ _ALL = frozenset({Group.TOOLS, Group.CHUNKS})
 
 
 def _lists(subject: Subject, least: int) -> list[tuple[Place, list[Json]]]:
-    found = [(place, place.value) for place in subject.places]
-    return [(place, held) for place, held in found if isinstance(held, list) and len(entries(held)) >= least]
+    pairs = [(place, place.value) for place in subject.places]
+    return [(place, items) for place, items in pairs if isinstance(items, list) and len(entries(items)) >= least]
 
 
 def _reordered(subject: Subject, chance: Random) -> Iterator[Variation]:
-    for place, held in _lists(subject, 2):
+    for place, items in _lists(subject, 2):
         swaps = [
             replace(
-                subject.giving("reordered", place, _swapped(held, at), f"entries {at} and {at + 1} change places"),
+                subject.giving("reordered", place, _swapped(items, at), f"entries {at} and {at + 1} change places"),
                 size=2,
                 marks=(),
             )
-            for at in range(min(len(held) - 1, 8))
-            if held[at] != held[at + 1]
+            for at in range(min(len(items) - 1, 8))
+            if items[at] != items[at + 1]
         ]
-        shuffled = [*held]
+        shuffled = [*items]
         chance.shuffle(shuffled)
-        for new, said in ((held[::-1], "in the reverse order"), (shuffled, "in another order")):
-            if new != held:
-                whole = subject.giving("reordered", place, new, said)
+        for new, order in ((items[::-1], "in the reverse order"), (shuffled, "in another order")):
+            if new != items:
+                whole = subject.giving("reordered", place, new, order)
                 yield replace(whole, marks=(), smaller=tuple(swaps), size=max(3, whole.size))
 
 
-def _swapped(held: list[Json], at: int) -> list[Json]:
-    return [*held[:at], held[at + 1], held[at], *held[at + 2 :]]
+def _swapped(items: list[Json], at: int) -> list[Json]:
+    return [*items[:at], items[at + 1], items[at], *items[at + 2 :]]
 
 
 def _duplicated(subject: Subject, chance: Random) -> Iterator[Variation]:
-    for place, held in _lists(subject, 1):
-        at = chance.randrange(len(held))
+    for place, items in _lists(subject, 1):
+        at = chance.randrange(len(items))
         once = replace(
-            subject.giving("duplicated", place, [*held, held[at]], f"entry {at} comes twice"), size=1, marks=()
+            subject.giving("duplicated", place, [*items, items[at]], f"entry {at} comes twice"), size=1, marks=()
         )
         yield once
-        many = subject.giving("duplicated", place, [*held, *[held[at]] * 200], f"entry {at} comes 201 times")
+        many = subject.giving("duplicated", place, [*items, *[items[at]] * 200], f"entry {at} comes 201 times")
         yield replace(many, size=200, marks=(), smaller=(once,))
 
 
 def _dropped(subject: Subject, chance: Random) -> Iterator[Variation]:
-    for place, held in _lists(subject, 2):
-        order = [*range(len(held))]
+    for place, items in _lists(subject, 2):
+        order = [*range(len(items))]
         chance.shuffle(order)
         for at in order:
-            new: Json = [*held[:at], *held[at + 1 :]]
+            new: Json = [*items[:at], *items[at + 1 :]]
             yield replace(subject.giving("dropped", place, new, f"entry {at} is left out"), size=1, marks=())
 
 

@@ -33,33 +33,33 @@ def cases(run: Run, seed: int, groups: Collection[Group]) -> Iterator[Case]:
     two of those seen before are tried together.
     """
     order = Random(f"{seed} order")  # noqa: S311 - drawn again from the same seed, and no secret
-    seen: list[Variation] = []
+    variations: list[Variation] = []
     number = 0
     for variation in _variations(run, seed, groups, order):
         number += 1
         yield Case(number=number, variations=(variation,))
-        seen.append(variation)
-        if number % _SEVERAL == 0 and (pair := _pair(seen, order)) is not None:
+        variations.append(variation)
+        if number % _SEVERAL == 0 and (pair := _pair(variations, order)) is not None:
             number += 1
             yield Case(number=number, variations=pair)
 
 
-def _pair(seen: list[Variation], order: Random) -> tuple[Variation, Variation] | None:
-    one, other = order.choice(seen), order.choice(seen)
+def _pair(variations: list[Variation], order: Random) -> tuple[Variation, Variation] | None:
+    one, other = order.choice(variations), order.choice(variations)
     touched = {edit.node for edit in one.edits} & {edit.node for edit in other.edits}
     both_given = one.argv is not None and other.argv is not None
     return None if one is other or touched or both_given or one.renames or other.renames else (one, other)
 
 
 def _variations(run: Run, seed: int, groups: Collection[Group], order: Random) -> Iterator[Variation]:
-    found = subjects(run)
+    run_subjects = subjects(run)
     ways = [way for way in members("vary", Perturbation) if way.groups & set(groups)]
     streams: list[Iterator[Variation]] = []
     for way in ways:
         if way.of_run is not None:
             streams.append(way.of_run(run, _own(seed, way, 0)))
         if way.of_call is not None:
-            fitting = [subject for subject in found if way.groups & {subject.group, Group.TIMING} & set(groups)]
+            fitting = [subject for subject in run_subjects if way.groups & {subject.group, Group.TIMING} & set(groups)]
             streams += [way.of_call(subject, _own(seed, way, subject.node.number)) for subject in fitting]
     while streams:
         order.shuffle(streams)
@@ -78,14 +78,14 @@ def _own(seed: int, way: Perturbation, number: int) -> Random:
 def subjects(run: Run) -> list[Subject]:
     """List the calls of a run whose answers may be varied."""
     covered, framing = _covered(run), frames(run.nodes)
-    found: list[Subject] = []
+    run_subjects: list[Subject] = []
     others = _others(run)
     for node in run.nodes:
         group = group_of(node)
         if group is None or node.id in covered or node.id in framing:
             continue
         value = value_of(node.outcome)
-        found.append(
+        run_subjects.append(
             Subject(
                 run=run,
                 node=node,
@@ -95,7 +95,7 @@ def subjects(run: Run) -> list[Subject]:
                 others=others,
             )
         )
-    return found
+    return run_subjects
 
 
 def group_of(node: Node) -> Group | None:
@@ -121,26 +121,26 @@ def _covered(run: Run) -> set[str]:
 
 def _others(run: Run) -> tuple[tuple[str, str], ...]:
     """List the ids and names that the run holds anywhere in what was asked of functions and what they gave."""
-    found: dict[tuple[str, str], None] = {}
+    candidates: dict[tuple[str, str], None] = {}
     for node in run.nodes:
-        if len(found) >= _MOST_OTHERS:
+        if len(candidates) >= _MOST_OTHERS:
             break
         if isinstance(node.call.request, FunctionCall):
-            _collect(node.call.request.arguments, "", found)
+            _collect(node.call.request.arguments, "", candidates)
         value = value_of(node.outcome)
         if node.kind not in _MODELS and isinstance(value, dict | list):
-            _collect(value, "", found)
-    for name, given in (("user_id", run.user), ("tenant", run.tenant), ("session_id", run.session)):
-        if given:
-            found.setdefault((name, given))
-    return tuple(found)
+            _collect(value, "", candidates)
+    for name, identity in (("user_id", run.user), ("tenant", run.tenant), ("session_id", run.session)):
+        if identity:
+            candidates.setdefault((name, identity))
+    return tuple(candidates)
 
 
-def _collect(value: Json, field: str, found: dict[tuple[str, str], None], depth: int = 0) -> None:
-    if len(found) >= _MOST_OTHERS or depth > _DEEPEST:
+def _collect(value: Json, field: str, candidates: dict[tuple[str, str], None], depth: int = 0) -> None:
+    if len(candidates) >= _MOST_OTHERS or depth > _DEEPEST:
         return
     if isinstance(value, str) and not as_object(value) and _NAMED.search(field) and 0 < len(value) <= 200:
-        found.setdefault((field, value))
+        candidates.setdefault((field, value))
         return
-    for step, held in entries(value):
-        _collect(held, step if isinstance(step, str) else field, found, depth + 1)
+    for step, item in entries(value):
+        _collect(item, step if isinstance(step, str) else field, candidates, depth + 1)

@@ -107,7 +107,7 @@ class _End:
 
 def _job_ends(run: Run, group: Sequence[Node]) -> dict[str, _End]:
     """Find the jobs that ended right after a call of the group, by the id of the call."""
-    found: dict[str, _End] = {}
+    ends_by_call: dict[str, _End] = {}
     lanes = {node.lane for node in group}
     last: dict[str, Node] = {}
     for node in run.nodes:
@@ -115,18 +115,18 @@ def _job_ends(run: Run, group: Sequence[Node]) -> dict[str, _End]:
             last[node.lane] = node
     ids = {node.id for node in group}
     for root in run.nodes:
-        told = root.span.attributes.get(_ENDS)
-        ends = as_object(parsed_or_none(told) if isinstance(told, str) else None)
+        text = root.span.attributes.get(_ENDS)
+        ends = as_object(parsed_or_none(text) if isinstance(text, str) else None)
         for lane in lanes & ends.keys():
             order, node = as_count(next(iter(as_list(ends[lane])), None)), last[lane]
             if order is not None and node.id in ids and node.end_order < order:
-                found[node.id] = _End(root.id, lane, order, as_list(ends[lane])[-1])
-    return found
+                ends_by_call[node.id] = _End(root.id, lane, order, as_list(ends[lane])[-1])
+    return ends_by_call
 
 
 def _with_ends(run: Run, root: str, changed: dict[str, Json]) -> Edit:
-    told = next(node.span.attributes.get(_ENDS) for node in run.nodes if node.id == root)
-    ends = as_object(parsed_or_none(told) if isinstance(told, str) else None)
+    text = next(node.span.attributes.get(_ENDS) for node in run.nodes if node.id == root)
+    ends = as_object(parsed_or_none(text) if isinstance(text, str) else None)
     return Edit(node=root, attributes={_ENDS: compact({**ends, **changed})})
 
 

@@ -20,14 +20,14 @@ def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
     texts = [place for place in subject.places if _is_text(place)]
     chance.shuffle(texts)
     for place in texts:
-        for new, said in _opposites(str(place.value)):
+        for new, claim in _opposites(str(place.value)):
             above = next((each for each in subject.places if each.path == place.path[:1]), None)
             whole = subject.places[0]
             if above is not None and isinstance(whole.value, list):
                 other = with_value(above.value, place.path[1:], new)
                 added: Json = [*whole.value, other]
-                yield replace(subject.giving("contradicting", whole, added, f"a further document {said}"), size=1)
-            yield subject.giving("contradicting", place, new, f"the document {said}")
+                yield replace(subject.giving("contradicting", whole, added, f"a further document {claim}"), size=1)
+            yield subject.giving("contradicting", place, new, f"the document {claim}")
 
 
 def _is_text(place: Place) -> bool:
@@ -36,7 +36,7 @@ def _is_text(place: Place) -> bool:
 
 def _opposites(text: str) -> Iterator[tuple[str, str]]:
     if _NUMBER.search(text):
-        yield _NUMBER.sub(lambda found: str(int(found[0]) + 1), text), "has other figures"
+        yield _NUMBER.sub(lambda match: str(int(match[0]) + 1), text), "has other figures"
     yield f"This is no longer true: {text}", "says the opposite"
 
 

@@ -23,38 +23,38 @@ def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
     count = len(events)
     nearly = dict.fromkeys(max(0, each) for each in (count - 1, count - 2, count - 3, count - 4, count - count // 4))
     lesser = [[_cut(subject, outcome, events, at, broken=broken) for at in nearly] for broken in (False, True)]
-    kept = [len(events) // 2, chance.randrange(len(events)), len(events) // 4, 0]
-    for at in dict.fromkeys(kept):
+    cut_places = [len(events) // 2, chance.randrange(len(events)), len(events) // 4, 0]
+    for at in dict.fromkeys(cut_places):
         for broken in (False, True):
             yield replace(_cut(subject, outcome, events, at, broken=broken), smaller=tuple(lesser[broken]))
 
 
 def _events(chunks: tuple[Chunk, ...]) -> list[Chunk]:
     """Part pieces into the events that they hold, so that a cut falls between two of them."""
-    found: list[Chunk] = []
+    events: list[Chunk] = []
     for chunk in chunks:
         data = chunk.data
         if data is None or data.count(b"\n\n") < 2:
-            found.append(chunk)
+            events.append(chunk)
             continue
         pieces = data.split(b"\n\n")
-        found += [replace(chunk, data=piece + b"\n\n") for piece in pieces[:-1]]
-        found += [replace(chunk, data=pieces[-1])] if pieces[-1] else []
-    return found
+        events += [replace(chunk, data=piece + b"\n\n") for piece in pieces[:-1]]
+        events += [replace(chunk, data=pieces[-1])] if pieces[-1] else []
+    return events
 
 
-def _cut(subject: Subject, outcome: Streamed, events: list[Chunk], kept: int, *, broken: bool) -> Variation:
-    lost = len(events) - kept
+def _cut(subject: Subject, outcome: Streamed, events: list[Chunk], length: int, *, broken: bool) -> Variation:
+    lost = len(events) - length
     how = "breaks off" if broken else "ends, as if it were whole,"
     cut = replace(
         outcome,
-        chunks=tuple(events[:kept]),
+        chunks=tuple(events[:length]),
         end=StreamEnd.RAISED if broken else StreamEnd.FINISHED,
         exception=_broken(subject.run, subject) if broken else None,
         result=None,
     )
-    said = f"the stream {how} after {kept} of {len(events)} pieces"
-    return replace(subject.answering("cut stream", cut, said, fails=True, size=lost), group=Group.TIMING)
+    description = f"the stream {how} after {length} of {len(events)} pieces"
+    return replace(subject.answering("cut stream", cut, description, fails=True, size=lost), group=Group.TIMING)
 
 
 def _broken(run: Run, subject: Subject) -> ExceptionRecord:

@@ -64,13 +64,13 @@ def _edited(node: Node, edits: Iterable[Edit]) -> list[Node]:
 
 def _coming_to(node: Node, outcome: Outcome) -> Node:
     """Give the same call with another outcome, in our own spelling whoever recorded it."""
-    told = {name: value for name, value in node.span.attributes.items() if not name.startswith(_OF_OUTCOMES)}
-    if "reenact.boundary" not in told:
-        told |= {**request_to_attributes(node.call.request), "openinference.span.kind": node.kind.value}
-    if told.get(FOUND):
-        told[TOUCHED] = '["a varied answer"]'  # so that it is answered, and does not run again
-    told |= outcome_to_attributes(node.call.request, outcome)
-    span = replace(node.span, name=node.call.name, attributes=told, events=(), status=STATUS_UNSET, status_message="")
+    fields = {name: value for name, value in node.span.attributes.items() if not name.startswith(_OF_OUTCOMES)}
+    if "reenact.boundary" not in fields:
+        fields |= {**request_to_attributes(node.call.request), "openinference.span.kind": node.kind.value}
+    if fields.get(FOUND):
+        fields[TOUCHED] = '["a varied answer"]'  # so that it is answered, and does not run again
+    fields |= outcome_to_attributes(node.call.request, outcome)
+    span = replace(node.span, name=node.call.name, attributes=fields, events=(), status=STATUS_UNSET, status_message="")
     return replace(node, span=span, outcome=outcome)
 
 

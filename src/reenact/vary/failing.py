@@ -47,8 +47,8 @@ def _raising(subject: Subject, chance: Random) -> Iterator[Variation]:
         records = [_of_client(subject.run, "ConnectError", "Connection refused")]
     for record in records:
         kind = f"{record.qualname}: {record.message}"
-        made = subject.answering("raises", Raised(exception=record), f"raises {kind}", fails=True)
-        yield replace(_repeated(made), path="raised", after=kind)
+        variation = subject.answering("raises", Raised(exception=record), f"raises {kind}", fails=True)
+        yield replace(_repeated(variation), path="raised", after=kind)
 
 
 def _of_client(run: Run, name: str, message: str) -> ExceptionRecord:
@@ -66,22 +66,22 @@ def _refusing(subject: Subject, chance: Random) -> Iterator[Variation]:
     statuses = [(429, "Too Many Requests"), (500, "Internal Server Error")]
     chance.shuffle(statuses)
     for status, phrase in statuses:
-        said = f"{status} {phrase}"
+        status_line = f"{status} {phrase}"
         if isinstance(node.call.request, FunctionCall):
             error: Json = {"error": phrase, "status": status}
             outcome: Outcome = Returned(payload=Value(json=error))
             words, size = (
-                f"an error in place of a result: {said}",
+                f"an error in place of a result: {status_line}",
                 max([2, *(place.leaves for place in subject.places)]),
             )
-            made = subject.answering("error", outcome, words, fails=True, size=size)
-            yield replace(made, path="result", before=subject.value, after=error)
+            variation = subject.answering("error", outcome, words, fails=True, size=size)
+            yield replace(variation, path="result", before=subject.value, after=error)
             continue
         refusal = _refusal(status, phrase)
-        made = _repeated(subject.answering("error", refusal, f"{said}, every time", fails=True))
-        yield replace(made, path="status", before=_status(node.outcome), after=status)
+        variation = _repeated(subject.answering("error", refusal, f"{status_line}, every time", fails=True))
+        yield replace(variation, path="status", before=_status(node.outcome), after=status)
         edit = Edit(node=node.id, outcome=refusal, before=True)
-        yield replace(subject.answering("error", refusal, f"{said}, once"), edits=(edit,))
+        yield replace(subject.answering("error", refusal, f"{status_line}, once"), edits=(edit,))
 
 
 def _status(outcome: Outcome) -> Json | Absent:

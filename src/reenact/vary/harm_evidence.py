@@ -72,9 +72,9 @@ class Crash:
 
 def discoveries(case: Case, met: Met, before: Met) -> list[Discovery]:
     """Say what `case` brought to light, held against `before`, the run of the program that met no variation."""
-    found = [*_hung(case, met), *_asserted(case, met, before), *_built(case, met, before)]
-    found += [*_crashed(case, met, before), *_unfitting(case, met, before)]
-    return found or [*_swallowed(case, met, before)]
+    findings = [*_hung(case, met), *_asserted(case, met, before), *_built(case, met, before)]
+    findings += [*_crashed(case, met, before), *_unfitting(case, met, before)]
+    return findings or [*_swallowed(case, met, before)]
 
 
 def _hung(case: Case, met: Met) -> Iterator[Discovery]:
@@ -104,10 +104,10 @@ def _asserted(case: Case, met: Met, before: Met) -> Iterator[Discovery]:
 
 
 def _crashed(case: Case, met: Met, before: Met) -> Iterator[Discovery]:
-    known = {_spelled(each) for each in crashes(before)}
+    crash_texts = {_spelled(each) for each in crashes(before)}
     for crash in [] if met.out_of_time else crashes(met):
-        if _spelled(crash) not in known:
-            known.add(_spelled(crash))
+        if _spelled(crash) not in crash_texts:
+            crash_texts.add(_spelled(crash))
             yield Discovery(
                 harm=Harm.CRASH,
                 what=f"{crash.kind}: {crash.message}" if crash.message else crash.kind,
@@ -118,14 +118,14 @@ def _crashed(case: Case, met: Met, before: Met) -> Iterator[Discovery]:
             )
 
 
-def family(found: Discovery) -> str:
+def family(discovery: Discovery) -> str:
     """Say what lack it shows: a service that fails is met in one place, whatever way it fails."""
-    first = found.case.variations[0]
-    alone = found.harm is Harm.CRASH and len(found.case.variations) == 1
+    first = discovery.case.variations[0]
+    alone = discovery.harm is Harm.CRASH and len(discovery.case.variations) == 1
     failing = first.kind == "raises" or first.path == "status" or (first.group is Group.MODELS and first.kind in _CUT)
     if alone and failing:
-        return f"crash unmet {first.group.value} {found.where}"
-    return found.outcome
+        return f"crash unmet {first.group.value} {discovery.where}"
+    return discovery.outcome
 
 
 def _spelled(crash: Crash) -> str:
@@ -135,14 +135,14 @@ def _spelled(crash: Crash) -> str:
 def crashes(met: Met) -> list[Crash]:
     """Tell by which exceptions the program died, a thread of it did, or its answer became a 5xx."""
     traces = [_read(text) for text in met.stderr.split(_TRACE)[1:]]
-    found = [crash for crash in traces if crash is not None]
+    parsed_crashes = [crash for crash in traces if crash is not None]
     if met.exit_code != 0 and _TRACE in met.stderr:
-        return found[-1:]
+        return parsed_crashes[-1:]
     if _IN_THREAD in met.stderr:
-        return found
+        return parsed_crashes
     answer = unit.answer_of(met.run) if met.run is not None else None
     if answer is not None and answer.status >= 500:
-        return found[-1:] or [Crash(kind=f"HTTP {answer.status}", message="", where="")]
+        return parsed_crashes[-1:] or [Crash(kind=f"HTTP {answer.status}", message="", where="")]
     died = _died_of(met.run) if met.exit_code != 0 else None
     return [died] if died is not None else []
 
@@ -150,11 +150,11 @@ def crashes(met: Met) -> list[Crash]:
 def _died_of(run: Run | None) -> Crash | None:
     if run is None or run.root is None:
         return None
-    said = run.root.span.attributes
-    kind = str(said.get("exception.type") or "")
-    if said.get("reenact.outcome") != "raised" or not kind or kind.rpartition(".")[2] in _STOPPED:
+    attributes = run.root.span.attributes
+    kind = str(attributes.get("exception.type") or "")
+    if attributes.get("reenact.outcome") != "raised" or not kind or kind.rpartition(".")[2] in _STOPPED:
         return None
-    return Crash(kind=kind.rpartition(".")[2], message=str(said.get("exception.message") or ""), where="")
+    return Crash(kind=kind.rpartition(".")[2], message=str(attributes.get("exception.message") or ""), where="")
 
 
 def _read(trace: str) -> Crash | None:
@@ -208,12 +208,12 @@ def _unfitting(case: Case, met: Met, before: Met) -> Iterator[Discovery]:
     """Find calls with arguments that their function does not take: in a replay it is not called, and does not raise."""
     usual = {_about(miss) for miss in before.result.misses}
     for at, miss in enumerate(met.result.misses):
-        given = {field: value for field, value in _asked_otherwise(miss) if value is not None}
-        if _about(miss) in usual or not {"arguments.args", "arguments.kwargs"} <= given.keys():
+        arguments = {field: value for field, value in _asked_otherwise(miss) if value is not None}
+        if _about(miss) in usual or not {"arguments.args", "arguments.kwargs"} <= arguments.keys():
             continue
         name = as_text(miss.get("call")).partition(" ")[2].partition(" #")[0]
-        spelled = [*map(compact, as_list(given["arguments.args"]))]
-        spelled += [f"{key}={compact(value)}" for key, value in as_object(given["arguments.kwargs"]).items()]
+        spelled = [*map(compact, as_list(arguments["arguments.args"]))]
+        spelled += [f"{key}={compact(value)}" for key, value in as_object(arguments["arguments.kwargs"]).items()]
         yield Discovery(
             harm=Harm.CRASH,
             what=f"TypeError: {name}({', '.join(spelled)}) does not fit what {name} takes",

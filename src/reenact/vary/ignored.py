@@ -76,8 +76,8 @@ def _read_reply(node: Node, rows: dict[str, _Row], chance: Random) -> None:
         return
     for name in sorted(_FIELDS & body.keys()):
         _vary_field(node, f"reply.{name}", body[name], rows, chance)
-    said = answered(node)
-    calls = [part for message in said.messages for part in message.parts if isinstance(part, ToolCall)] if said else []
+    turn = answered(node)
+    calls = [part for message in turn.messages for part in message.parts if isinstance(part, ToolCall)] if turn else []
     for call in calls:
         if len(call.id) >= _SHORTEST:
             row = rows.setdefault("reply.tool_calls[].id", _Row())
@@ -85,11 +85,11 @@ def _read_reply(node: Node, rows: dict[str, _Row], chance: Random) -> None:
             row.calls.add(node.id)
 
 
-def _vary_field(node: Node, name: str, held: Json, rows: dict[str, _Row], chance: Random) -> None:
+def _vary_field(node: Node, name: str, value: Json, rows: dict[str, _Row], chance: Random) -> None:
     """Replace a text wherever the recording has it, so that a program that gives it back is answered; else in place."""
     row = rows.setdefault(name, _Row())
-    if isinstance(held, str) and len(held) >= _SHORTEST and name.endswith(".id"):
-        row.renames.setdefault(held, _another(held, chance))
+    if isinstance(value, str) and len(value) >= _SHORTEST and name.endswith(".id"):
+        row.renames.setdefault(value, _another(value, chance))
         row.calls.add(node.id)
     elif (edit := _in_place(node, name.partition(".")[2])) is not None:
         row.edits.append(edit)
@@ -120,12 +120,12 @@ def _replaced(data: bytes, name: str) -> bytes:
     """Give another value to a field of this name, wherever it stands: numbers one more, texts with an x behind."""
     if name == "usage":
         return re.sub(
-            rb'("[a-z_]*tokens"\s*:\s*)([0-9]+)', lambda found: found[1] + str(int(found[2]) + 1).encode(), data
+            rb'("[a-z_]*tokens"\s*:\s*)([0-9]+)', lambda match: match[1] + str(int(match[2]) + 1).encode(), data
         )
-    named = re.escape(name).encode()
-    data = re.sub(rb'("' + named + rb'"\s*:\s*"[^"\\]*)"', rb'\1x"', data)
+    key = re.escape(name).encode()
+    data = re.sub(rb'("' + key + rb'"\s*:\s*"[^"\\]*)"', rb'\1x"', data)
     return re.sub(
-        rb'("' + named + rb'"\s*:\s*)([0-9]+)\b', lambda found: found[1] + str(int(found[2]) + 1).encode(), data
+        rb'("' + key + rb'"\s*:\s*)([0-9]+)\b', lambda match: match[1] + str(int(match[2]) + 1).encode(), data
     )
 
 
@@ -133,7 +133,7 @@ def _another(text: str, chance: Random) -> str:
     """Give an id of the same look: what stands before the last mark stays, the rest is drawn anew."""
     at = max(text.rfind("_"), text.rfind("-")) + 1
     letters = "abcdefghijkmnpqrstuvwxyz23456789"
-    return text[:at] + _WORD.sub(lambda _found: chance.choice(letters), text[at:])
+    return text[:at] + _WORD.sub(lambda _match: chance.choice(letters), text[at:])
 
 
 def _read_headers(node: Node, rows: dict[str, _Row]) -> None:
@@ -172,8 +172,8 @@ def _elsewhere(url: str) -> str:
 
 def _without(request: HttpRequest, name: str) -> str:
     body = parsed_or_none(request.body.data)
-    held = body.get(name) if isinstance(body, dict) else None
-    other: Json = f"{held}x" if isinstance(held, str) else {"varied": "x"}
+    value = body.get(name) if isinstance(body, dict) else None
+    other: Json = f"{value}x" if isinstance(value, str) else {"varied": "x"}
     return compact({**body, name: other}) if isinstance(body, dict) else ""
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 from reenact.boundary.reading import asked
 from reenact.contracts.perturbation import Perturbation
-from reenact.values.answer import Place, places, told
+from reenact.values.answer import Place, places, spell_place
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.json_path import with_value
 from reenact.values.lenient import as_list
@@ -29,29 +29,29 @@ _TRAPS = (
 
 
 def _vary(run: Run, chance: Random) -> Iterator[Variation]:
-    heard = _heard(run)
-    found = [*_of_argv(run, heard, chance), *_of_body(run, heard, chance)]
-    chance.shuffle(found)
-    yield from found
+    model_input = _model_input(run)
+    variations = [*_of_argv(run, model_input, chance), *_of_body(run, model_input, chance)]
+    chance.shuffle(variations)
+    yield from variations
 
 
-def _heard(run: Run) -> str:
+def _model_input(run: Run) -> str:
     """Give all that models were asked, in one text."""
     texts: list[str] = []
     for node in run.nodes:
-        said = asked(node)
-        if said is None:
+        request = asked(node)
+        if request is None:
             continue
-        texts += said.inputs
-        texts += [part.text for message in said.messages for part in message.parts if isinstance(part, Text)]
+        texts += request.inputs
+        texts += [part.text for message in request.messages for part in message.parts if isinstance(part, Text)]
     return "\n".join(texts)
 
 
 def _others(text: str, chance: Random) -> Iterator[tuple[str, str, int]]:
     words = text.split(" ")
     yield "", "the input is empty", len(text)
-    for trap, said, alone in _TRAPS[1:]:
-        yield (trap if alone or not trap.strip() else f"{text}{trap}"), f"the input has {said}", len(trap)
+    for trap, content, alone in _TRAPS[1:]:
+        yield (trap if alone or not trap.strip() else f"{text}{trap}"), f"the input has {content}", len(trap)
     if len(words) > 1:
         left = [*words]
         del left[chance.randrange(len(left))]
@@ -60,57 +60,57 @@ def _others(text: str, chance: Random) -> Iterator[tuple[str, str, int]]:
     yield f"{text} " * (20_000 // (len(text) + 1)), "the input has 20,000 characters", 20_000
 
 
-def _of_argv(run: Run, heard: str, chance: Random) -> Iterator[Variation]:
+def _of_argv(run: Run, model_input: str, chance: Random) -> Iterator[Variation]:
     argv = tuple(str(word) for word in as_list(run.entry.get("argv")))
     if inbound(run) is not None:
         return
     for at, word in enumerate(argv[1:], 1):
         text = word.partition("=")[2] if word.startswith("--") else word
-        if len(text) < 2 or (word.startswith("-") and "=" not in word) or text not in heard:
+        if len(text) < 2 or (word.startswith("-") and "=" not in word) or text not in model_input:
             continue
-        for other, said, size in _others(text, chance):
+        for other, description, size in _others(text, chance):
             if "\x00" not in other:
                 changed = (*argv[:at], word.replace(text, other), *argv[at + 1 :])
-                yield _given(f"argv[{at}]", text, other, said, size, argv=changed)
+                yield _prompt_variation(f"argv[{at}]", text, other, description, size, argv=changed)
 
 
-def _of_body(run: Run, heard: str, chance: Random) -> Iterator[Variation]:
+def _of_body(run: Run, model_input: str, chance: Random) -> Iterator[Variation]:
     root = run.root
     if root is None or inbound(run) is None:
         return
     text = root.span.attributes.get("input.value")
     body = parsed_or_none(text) if isinstance(text, str) else None
     if not isinstance(body, dict | list):
-        if isinstance(text, str) and len(text) > 1 and text in heard:
-            for other, said, size in _others(text, chance):
-                yield _bodied(run, "input", text, other, other, said, size)
+        if isinstance(text, str) and len(text) > 1 and text in model_input:
+            for other, description, size in _others(text, chance):
+                yield _bodied(run, "input", text, other, other, description, size)
         return
     for place in places(body):
-        if _was_heard(place, heard):
-            for other, said, size in _others(str(place.value), chance):
+        if _was_heard(place, model_input):
+            for other, description, size in _others(str(place.value), chance):
                 new = compact(with_value(body, place.path, other))
-                yield _bodied(run, told("input", place.path), str(place.value), other, new, said, size)
+                yield _bodied(run, spell_place("input", place.path), str(place.value), other, new, description, size)
         if place.path and place.path[0] != "args":
             changed = compact(with_value(body, place.path, None))
-            made = _bodied(
-                run, told("input", place.path), "", "", changed, "a field of the input is null", place.leaves
+            variation = _bodied(
+                run, spell_place("input", place.path), "", "", changed, "a field of the input is null", place.leaves
             )
-            yield replace(made, before=place.value, after=None)
+            yield replace(variation, before=place.value, after=None)
 
 
-def _was_heard(place: Place, heard: str) -> bool:
-    return isinstance(place.value, str) and len(place.value) > 1 and place.value in heard
+def _was_heard(place: Place, model_input: str) -> bool:
+    return isinstance(place.value, str) and len(place.value) > 1 and place.value in model_input
 
 
-def _bodied(run: Run, path: str, before: str, after: str, body: str, said: str, size: int) -> Variation:
+def _bodied(run: Run, path: str, before: str, after: str, body: str, description: str, size: int) -> Variation:
     node = run.root.id if run.root is not None else ""
     length: dict[str, str] = {"input.value": body}
     edit = Edit(node=node, attributes=dict(length))
-    return replace(_given(path, before, after, said, size), edits=(edit,), node=node)
+    return replace(_prompt_variation(path, before, after, description, size), edits=(edit,), node=node)
 
 
-def _given(
-    path: str, before: Json, after: Json, said: str, size: int, *, argv: tuple[str, ...] | None = None
+def _prompt_variation(
+    path: str, before: Json, after: Json, description: str, size: int, *, argv: tuple[str, ...] | None = None
 ) -> Variation:
     return Variation(
         kind="prompt",
@@ -119,7 +119,7 @@ def _given(
         path=path,
         before=before,
         after=after,
-        said=said,
+        said=description,
         size=max(1, size),
         argv=argv,
     )

@@ -29,13 +29,13 @@ def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
         (middles, "cut in the middle of a character"),
     ]
     once = _in_pieces(subject, outcome, body, [chance.randrange(1, len(body))], "in two pieces")
-    for cuts, said in ways:
-        if cuts or said == "all at once":
-            yield replace(_in_pieces(subject, outcome, body, cuts, said), smaller=(once,))
+    for cuts, manner in ways:
+        if cuts or manner == "all at once":
+            yield replace(_in_pieces(subject, outcome, body, cuts, manner), smaller=(once,))
     yield once
 
 
-def _in_pieces(subject: Subject, outcome: Streamed, body: bytes, cuts: list[int], said: str) -> Variation:
+def _in_pieces(subject: Subject, outcome: Streamed, body: bytes, cuts: list[int], manner: str) -> Variation:
     """Cut a body anew; each piece is released where the recorded piece was that its first byte came in."""
     chunks: list[Chunk] = []
     ends: list[tuple[int, Chunk]] = []
@@ -49,8 +49,8 @@ def _in_pieces(subject: Subject, outcome: Streamed, body: bytes, cuts: list[int]
             at += 1
         chunks.append(replace(ends[at][1], data=body[start:end]))
     cut = replace(outcome, chunks=tuple(chunks))
-    made = subject.answering("stream pieces", cut, f"the stream comes {said}", size=len(cuts) or 2)
-    return replace(made, group=Group.TIMING)
+    variation = subject.answering("stream pieces", cut, f"the stream comes {manner}", size=len(cuts) or 2)
+    return replace(variation, group=Group.TIMING)
 
 
 STREAM_PIECES = Perturbation(

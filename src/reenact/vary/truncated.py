@@ -28,9 +28,9 @@ def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
 
 
 def _cut(subject: Subject, outcome: Outcome, body: bytes, at: int) -> Variation:
-    said = f"the body ends after {at} of {len(body)} bytes"
+    description = f"the body ends after {at} of {len(body)} bytes"
     cut = with_body(outcome, body[:at])
-    return subject.answering("truncated", cut, said, fails=True, size=len(body) - at)
+    return subject.answering("truncated", cut, description, fails=True, size=len(body) - at)
 
 
 def _texts(subject: Subject, chance: Random) -> Iterator[Variation]:
@@ -43,8 +43,8 @@ def _texts(subject: Subject, chance: Random) -> Iterator[Variation]:
     for place in places:
         text = str(place.value)
         at = len(text) // 2
-        said = f"ends after {at} of {len(text)} characters"
-        yield subject.giving("truncated", place, text[:at], said, fails=not place.path)
+        description = f"ends after {at} of {len(text)} characters"
+        yield subject.giving("truncated", place, text[:at], description, fails=not place.path)
 
 
 TRUNCATED = Perturbation(

@@ -29,15 +29,15 @@ _LONE = "\ud800"
 
 def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
     places = [place for place in subject.places if isinstance(place.value, str)]
-    pairs = [(place, text, said) for place in places for text, said in _TRAPS]
+    pairs = [(place, text, description) for place in places for text, description in _TRAPS]
     chance.shuffle(pairs)
     del pairs[_MOST:]
     for place in places[:1] if isinstance(subject.node.call.request, FunctionCall) else ():
         text = f"{place.value}{_LONE}".encode("unicode_escape").decode()
         trap: Json = {"$str": text}
         yield replace(subject.giving("unicode trap", place, trap, "half of a surrogate pair"), size=1)
-    for place, text, said in pairs:
-        yield subject.giving("unicode trap", place, f"{place.value}{text}", said)
+    for place, text, description in pairs:
+        yield subject.giving("unicode trap", place, f"{place.value}{text}", description)
     for place in places[:2]:
         long = f"{place.value} " * (20_000 // (len(str(place.value)) + 1))
         yield replace(subject.giving("unicode trap", place, long, "20,000 characters"), size=20_000, marks=())

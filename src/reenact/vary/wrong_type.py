@@ -14,8 +14,8 @@ def _vary(subject: Subject, chance: Random) -> Iterator[Variation]:
     places = [*subject.places]
     chance.shuffle(places)
     for place in places:
-        for new, said in _others(place.value):
-            yield subject.giving("wrong type", place, new, said)
+        for new, description in _others(place.value):
+            yield subject.giving("wrong type", place, new, description)
 
 
 def _others(value: Json) -> Iterator[tuple[Json, str]]:

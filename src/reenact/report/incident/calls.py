@@ -45,12 +45,12 @@ def ordered(run: Run) -> list[tuple[Node, int]]:
     top = run.root if run.root is not None and run.root.call.is_structure else None
     tops = [*children[top.id if top else None], *(node for node in children[None] if top and node.id != top.id)]
     stack = [(node, 0) for node in sorted(tops, key=lambda node: node.number, reverse=True)]
-    found: list[tuple[Node, int]] = []
+    calls: list[tuple[Node, int]] = []
     while stack:
         node, depth = stack.pop()
-        found.append((node, depth))
+        calls.append((node, depth))
         stack += [(below, depth + 1) for below in reversed(children[node.id])]
-    return found
+    return calls
 
 
 class Calls:
@@ -100,8 +100,8 @@ class Calls:
         return _short(question), _short(answer), body
 
     def _function(self, node: Node, body: dict[str, Json]) -> None:
-        if found := documents(node):
-            body["documents"] = [{**each, "text": self._pool.text(str(each.get("text") or ""))} for each in found]
+        if retrieved := documents(node):
+            body["documents"] = [{**each, "text": self._pool.text(str(each.get("text") or ""))} for each in retrieved]
         match node.outcome:
             case Returned(payload=Value(json=value)):
                 if not (node.call.is_structure and value is None):
@@ -120,7 +120,7 @@ class Calls:
         reply = answered(node)
         body["asked"] = self._asked(ask, place)
         if reply is not None:
-            body["said"] = self._said(reply)
+            body["said"] = self._reply_document(reply)
         match node.outcome:
             case Returned(payload=HttpReply(status=status)):
                 body["status"] = status
@@ -137,21 +137,21 @@ class Calls:
         return _question(ask), _answer(node, reply)
 
     def _asked(self, ask: Asked, place: int) -> dict[str, Json]:
-        told: dict[str, Json] = {"model": ask.model, **self._conversations.place(place, ask.messages)}
+        document: dict[str, Json] = {"model": ask.model, **self._conversations.place(place, ask.messages)}
         if ask.parameters:
-            told["settings"] = self._pool.value(ask.parameters)
+            document["settings"] = self._pool.value(ask.parameters)
         if (tools := self._pool.tool_set(ask.tools)) is not None:
-            told["tools"] = tools
+            document["tools"] = tools
         if ask.inputs:
-            told["inputs"] = [self._pool.text(each) for each in ask.inputs]
-        return told
+            document["inputs"] = [self._pool.text(each) for each in ask.inputs]
+        return document
 
-    def _said(self, reply: Answered) -> dict[str, Json]:
-        told: dict[str, Json] = {"messages": [self._pool.message(each) for each in reply.messages]}
-        told |= {"model": reply.model, "finish": [*reply.finish_reasons], "usage": _usage(reply.usage)}
+    def _reply_document(self, reply: Answered) -> dict[str, Json]:
+        document: dict[str, Json] = {"messages": [self._pool.message(each) for each in reply.messages]}
+        document |= {"model": reply.model, "finish": [*reply.finish_reasons], "usage": _usage(reply.usage)}
         if reply.vectors:
-            told["vectors"] = [len(reply.vectors), len(reply.vectors[0])]
-        return told
+            document["vectors"] = [len(reply.vectors), len(reply.vectors[0])]
+        return document
 
     def _plain(self, node: Node, request: HttpRequest, body: dict[str, Json]) -> None:
         body["http"] = [request.method, self._pool.text(request.url)]
@@ -177,11 +177,11 @@ class Calls:
             return {"bytes": len(data)}
 
     def _raised(self, exception: ExceptionRecord) -> Json:
-        told: dict[str, Json] = {"type": f"{exception.module}.{exception.qualname}".removeprefix("builtins.")}
-        told["message"] = self._pool.text(exception.message)
+        document: dict[str, Json] = {"type": f"{exception.module}.{exception.qualname}".removeprefix("builtins.")}
+        document["message"] = self._pool.text(exception.message)
         if exception.stacktrace:
-            told["stack"] = self._pool.text(exception.stacktrace)
-        return told
+            document["stack"] = self._pool.text(exception.stacktrace)
+        return document
 
     def _facts(self, node: Node) -> Iterator[Json]:
         """Give what else is known of a call, as name and text."""
@@ -191,8 +191,8 @@ class Calls:
         if isinstance(node.call.request, FunctionCall):
             yield ["Function", self._pool.text(node.call.request.function)]
         for name, attribute in _OF_FOUND:
-            if found := listed(node, attribute):
-                yield [name, self._pool.text(", ".join(found))]
+            if names := listed(node, attribute):
+                yield [name, self._pool.text(", ".join(names))]
         if (by := node.span.attributes.get("reenact.replay.answered_by")) is not None:
             yield ["Answered from recorded span", str(by)]
         if (status := node.span.status_message) and not isinstance(node.outcome, Raised):

@@ -27,17 +27,17 @@ class Conversations:
         `as` is `[call, n]`: the first n messages of that earlier call. It is absent where nothing is repeated.
         """
         numbers = [self._pool.message(message) for message in messages]
-        state = kept = 0
+        state = prefix_length = 0
         for number in numbers:
             below = self._known.get((state, number))
             if below is None:
                 break
-            state, kept = below, kept + 1
+            state, prefix_length = below, prefix_length + 1
         owner = self._owner[state]
-        for number in numbers[kept:]:
+        for number in numbers[prefix_length:]:
             self._known[state, number] = state = len(self._owner)
             self._owner.append(call)
-        placed: dict[str, Json] = {"new": [*numbers[kept:]]}
-        if kept:
-            placed["as"] = [owner, kept]
+        placed: dict[str, Json] = {"new": [*numbers[prefix_length:]]}
+        if prefix_length:
+            placed["as"] = [owner, prefix_length]
         return placed

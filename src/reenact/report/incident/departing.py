@@ -96,13 +96,13 @@ def _arguments(run: Run, other: Run | None, first: Mapping[str, Json]) -> tuple[
     return [*_fields(before, left, right, "del")], [*_fields(now, right, left, "ins")]
 
 
-def _fields(node: Node, held: dict[str, Json], against: dict[str, Json], tag: str) -> Iterator[Child]:
+def _fields(node: Node, fields: dict[str, Json], against: dict[str, Json], tag: str) -> Iterator[Child]:
     yield el("p", el("strong", node.call.name), f" {node.call.word} #{node.number}")
     items: list[Child] = []
-    for name, value in held.items():
+    for name, value in fields.items():
         same = name in against and _same(value, against[name])
-        shown = _inline(value)[:_SHOWN]
-        items += [el("dt", name), el("dd", shown if same else el(tag, shown), dir="auto")]
+        excerpt = _inline(value)[:_SHOWN]
+        items += [el("dt", name), el("dd", excerpt if same else el(tag, excerpt), dir="auto")]
     yield el("dl", *items, class_="fields")
 
 
@@ -171,14 +171,14 @@ def _instead(run: Run | None, second: Second) -> Iterator[Child]:
 
 def _also(second: Second, first: Mapping[str, Json], names: tuple[str, str]) -> Html | None:
     """List the further fields that differ in the same call."""
-    found = second.more.get(as_text(first.get("node_a")), ())
-    if not found:
+    differences = second.more.get(as_text(first.get("node_a")), ())
+    if not differences:
         return None
     rows = [
         el("tr", el("th", as_text(each.get("field")), scope="row"), _cell(each, "a", "del"), _cell(each, "b", "ins"))
-        for each in found[:_FIELDS]
+        for each in differences[:_FIELDS]
     ]
-    more = f", {len(found) - _FIELDS} more not shown" if len(found) > _FIELDS else ""
+    more = f", {len(differences) - _FIELDS} more not shown" if len(differences) > _FIELDS else ""
     head = el("tr", el("th", "Field", scope="col"), *(el("th", name, scope="col") for name in names))
     table = el("table", el("caption", f"Also different in this call{more}"), el("thead", head), el("tbody", *rows))
     return el("div", table, class_="scroll")
@@ -198,7 +198,7 @@ def _rest(rest: list[Mapping[str, Json]], at: Mapping[str, int], names: tuple[st
             "li",
             el("span", _SIGNS.get(as_text(each.get("kind")), "differs"), class_=f"sign {as_text(each.get('kind'))}"),
             " ",
-            _told(each, names),
+            _difference_text(each, names),
             "" if each.get("structural") else el("span", " wording", class_="dim"),
             " ",
             link(each, at),
@@ -211,7 +211,7 @@ def _rest(rest: list[Mapping[str, Json]], at: Mapping[str, int], names: tuple[st
     return el("details", head, el("ol", *items, class_="rest"), open=len(rest) <= 5)
 
 
-def _told(each: Mapping[str, Json], names: tuple[str, str]) -> Html:
+def _difference_text(each: Mapping[str, Json], names: tuple[str, str]) -> Html:
     """Say a further difference: a call by its name alone, a changed field with both values."""
     if as_text(each.get("kind")) in {"missing", "extra"} and not each.get("reason"):
         return el("bdi", as_text(each.get("call")))

@@ -70,18 +70,18 @@ def _differing(
         place = str(at[node_id])
         signs.setdefault(place, as_text(divergence.get("kind")) if divergence.get("structural") else "wording")
         further = () if place in differences else second.more.get(node_id, ())
-        told = [_difference(each, pool) for each in (divergence, *further)]
-        differences[place] = [*as_list(differences.get(place)), *told]
+        entries = [_difference(each, pool) for each in (divergence, *further)]
+        differences[place] = [*as_list(differences.get(place)), *entries]
     first = second.divergences[0].get("node_a") if second.divergences else None
     return signs, differences, at.get(as_text(first))
 
 
-def _difference(said: Mapping[str, Json], pool: Pool) -> Json:
-    absent = as_list(said.get("absent"))
+def _difference(divergence: Mapping[str, Json], pool: Pool) -> Json:
+    absent = as_list(divergence.get("absent"))
     sides: list[Json] = [
-        None if side in absent else pool.text(_spelled(said.get(side))[:_SHOWN]) for side in ("a", "b")
+        None if side in absent else pool.text(_spelled(divergence.get(side))[:_SHOWN]) for side in ("a", "b")
     ]
-    return [as_text(said.get("kind")), as_text(said.get("field")), *sides]
+    return [as_text(divergence.get("kind")), as_text(divergence.get("field")), *sides]
 
 
 def _spelled(value: Json) -> str:

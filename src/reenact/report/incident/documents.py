@@ -30,9 +30,9 @@ def documents(node: Node) -> list[dict[str, Json]]:
         pairs = {}
     if not pairs:
         pairs = dict[str, object](node.span.attributes)
-    found: defaultdict[int, dict[str, Json]] = defaultdict(dict)
+    fields_by_place: defaultdict[int, dict[str, Json]] = defaultdict(dict)
     for name, value in pairs.items():
         place = _PLACE.fullmatch(name)
         if place is not None and isinstance(value, str | int | float):
-            found[int(place[1])]["text" if place[2] == "content" else place[2]] = value
-    return [found[place] for place in sorted(found)]
+            fields_by_place[int(place[1])]["text" if place[2] == "content" else place[2]] = value
+    return [fields_by_place[place] for place in sorted(fields_by_place)]

@@ -67,33 +67,33 @@ def redacted(incident: Incident) -> Html:
     return joined([*_redacted(incident), el("h3", "What this does not promise"), _list(_NOT_PROMISED)])
 
 
-def _before(said: Protection) -> str:
+def _before(protection_facts: Protection) -> str:
     """Say what was done before the trace was written."""
-    if said.failed:
-        return f"No payloads were recorded, since the redaction policy could not be read: {said.failed}."
-    if said.name and said.name != "default":
-        return f"The redaction policy {said.name!r} was applied before the trace was written."
-    if said.name:
+    if protection_facts.failed:
+        return f"No payloads were recorded, since the redaction policy could not be read: {protection_facts.failed}."
+    if protection_facts.name and protection_facts.name != "default":
+        return f"The redaction policy {protection_facts.name!r} was applied before the trace was written."
+    if protection_facts.name:
         return "Credentials and structured personal data were replaced before the trace was written."
     return "Credentials were replaced before the trace was written."
 
 
 def _redacted(incident: Incident) -> Iterator[Html]:
-    found = redaction(incident.run)
-    if found.policy:
-        said = f" {found.counted:,} were replaced in its calls." if found.counted is not None else ""
+    replacements = redaction(incident.run)
+    if replacements.policy:
+        tally = f" {replacements.counted:,} were replaced in its calls." if replacements.counted is not None else ""
         yield el(
             "p",
-            f"{_before(protection(incident.run))}{said} Policy digest ",
-            el("code", found.policy),
+            f"{_before(protection(incident.run))}{tally} Policy digest ",
+            el("code", replacements.policy),
             ".",
         )
     else:
         yield el("p", _UNKNOWN)
-    names = sorted({*found.places, *incident.replaced})
+    names = sorted({*replacements.places, *incident.replaced})
     if names:
         heads = ("Class", "Different values", "Places in the trace, settings included", "Replaced by this page")
-        counts = (found.values, found.places, incident.replaced)
+        counts = (replacements.values, replacements.places, incident.replaced)
         rows = [
             el(
                 "tr",
@@ -105,8 +105,8 @@ def _redacted(incident: Incident) -> Iterator[Html]:
         yield _table(heads, rows)
     else:
         yield el("p", "No replaced value stands in it.")
-    if found.failed:
-        which = "1 call" if found.failed == 1 else f"{found.failed} calls"
+    if replacements.failed:
+        which = "1 call" if replacements.failed == 1 else f"{replacements.failed} calls"
         yield el("p", f"The values of {which} could not be scrubbed and were removed whole.")
 
 

@@ -30,11 +30,11 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
     """Split a text into what is shown as it is (False) and spelled escapes (True). Line ends become line feeds."""
     text = _BREAKS.sub("\n", text)
     at = 0
-    for found in _HIDDEN.finditer(text):
-        if found.start() > at:
-            yield False, text[at : found.start()]
-        yield True, "".join(map(escape, found[0]))
-        at = found.end()
+    for match in _HIDDEN.finditer(text):
+        if match.start() > at:
+            yield False, text[at : match.start()]
+        yield True, "".join(map(escape, match[0]))
+        at = match.end()
     if at < len(text):
         yield False, text[at:]
 

@@ -36,10 +36,10 @@ def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
 
     `el("p", "1 < 2", class_="note")` is `<p class="note">1 &lt; 2</p>`.
     """
-    said = "".join(_attribute(name, value) for name, value in attributes.items())
+    markup = "".join(_attribute(name, value) for name, value in attributes.items())
     if tag in _VOID:
-        return Html(f"<{tag}{said}>")
-    return Html(f"<{tag}{said}>{joined(children)}</{tag}>")
+        return Html(f"<{tag}{markup}>")
+    return Html(f"<{tag}{markup}>{joined(children)}</{tag}>")
 
 
 def _attribute(name: str, value: Attribute) -> str:

@@ -103,14 +103,14 @@ def _body(incident: Incident, built: Document) -> list[Child]:
         ("redaction", "What was redacted", evidence.redacted(incident)),
         ("again", "How to replay it", again(incident)),
     ]
-    shown = [(name, title, child) for name, title, child in parts if child is not None]
-    links = [el("li", el("a", title, href=f"#{name}")) for name, title, _ in shown]
+    contents = [(name, title, child) for name, title, child in parts if child is not None]
+    links = [el("li", el("a", title, href=f"#{name}")) for name, title, _ in contents]
     return [
         el("a", "Skip to the calls", href="#calls", class_="skip"),
         sections.head(incident),
         sections.facts(incident, built),
         el("nav", el("ul", *links), aria_label="Sections"),
-        el("main", *(_section(*each) for each in shown)),
+        el("main", *(_section(*each) for each in contents)),
         el("footer", el("p", _footer(incident))),
     ]
 
@@ -141,6 +141,6 @@ def _calls(incident: Incident, built: Document) -> Html:
 
 
 def _footer(incident: Incident) -> str:
-    written = f", written {incident.written}" if incident.written else ""
-    made = f"Made by reenact {VERSION} from trace {incident.run.id}{written}."
-    return f"{made} This page loads nothing, and nothing leaves it."
+    date_note = f", written {incident.written}" if incident.written else ""
+    credit = f"Made by reenact {VERSION} from trace {incident.run.id}{date_note}."
+    return f"{credit} This page loads nothing, and nothing leaves it."

@@ -72,16 +72,16 @@ class Pool:
 
     def message(self, message: Message) -> int:
         """Put a message in and give its number; equal ones have one."""
-        said: dict[str, Json] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
+        entry: dict[str, Json] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
         if message.name:
-            said["name"] = message.name
+            entry["name"] = message.name
         if message.tool_call_id:
-            said["id"] = message.tool_call_id
-        key = compact(said)
+            entry["id"] = message.tool_call_id
+        key = compact(entry)
         at = self._message_at.get(key)
         if at is None:
             at = self._message_at[key] = len(self.messages)
-            self.messages.append(said)
+            self.messages.append(entry)
         return at
 
     def tool_set(self, tools: tuple[Json, ...]) -> int | None:
@@ -102,9 +102,9 @@ class Pool:
             case Reasoning(text=text):
                 return ["reasoning", self.text(text)] if text else ["sealed", len(part.encrypted or "")]
             case ToolCall(id=identity, name=name, arguments=arguments):
-                known = parsed_or_none(arguments) if arguments else {}
-                said: Json = {"text": self.text(arguments)} if known is None else self.value(known)
-                return ["call", identity, name, said]
+                decoded = parsed_or_none(arguments) if arguments else {}
+                payload: Json = {"text": self.text(arguments)} if decoded is None else self.value(decoded)
+                return ["call", identity, name, payload]
             case Media():
                 return ["media", *_media(part)]
             case _:
@@ -115,13 +115,13 @@ def _media(part: Media) -> list[Json]:
     """Say of a picture or sound what it is: kind, type, name, address, size in bytes and digest of what is inside."""
     if not part.url.startswith("data:"):
         return [part.modality, part.mime_type, part.name, part.url[:2000], None, None]
-    head, _, held = part.url.partition(",")
+    head, _, payload = part.url.partition(",")
     try:
-        data = base64.b64decode(held) if head.endswith(";base64") else unquote_to_bytes(held)
+        data = base64.b64decode(payload) if head.endswith(";base64") else unquote_to_bytes(payload)
     except ValueError:
         return [part.modality, part.mime_type or media_type(part.url), part.name, "", None, None]
-    named = part.mime_type or media_type(part.url)
-    return [part.modality, named, part.name, "", len(data), hashlib.sha256(data).hexdigest()]
+    mime_type = part.mime_type or media_type(part.url)
+    return [part.modality, mime_type, part.name, "", len(data), hashlib.sha256(data).hexdigest()]
 
 
 def _is_flat(value: Json) -> bool:
@@ -136,8 +136,8 @@ def _tool_name(tool: Json) -> str:
     if not isinstance(tool, dict):
         return "?"
     inner = tool.get("function")
-    named = (inner.get("name") if isinstance(inner, dict) else None) or tool.get("name") or tool.get("type")
-    return str(named)
+    label = (inner.get("name") if isinstance(inner, dict) else None) or tool.get("name") or tool.get("type")
+    return str(label)
 
 
 def pretty(value: Json) -> str:

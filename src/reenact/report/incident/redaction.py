@@ -47,7 +47,7 @@ def redaction(run: Run) -> Redaction:
         policy=policy if isinstance(policy, str) else None,
         counted=int(counted) if isinstance(counted, int | float) else None,
         places=dict(places),
-        values={name: len(found) for name, found in values.items()},
+        values={name: len(marks) for name, marks in values.items()},
         failed=failed,
     )
 

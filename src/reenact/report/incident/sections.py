@@ -78,8 +78,8 @@ def _facts(incident: Incident, built: Document) -> Iterator[tuple[str, str]]:
     yield from (("User", run.user or ""), ("Session", run.session or ""), ("Tenant", run.tenant or ""))
     recorded, current = incident.commits
     why = ": recorded outside a git work tree" if run.surroundings else ""
-    known = f"commit {recorded[:12]}" if recorded else f"commit not known{why}"
-    yield "Code", known + ("" if recorded == current else f"; {_now(incident)} {(current or 'not known')[:12]}")
+    revision = f"commit {recorded[:12]}" if recorded else f"commit not known{why}"
+    yield "Code", revision + ("" if recorded == current else f"; {_now(incident)} {(current or 'not known')[:12]}")
     yield "Run", run.id
 
 
@@ -100,13 +100,13 @@ def narrative(incident: Incident, built: Document) -> Html:
     error = story.died_of(run)
     words = story.last_words(run)
     if error or words:
-        said = el("blockquote", long_text(words)) if words else None
+        quote = el("blockquote", long_text(words)) if words else None
         died = (
             el("p", el("strong", "It ended with an error: "), el("bdi", flat(error[:_LONG])), class_="died")
             if error
             else None
         )
-        blocks.append(el("div", el("h3", "What it said at the end"), said, died, class_="card"))
+        blocks.append(el("div", el("h3", "What it said at the end"), quote, died, class_="card"))
     if answer := story.answered_to_the_caller(run):
         blocks.append(el("div", el("h3", "What it answered"), long_text(answer), class_="card"))
     return el("div", *blocks, class_="cards")

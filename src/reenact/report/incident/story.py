@@ -113,7 +113,7 @@ def _otherwise(node: Node, first: Mapping[str, Json]) -> str:
         if node.kind is CallKind.TOOL
         else f"makes the {_KINDS.get(node.call.word, 'call')} #{node.number}"
     )
-    sides = [spoken(first.get(side)) for side in ("a", "b")]
+    sides = [value_words(first.get(side)) for side in ("a", "b")]
     if name != field and not as_list(first.get("absent")) and all(len(side) <= _SIDE for side in sides):
         return f"{makes} with {name} {sides[1]} instead of {sides[0]}"
     return f"{makes} too, and {field} differs"
@@ -139,8 +139,8 @@ def _broken(incident: Incident) -> list[Finding]:
 
 def _witness(run: Run, finding: Finding) -> Node | None:
     """Give the call that decides a finding, where it is one that people can be told of."""
-    found = (node for node in run.nodes if node.id in finding.nodes and not node.call.is_structure)
-    return next(found, None)
+    candidates = (node for node in run.nodes if node.id in finding.nodes and not node.call.is_structure)
+    return next(candidates, None)
 
 
 def died_of(run: Run) -> str | None:
@@ -159,8 +159,8 @@ def died_of(run: Run) -> str | None:
 def counts(run: Run) -> str:
     """Count the calls of a run: `3 model calls, 2 tool calls and 1 document search`."""
     numbers = Counter(node.call.word for node in run.nodes if not node.call.is_structure)
-    named = [f"{number:,} {_plural(_KINDS.get(kind, f'{kind} call'), number)}" for kind, number in numbers.items()]
-    return _listed(named) or f"{len(run.nodes):,} spans, of which none is read as a call"
+    phrases = [f"{number:,} {_plural(_KINDS.get(kind, f'{kind} call'), number)}" for kind, number in numbers.items()]
+    return _listed(phrases) or f"{len(run.nodes):,} spans, of which none is read as a call"
 
 
 def asked_for(run: Run) -> Iterator[tuple[str, str]]:
@@ -222,11 +222,11 @@ def in_words(node: Node) -> str:
     request = node.call.request
     if not isinstance(request, FunctionCall) or not isinstance(request.arguments, dict):
         return ""
-    told = [f"{name} {spoken(value)}" for name, value in request.arguments.items() if value not in ({}, [], "")]
-    return _listed([_cut(each, 90) for each in told[:_ARGUMENTS]])
+    phrases = [f"{name} {value_words(value)}" for name, value in request.arguments.items() if value not in ({}, [], "")]
+    return _listed([_cut(each, 90) for each in phrases[:_ARGUMENTS]])
 
 
-def spoken(value: Json) -> str:
+def value_words(value: Json) -> str:
     """Say a value: text as it is, a list by its items, nothing as `(none)`."""
     if value is None:
         return "(none)"
