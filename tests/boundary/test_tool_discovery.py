@@ -166,6 +166,24 @@ def test_tools_of_a_function_that_returned_are_found_where_a_framework_holds_the
     assert names(did.calls) == ["hidden", "add_item"] * 3
 
 
+def test_tools_are_found_beside_a_frame_that_holds_a_whole_application(held: Held) -> None:
+    def made(n: int) -> Framework:
+        def hidden() -> int:
+            return n
+
+        def add_item() -> int:
+            return 2 * n
+
+        return Framework(hidden, add_item)
+
+    def outer() -> int:
+        application = [[[] for _ in range(200)] for _ in range(200)]
+        return made(1).go() + len(application[0][0])
+
+    did = held.record(outer)
+    assert names(did.calls) == ["hidden", "add_item"]
+
+
 @pytest.mark.slow
 def test_threads_and_tasks_reach_the_same_cut(held: Held) -> None:
     def work() -> None:

@@ -27,6 +27,8 @@ _DEEPEST = 5
 """How many objects of libraries one inside the other are looked into."""
 _MOST_DEEP = 20_000
 """Objects that a search through the frames of libraries looks at."""
+_MOST_OF_A_FRAME = 2_000
+"""Objects of one frame that it looks at before it has begun with each: one frame may hold a whole application."""
 _ENTRIES = (
     *("forward", "_run", "execute", "invoke", "call", "run", "__call__"),
     *("_arun", "run_async", "acall", "arun", "ainvoke"),
@@ -90,35 +92,43 @@ class Search:
         self._longest = _SHORT if once_more else _LONGEST
         if deep:
             self._deepest, self._most = _DEEPEST, _MOST_DEEP
+        rest: deque[tuple[Any, int]] = deque()
         while frame is not None:
             if is_own_code(frame.f_code, frame.f_globals) or (deep and not _is_of_ours(frame)):
                 local = frame.f_locals
                 if local is not frame.f_globals:
+                    self._strange = 0
                     self._table(dict(local), replaceable=False)
+                    if deep:
+                        self._go(len(self._seen) + _MOST_OF_A_FRAME)
+                        rest += self._left
+                        self._left.clear()
             frame = frame.f_back
+        self._left.extendleft(reversed(rest))
         self._go()
         return self
 
     def candidates(self) -> list[Candidate]:
         """Give what was found: the outermost of functions that wrap each other; a library's only where nothing else."""
-        found = [each for each in self._found.values() if each.function is None or id(each.function) not in self._inner]
-        outer = [(each.function, each.name) for each in found if each.function is not None]
+        hits = [each for each in self._found.values() if each.function is None or id(each.function) not in self._inner]
+        outer = [(each.function, each.name) for each in hits if each.function is not None]
         wrapped = {id(inner) for fn, name in outer for inner in _wrapped_by(fn, name)}
-        wrapped |= {id(_behind((each.holder or {}).get(each.key))) for each in found if each.function is None}
-        found = [each for each in found if each.function is None or id(each.function) not in wrapped]
-        sure = {each.name for each in found if each.function is not None or not each.in_module or _is_own(each)}
-        return [each for each in found if each.name not in sure or not _is_borrowed(each)]
+        wrapped |= {id(_behind((each.holder or {}).get(each.key))) for each in hits if each.function is None}
+        hits = [each for each in hits if each.function is None or id(each.function) not in wrapped]
+        sure = {each.name for each in hits if each.function is not None or not each.in_module or _is_own(each)}
+        return [each for each in hits if each.name not in sure or not _is_borrowed(each)]
 
-    def _go(self) -> None:
-        while self._left and len(self._seen) < self._most:
+    def _go(self, most: int | None = None) -> None:
+        bound = self._most if most is None else min(most, self._most)
+        while self._left and len(self._seen) < bound:
             value, self._strange = self._left.popleft()
             self._look_at(value)
 
     def _push(self, values: Iterable[Any], strange: int = 0) -> None:
-        seen, left = self._seen, self._left
+        seen_values, left = self._seen, self._left
         for value in values:
-            if type(value) not in _DATA and id(value) not in seen:
-                seen[id(value)] = value
+            if type(value) not in _DATA and id(value) not in seen_values:
+                seen_values[id(value)] = value
                 left.append((value, strange))
 
     def _look_at(self, value: Any) -> None:
@@ -166,8 +176,8 @@ class Search:
         self._push(tuple(vars(fn).values()))
 
     def _class(self, cls: type) -> None:
-        held = [each for name, each in tuple(vars(cls).items()) if name not in {"__dict__", "__weakref__"}]
-        self._push(held)
+        members = [each for name, each in tuple(vars(cls).items()) if name not in {"__dict__", "__weakref__"}]
+        self._push(members)
         self._entered(cls, {})
 
     def _entered(self, cls: type, held: dict[str, Any]) -> None:
@@ -184,16 +194,16 @@ class Search:
 
     def _table(self, table: dict[Any, Any], *, in_module: bool = False, replaceable: bool = True) -> None:
         if len(table) > self._longest:
-            named = [(name, table[name]) for name in self._names if name in table]
-            values = [value for _, value in named]
+            items = [(name, table[name]) for name in self._names if name in table]
+            values = [value for _, value in items]
         else:
             try:
-                named = [(key, value) for key, value in list(table.items()) if type(key) is str and key in self._names]
+                items = [(key, value) for key, value in list(table.items()) if type(key) is str and key in self._names]
                 values = list(table.values())
             except Exception:  # a key's own comparison, or a table that changes meanwhile
                 alarms.pass_on()
                 return
-        for key, value in named:
+        for key, value in items:
             self._named(key, value, table if replaceable else None, in_module=in_module)
         if not in_module:
             self._record(values)
@@ -305,11 +315,11 @@ def _stood_for(value: Any) -> tuple[Any, ...]:
 def _attributes(value: Any) -> dict[str, Any]:
     """Give what an instance holds, without asking it: its `__dict__` itself, or a copy of its slots."""
     try:
-        held = object.__getattribute__(value, "__dict__")
+        table = object.__getattribute__(value, "__dict__")
     except Exception:
         alarms.pass_on()
-        held = None
-    return cast("dict[str, Any]", held) if isinstance(held, dict) else _slots(value)
+        table = None
+    return cast("dict[str, Any]", table) if isinstance(table, dict) else _slots(value)
 
 
 def _slots(value: Any) -> dict[str, Any]:
@@ -324,28 +334,28 @@ def _slots(value: Any) -> dict[str, Any]:
 
 
 def _cells(fn: FunctionType) -> list[Any]:
-    found: list[Any] = []
+    contents: list[Any] = []
     for cell in fn.__closure__ or ():
         try:
-            found.append(cell.cell_contents)
+            contents.append(cell.cell_contents)
         except ValueError:  # not filled yet
             continue
-    return found
+    return contents
 
 
 def _wrapped_by(fn: FunctionType, name: str = "") -> Iterator[FunctionType]:
     """Give the functions that `fn` stands before: what it wraps, and those in its closure, of this name or of any."""
-    left, seen = [fn], {id(fn)}
+    left, seen_ids = [fn], {id(fn)}
     while left:
         outer = left.pop()
         wrapped = vars(outer).get("__wrapped__")
         for inner in (wrapped, *_cells(outer)):
-            found = _function_of(inner) or (inner if type(inner) is FunctionType else None)
-            if found is None or id(found) in seen or (name and found is not wrapped and found.__name__ != name):
+            target = _function_of(inner) or (inner if type(inner) is FunctionType else None)
+            if target is None or id(target) in seen_ids or (name and target is not wrapped and target.__name__ != name):
                 continue
-            seen.add(id(found))
-            left.append(found)
-            yield found
+            seen_ids.add(id(target))
+            left.append(target)
+            yield target
 
 
 def _is_own(candidate: Candidate) -> bool:
