@@ -105,6 +105,19 @@ def test_a_server_that_nobody_knows_is_one_where_others_connect(desk: Desk) -> N
     assert "declare the function that does with @reenact.unit" in done.stderr
 
 
+@pytest.mark.always
+def test_a_server_that_nobody_knows_is_one_where_a_signal_ends_it_unheard(desk: Desk) -> None:
+    """No code of ours runs at its end."""
+    desk.write("service.py", CALLS + PLAIN.partition("for _ in")[0] + "server.serve_forever()\n")
+    with serving(desk, "python", "service.py", "PORT") as service:
+        for path in ("/a", "/b"):
+            urllib.request.urlopen(service.url + path).close()
+        service.stop(signal.SIGTERM)
+    done = desk.reenact("replay", "last")
+    assert done.returncode == 125
+    assert "declare the function that does with @reenact.unit" in done.stderr
+
+
 SHOP = """
 from celery import Celery
 

@@ -32,7 +32,7 @@ from reenact.stores.outbox import Outbox, OutboxUnusableError
 from reenact.values.json import parsed_or_none
 from reenact.values.lenient import as_object
 from reenact.values.losses import marked
-from reenact.values.run import FROM_OUTSIDE, PROCESS_ROOT, SERVED, STOPPED, Run
+from reenact.values.run import FROM_OUTSIDE, PROCESS_ROOT, SERVED, STOPPED, VISITED, Run
 from reenact.values.span import SpanRecord
 from reenact.values.unit import INBOUND, serves
 
@@ -307,11 +307,13 @@ class Drain:
         new_spans: list[SpanRecord] = []
         for span in spans:
             pid, tags = span.resource.attributes.get("process.pid"), span.attributes
-            if isinstance(pid, int) and tags.get(FROM_OUTSIDE):
+            if not isinstance(pid, int):
+                pass
+            elif tags.get(FROM_OUTSIDE):
                 self._asked[pid] += 1
-            elif (
-                isinstance(pid, int) and tags.get(PROCESS_ROOT) and tags.get("reenact.incomplete") and self._asked[pid]
-            ):
+            elif tags.get(VISITED):
+                self._asked[pid] += 0
+            elif tags.get(PROCESS_ROOT) and tags.get("reenact.incomplete") and pid in self._asked:
                 span = replace(span, attributes={**tags, SERVED: self._asked[pid]})  # noqa: PLW2901 - the noted one is meant
             new_spans.append(span)
         return new_spans

@@ -15,7 +15,7 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 from opentelemetry.trace.status import StatusCode
 
-from reenact.boundary import door, flows, lanes, place
+from reenact.boundary import door, flows, inbound, inbound_clients, lanes, place
 from reenact.boundary.place import Place
 from reenact.contracts.dialect import Writing
 from reenact.contracts.redactor import Place as Where
@@ -43,7 +43,7 @@ from reenact.values.call import (
 )
 from reenact.values.discovered_tools import FOUND, PRINTED, TOUCHED
 from reenact.values.json import Json, compact
-from reenact.values.run import TOGETHER
+from reenact.values.run import TOGETHER, VISITED
 
 _FIRST_ERROR_STATUS = 400
 _NOWHERE: AbstractContextManager[None] = nullcontext()
@@ -316,9 +316,18 @@ class Recorder:
             swallow("Recorder.open")
             return _NoPassage()
 
+    def _parent(self) -> tuple[Place, dict[str, bool]]:
+        """Give the place in which a call is made, and what this tells of its process: whether others had asked it."""
+        if (above := place.current()) is not None:
+            return above, {}
+        parent = self._runs.parent()
+        is_visited = inbound.current() is None and inbound_clients.are_known()
+        return parent, {VISITED: True} if is_visited else {}
+
     def _open(self, call: Call) -> SpanPassage:
-        parent = place.current() or self._runs.parent()
+        parent, facts = self._parent()
         shared, attributes = self.dialect.split_call(call)
+        attributes |= facts
         lane = lanes.current()
         lane.used, lane.root = True, parent.root
         attributes["reenact.lane"] = lane.path

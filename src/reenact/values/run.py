@@ -37,6 +37,9 @@ CAME_IN = "reenact.inbound.order"
 FROM_OUTSIDE = "reenact.inbound.from_outside"
 """The attribute of the root of a unit that tells that others asked its process for work."""
 
+VISITED = "reenact.process.visited"
+"""The attribute of a call outside of every unit that tells that others had asked its process for something by then."""
+
 SERVED = "reenact.process.served"
 """The attribute of what stands for a process that counts the units that came in; it is there where others asked."""
 
