@@ -389,6 +389,26 @@ def test_a_fork_that_becomes_a_program_is_named_and_refused(desk: Desk, tally: P
     assert starts(tally) == before
 
 
+def test_a_program_on_a_terminal_of_its_own_is_named_and_refused(desk: Desk, tally: Path) -> None:
+    """As pexpect starts it: a fork that closes each descriptor but its terminal."""
+    lines = """
+import pty
+pid, terminal = pty.fork()
+if not pid:
+    os.closerange(3, 256)
+    os.execlp("tally", "tally", "silent")
+print(os.waitpid(pid, 0)[1])
+"""
+    desk.write("agent.py", BEGIN + lines)
+    recorded = desk.reenact("run", "--", "python", "agent.py")
+    assert "replayable: partial" in recorded.stderr
+    before = starts(tally)
+    code, told, _ = replayed(desk)
+    assert (code, told["result"]) == (125, "unjudged")
+    assert "took the place of a process" in told["why"]
+    assert starts(tally) == before
+
+
 def test_policies_refuse_and_run(desk: Desk, tally: Path) -> None:
     desk.write("agent.py", BEGIN + "print(subprocess.run(['tally', 'fail']).returncode)\n")
     assert desk.reenact("run", "-q", "--", "python", "agent.py").stdout == "7\n"

@@ -73,6 +73,8 @@ def by_the_world(
     `divergences` are what differs, `nodes` the recorded calls by id. The program met an error of the world's that the
     recorded run did not meet, or was refused something that no recording names; or a program that it started was.
     """
+    if why := _unanswerable(nodes.get(as_text(divergences[0].get("node_a")))):
+        return why
     if world.get("processes") != Seal.ENFORCED.value:
         return ""
     first = next((entry for entry in ledger if entry.get("t") in {*_STOPS, "prevented"}), None)
@@ -93,6 +95,15 @@ def by_the_world(
                 f"it met an error that this world makes ({met[0]}) and the recorded run did not meet: {one_line(each)}"
             )
     return ""
+
+
+def _unanswerable(node: Node | None) -> str:
+    """Say why no replay gives a recorded child back; empty for another call, and for a child that it can."""
+    if node is None or not node.call.is_child or not isinstance(node.outcome, Returned):
+        return ""
+    payload = node.outcome.payload
+    why = child.lost(payload.json) if isinstance(payload, Value) else ""
+    return f"{node.label} cannot be given back: {why}; what follows was not seen" if why else ""
 
 
 def _written_elsewhere(node: Node | None, folder: str) -> str:
