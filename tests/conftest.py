@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-EXAMPLES = {"few": 15, "many": 300}
+EXAMPLES = {"few": 15, "many": 100}
 """How many examples a property is tried with: by default, and in `make slow`."""
 
 STORIES = {
@@ -21,7 +21,7 @@ STORIES = {
     *("matrix", "stores", "testing", "trust"),
 }
 """Folders whose tests start programs and servers: each is a story of its own, and takes seconds."""
-ONE_IN = 3
+ONE_IN = 4
 """Of how many stories of a file one is tried by default."""
 SIZES = ((30, 6), (8, 4), (3, 2))
 """Of a family with more members than that, of how many one is tried by default."""
