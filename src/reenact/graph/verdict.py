@@ -18,6 +18,7 @@ from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.values import typed, unit
 from reenact.values.call import (
     MCP_ERROR,
+    MCP_OWN_CODE,
     MCP_UNHEARD,
     CallKind,
     Outcome,
@@ -113,6 +114,10 @@ def _call_reasons(node: Node, *, runs_again: bool = False) -> Iterator[Reason]:
         lost = "what its server said meanwhile; the session is another run's"
         fix = "open the session in the unit that asks, if its callbacks matter"
         yield Reason(call=node.label, field="session", lost=lost, fix=fix)
+    if names := node.span.attributes.get(MCP_OWN_CODE):
+        lost = f"what code of the agent's did inside the transport ({names}); a replay runs none of it"
+        fix = "keep what it prints and changes out of the transport"
+        yield Reason(call=node.label, field="transport", lost=lost, fix=fix)
     if damaged := node.span.attributes.get("reenact.damaged"):
         lost = f"{damaged}: the journal is damaged where it was written down"
         yield Reason(call=node.label, field="request", lost=lost, fix="look after the disk")

@@ -21,12 +21,13 @@ from urllib.parse import urlsplit
 from reenact.boundary import door, lanes, place, plain_http, servers
 from reenact.boundary.cancelled import until_cancelled, was_cancelled
 from reenact.boundary.forgiving import forgive
+from reenact.boundary.mcp_arguments import own_arguments
 from reenact.boundary.mcp_link import Link
 from reenact.boundary.mcp_messages import is_second_major
 from reenact.boundary.mcp_streams import Incoming, Outgoing, Unheard
 from reenact.contracts.doorman import Passage
 from reenact.contracts.integration import Integration, PatchSet
-from reenact.values.call import Raised, Streamed, StreamEnd
+from reenact.values.call import MCP_OWN_CODE, Raised, Streamed, StreamEnd
 from reenact.values.json import Json
 from reenact.values.mcp_message import CREATED, Server, connection
 
@@ -173,6 +174,8 @@ class _Connection:
             raise
         finally:
             _connecting.set(before)
+        if names := own_arguments(self._kwargs):
+            link.passage.annotate({MCP_OWN_CODE: ", ".join(names)})
         link.passage.head(200, ())
         for session in sessions:
             link.created(session)

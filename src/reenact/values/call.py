@@ -46,6 +46,8 @@ MCP_LISTS: Final = "tools/list"
 """The method by which a session asks for the tools of an MCP server."""
 MCP_UNHEARD: Final = "reenact.mcp.unheard"
 """The attribute that says that a server spoke unasked meanwhile, over a session of another run."""
+MCP_OWN_CODE: Final = "reenact.mcp.own_code"
+"""The attribute that names the arguments of a transport in which code of the agent's stands; no replay runs it."""
 
 _READY: Final = frozenset({"connect", "prepare", "ping", "columns", "aside"})
 """The operations of a query that only make a connection ready, or tell of the server (`values.query`)."""
