@@ -33,11 +33,9 @@ def _has_own_code(argument: Any) -> bool:
         if id(value) in objects:
             continue
         objects[id(value)] = value
-        function = value.__func__ if type(value) is MethodType else value
-        if type(function) is FunctionType:
-            if is_own_function(function):
-                return True
-        elif is_own_class(type(value)):
+        kind = cast("type[Any]", type(value))
+        function: Any = value.__func__ if kind is MethodType else value
+        if (isinstance(function, FunctionType) and is_own_function(function)) or is_own_class(kind):
             return True
         if depth < _DEEPEST:
             left.extend((each, depth + 1) for each in _inside(value))
@@ -50,7 +48,7 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, list | tuple):
         return tuple(cast("Iterable[Any]", value))
     try:
-        return tuple(vars(value).values())
+        return tuple(cast("dict[str, Any]", vars(value)).values())
     except Exception:  # it has none, or is a proxy that asks somebody
         alarms.pass_on()
         return ()
