@@ -81,8 +81,8 @@ MUTANTS = (
     ),
     Mutant(
         "replay/partial_match.py",
-        "if held is not None and not held.differs:\n                    fits.append((node, held))",
-        "if held is not None:\n                    fits.append((node, held))",
+        "if comparison is not None and not comparison.differs:\n                    fits.append((node, comparison))",
+        "if comparison is not None:\n                    fits.append((node, comparison))",
         "replay/test_partial_match.py",
     ),
     Mutant("boundary/lanes.py", "self._spawned[label] = number + 1", "self._spawned[label] = number", "boundary"),
