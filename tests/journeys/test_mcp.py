@@ -100,3 +100,38 @@ def test_a_session_replays_without_its_server_and_another_argument_diverges(reco
     assert (other.returncode, first["field"], first["a"], first["b"]) == (1, "arguments.city", "Oslo", "Rome")
     assert first["call"] == "tool get_weather #5"
     assert not (recorded.folder / "effects.txt").exists()
+
+
+HOOKED = """
+import asyncio, sys
+from httpx2 import AsyncClient
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+async def look(request):
+    print("asks", request.method)
+
+async def main(hooks):
+    try:
+        async with AsyncClient(event_hooks=hooks, timeout=5) as client:
+            async with streamable_http_client("http://127.0.0.1:9/mcp", http_client=client) as streams:
+                async with ClientSession(*streams[:2]) as session:
+                    await session.initialize()
+    except BaseException as error:
+        print("no server")
+
+asyncio.run(main({"request": [look]} if "hooked" in sys.argv else {}))
+"""
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("word", ["hooked", "plain"])
+def test_code_of_the_agent_s_inside_a_connection_is_named_beforehand(desk: Desk, word: str) -> None:
+    pytest.importorskip("httpx2")
+    desk.write("agent.py", HOOKED)
+    done = desk.reenact("run", "--", "python", "agent.py", word)
+    assert ("inside the transport (http_client)" in done.stderr) == (word == "hooked"), done.stderr
+    assert ("asks POST" in done.stdout, "no server" in done.stdout) == (word == "hooked", True)
+    again = desk.reenact("replay", "last")
+    told = "passed over: " in again.stderr and "inside calls" in again.stderr
+    assert (again.returncode, told, again.stdout != done.stdout) == (0, word == "hooked", word == "hooked")

@@ -39,7 +39,9 @@ from reenact.values.redaction_marks import MARK, count_in, given_by, given_to
 from reenact.values.run import (
     NATIVE_CODE,
     NOTHING_WRITTEN,
+    OUTPUT,
     PAUSES,
+    PRINTED_INSIDE,
     PROCESS_REST,
     SIDE_EFFECT,
     STDIN,
@@ -241,6 +243,7 @@ def _run_reasons(run: Run, history: History | None) -> Iterator[Reason]:
         yield Reason(call="run", field="calls", lost=lost, fix="do not suppress calls that a replay must answer")
     yield from _dropped_reasons(run)
     yield from _input_reasons(run)
+    yield from _printed_reasons(run)
     for note in lost_spans(run.notes):
         fix = "export the trace anew, or mend the ids: any of them may be a call of this run"
         yield Reason(call="run", field="calls", lost=note, fix=fix)
@@ -298,6 +301,14 @@ def _input_reasons(run: Run) -> Iterator[Reason]:
         if isinstance(stdin_text := node.span.attributes.get(STDIN), str) and '"lost":' in stdin_text:
             lost = "what it read from its standard input behind the first 4 MiB"
             yield Reason(call="run", field="stdin", lost=lost, fix="read it from a file")
+
+
+def _printed_reasons(run: Run) -> Iterator[Reason]:
+    """Name what the program printed where a replay does not run it."""
+    texts = (node.span.attributes.get(OUTPUT) for node in run.nodes)
+    if any(isinstance(text, str) and PRINTED_INSIDE in text for text in texts):
+        fix = "print outside of what a client or a transport calls back"
+        yield Reason(call="run", field="printed", lost=f"{PRINTED_INSIDE}; no replay prints them", fix=fix)
 
 
 def _dropped_reasons(run: Run) -> Iterator[Reason]:

@@ -8,6 +8,7 @@ says how its answers come.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -51,25 +52,25 @@ _connecting: ContextVar[Link | None] = ContextVar("reenact_mcp_connecting", defa
 # where a server is
 
 
-def _of_program(given: Any) -> tuple[Server, dict[str, Json]]:
+def _of_program(parameters: Any) -> tuple[Server, dict[str, Json]]:
     from reenact.boundary.side_effects import temporary_paths
 
-    words = [str(given.command), *map(str, given.args)]
+    words = [str(parameters.command), *map(str, parameters.args)]
     words[0] = "python" if words[0] == sys.executable else Path(words[0]).name
-    named = [word for word in words[1:] if not word.startswith("-")]
+    operands = [word for word in words[1:] if not word.startswith("-")]
     drawn = [str(path) for path in temporary_paths()]
     steady = [_steady(word, drawn) for word in words]
     about: dict[str, Json] = {"transport": _STDIO, "command": [*steady]}
-    if given.cwd is not None:
-        about["cwd"] = _steady(str(given.cwd), drawn)
-    if own := _own_names(given.env or {}):
+    if parameters.cwd is not None:
+        about["cwd"] = _steady(str(parameters.cwd), drawn)
+    if own := _own_names(parameters.env or {}):
         about["env"] = [*own]
-    return Server(name=Path(_steady(named[0], drawn) if named else steady[0]).name, transport="pipe"), about
+    return Server(name=Path(_steady(operands[0], drawn) if operands else steady[0]).name, transport="pipe"), about
 
 
-def _own_names(given: Mapping[str, str]) -> list[str]:
+def _own_names(variables: Mapping[str, str]) -> list[str]:
     """Name the variables that a server gets and the agent has not so; a value may be a secret."""
-    own = [name for name, value in given.items() if os.environ.get(name) != value]
+    own = [name for name, value in variables.items() if os.environ.get(name) != value]
     return sorted(name for name in own if not name.startswith("REENACT_") and name != "PYTHONPATH")
 
 
@@ -84,22 +85,22 @@ def _of_address(transport: str, url: str) -> tuple[Server, dict[str, Json]]:
     split = urlsplit(url)
     host, port = split.hostname or "", split.port or _PORTS.get(split.scheme, 0)
     is_drawn = host in {"localhost", "127.0.0.1", "::1"} and port >= _FIRST_DRAWN
-    shown = host if is_drawn or split.port is None else f"{host}:{split.port}"
-    asked = split._replace(netloc=shown, fragment="").geturl()
-    return Server(name=shown, transport="tcp", address=f"{host}:{port}"), {"transport": transport, "url": asked}
+    address = host if is_drawn or split.port is None else f"{host}:{split.port}"
+    asked = split._replace(netloc=address, fragment="").geturl()
+    return Server(name=address, transport="tcp", address=f"{host}:{port}"), {"transport": transport, "url": asked}
 
 
-def _opened(transport: str, given: Any) -> Link | None:
+def _opened(transport: str, target: Any) -> Link | None:
     """Let a connection in; None where it is no boundary. Raises a miss in a replay that does not know it."""
     try:
         if transport == _STDIO:
             here = place.current()
             doorman = None if here is not None and here.whole else door.doorman()
-            server, about = _of_program(given)
+            server, about = _of_program(target)
         else:
-            split = urlsplit(str(given))
+            split = urlsplit(str(target))
             doorman = plain_http.doorman(split.hostname or "", split.port or _PORTS.get(split.scheme))
-            server, about = _of_address(transport, str(given))
+            server, about = _of_address(transport, str(target))
     except Exception:  # arguments that are none: the transport will say so
         forgive("mcp_client.opened")
         return None
@@ -110,18 +111,29 @@ def _opened(transport: str, given: Any) -> Link | None:
     return Link(passage, server, about)
 
 
+def _by_name(
+    original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Give all arguments by name; as they came where they do not fit, so that the transport itself says so."""
+    names = [*inspect.signature(original).parameters]
+    if len(args) > len(names) or not kwargs.keys().isdisjoint(names[: len(args)]):
+        return args, kwargs
+    return (), dict(zip(names, args, strict=False)) | kwargs
+
+
 class _Connection:
     """Stands where the context manager of a transport would."""
 
     def __init__(self, transport: str, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._transport, self._original, self._args, self._kwargs = transport, original, args, kwargs
+        self._transport, self._original = transport, original
+        self._args, self._kwargs = _by_name(original, args, kwargs)
         self._real: Any = None
         self._link: Link | None = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Any:
-        given = self._args[0] if self._args else self._kwargs.get("server" if self._transport == _STDIO else "url")
-        self._link = link = _opened(self._transport, given)
+        target = self._args[0] if self._args else self._kwargs.get("server" if self._transport == _STDIO else "url")
+        self._link = link = _opened(self._transport, target)
         if link is None:
             self._real = self._original(*self._args, **self._kwargs)
             with servers.starting():
@@ -132,7 +144,7 @@ class _Connection:
             return streams
         if link.passage.answer is not None:
             return await self._answered(link)
-        return await self._made(link)
+        return await self._connect(link)
 
     async def __aexit__(self, *raised: object) -> Any:
         link = self._link
@@ -159,8 +171,10 @@ class _Connection:
         link.passage.ended(StreamEnd.FINISHED)
         return result
 
-    async def _made(self, link: Link) -> Any:
+    async def _connect(self, link: Link) -> Any:
         """Connect for real, and have all that goes over the connection heard."""
+        if names := own_arguments(self._kwargs):
+            link.passage.annotate({MCP_OWN_CODE: ", ".join(names)})
         sessions: list[str] = []
         kwargs = self._heard_session(sessions)
         before = _connecting.get()
@@ -174,8 +188,6 @@ class _Connection:
             raise
         finally:
             _connecting.set(before)
-        if names := own_arguments(self._kwargs):
-            link.passage.annotate({MCP_OWN_CODE: ", ".join(names)})
         link.passage.head(200, ())
         for session in sessions:
             link.created(session)
@@ -188,7 +200,7 @@ class _Connection:
 
         here, lane = place.current(), lanes.current()
 
-        def heard(session: str) -> Any:
+        def hear_session(session: str) -> Any:
             sessions.append(session)
             with lanes.on(lane):
                 before = place.move(here)
@@ -197,7 +209,7 @@ class _Connection:
                 finally:
                     place.move(before)
 
-        return {**self._kwargs, "on_session_created": heard}
+        return {**self._kwargs, "on_session_created": hear_session}
 
     async def _answered(self, link: Link) -> Any:
         """Connect to nobody, and have the recording answer."""
@@ -223,10 +235,10 @@ class _Connection:
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
         incoming = Incoming(link.begin(tasks), link)
-        given: list[Any] = [incoming, Outgoing(_Nowhere(), link)]
+        streams: list[Any] = [incoming, Outgoing(_Nowhere(), link)]
         if self._transport == _HTTP and not is_second_major():
-            given.append(lambda: link.server.session or None)
-        return tuple(given)
+            streams.append(lambda: link.server.session or None)
+        return tuple(streams)
 
     async def _tell_session(self, session: str) -> None:
         """Have fastmcp hear the id of a session, which it reads from the replies of the client that it hands over."""
@@ -296,8 +308,8 @@ def _asked(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[st
     """Read the method, the parameters and the number of a request."""
     if hasattr(self, "_request_id"):
         request: Any = args[0] if args else kwargs["request"]
-        told = request.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return str(told["method"]), told.get("params") or {}, self._request_id
+        document = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return str(document["method"]), document.get("params") or {}, self._request_id
     method: Any = args[0] if args else kwargs["method"]
     params: Any = args[1] if len(args) > 1 else kwargs.get("params")
     return str(method), dict(params or {}), None

@@ -26,7 +26,7 @@ from reenact.record.file_writes import Owner, Redacted
 from reenact.values import alarms
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text
-from reenact.values.run import OUTPUT
+from reenact.values.run import OUTPUT, PRINTED_INSIDE
 
 _KEPT: Final = 64 << 10
 """Characters of one stream that are written down."""
@@ -113,9 +113,13 @@ class Outputs:
     def note(self, stream: str, text: str, source: Source | None) -> None:
         """Note a text that is about to be printed."""
         here = place.current()
-        if not text or (here is not None and here.whole and not tool_prints.is_of_tool(here.span_id)):
+        if not text:
             return
         part = self._part(self._owner())
+        if here is not None and here.whole and not tool_prints.is_of_tool(here.span_id):
+            if source is None or source.own:  # a hook of a client, say: an answer does not run it
+                part.passed[PRINTED_INSIDE] += 1
+            return
         if source is not None and not source.own:
             part.passed[source.what] += 1
             return

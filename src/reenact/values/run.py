@@ -68,6 +68,9 @@ READ_VARIABLES = "reenact.variables"
 """The attribute of a root that names, as JSON, the variables of the environment that its code had read so far."""
 TOGETHER = "reenact.order.together"
 """The attribute of a call whose answer reached its task in the same turn of the event loop as the one before."""
+PRINTED_INSIDE = "texts that the program printed inside calls whose answer stands for them"
+"""A kind of what is passed over: a hook of a client prints, say, and no answer runs it."""
+
 OUTPUT = "reenact.output"
 """The attribute of a root that tells, as JSON, what its program printed; it is there where that is nothing as well."""
 
