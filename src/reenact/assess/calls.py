@@ -123,7 +123,7 @@ class CallView:
     def result(self) -> Known:
         """What came of it, as plain JSON; absent where it raised."""
         if self.wanted is not None:
-            return _said(self.told) if self.told else Lost("no result of it was recorded")
+            return _message_content(self.told) if self.told else Lost("no result of it was recorded")
         match self.node.outcome:
             case Returned(payload=Value(json=value)):
                 return _read(plain(value)) if OURS not in self.node.span.attributes else plain(value)
@@ -138,7 +138,7 @@ class CallView:
             case Raised():
                 return ABSENT
             case _:
-                return _said(self.told) if self.told else Lost("no outcome of it was recorded")
+                return _message_content(self.told) if self.told else Lost("no outcome of it was recorded")
 
     def _body(self) -> Known:
         body = reply_body(self.node)
@@ -190,7 +190,7 @@ def _read(value: Json) -> Json:
     return value if json_value is None else json_value
 
 
-def _said(message: Message) -> Json:
+def _message_content(message: Message) -> Json:
     return _read("".join(part.text for part in message.parts if isinstance(part, Text)))
 
 

@@ -55,7 +55,7 @@ def placed(assertions: Iterable[Placed | Assertion | str]) -> list[Placed]:
 
 
 def _finding(each: Placed, run_view: View, judge: Judge | None, names: KnownNames | None) -> Finding:
-    verdict = _told(each.assertion, run_view, judge)
+    verdict = _assess(each.assertion, run_view, judge)
     if verdict.standing is not Standing.UNDECIDED and names is not None and (why := names.stranger(each.assertion)):
         holds = verdict.standing is Standing.HOLDS
         verdict = undecided(why) if holds else replace(verdict, because=f"{verdict.because}; {why}")
@@ -69,7 +69,7 @@ def _finding(each: Placed, run_view: View, judge: Judge | None, names: KnownName
     )
 
 
-def _told(assertion: Assertion, run_view: View, judge: Judge | None) -> Assessment:  # noqa: C901, PLR0911, PLR0912 - one case a member of the union
+def _assess(assertion: Assertion, run_view: View, judge: Judge | None) -> Assessment:  # noqa: C901, PLR0911, PLR0912 - one case a member of the union
     match assertion:
         case a.Called():
             return counting.called(assertion, run_view)

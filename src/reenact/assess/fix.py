@@ -162,7 +162,7 @@ class _Judging:
         place = self._place_of_failure(before)
         basis: Basis | None = Basis.LIVE if self._found.live else Basis.RECORDED
         if finding.standing is Standing.UNDECIDED and not isinstance(assertion, Prose):
-            reason = self._passed(assertion, before, place)
+            reason = self._avoidance(assertion, before, place)
             if reason:
                 finding = replace(finding, standing=Standing.HOLDS, because=reason, nodes=())
             elif whole.standing is not Standing.UNDECIDED and self._only_words_before(before, whole, place):
@@ -185,7 +185,7 @@ class _Judging:
         """Give the calls by which an assertion failed on the recording and that the replay did not make."""
         return [node for node in self._parting.owed if node.id in before.nodes and node.id not in self._found.met]
 
-    def _passed(self, assertion: Assertion, before: Finding, place: int | None) -> str:
+    def _avoidance(self, assertion: Assertion, before: Finding, place: int | None) -> str:
         """Say how a failure that stood at calls was left behind; empty where it was not, or nobody can know.
 
         Where everything before was the same, the program would have made the call there, as it did when recorded.
@@ -218,11 +218,11 @@ class _Judging:
             one = newly[0]
             verb = "held on" if one.recorded.standing is Standing.HOLDS else "was not decided by"
             why = f"{_quoted(one)} {verb} the recording and fails now: {one.replay.because}"
-            return self._said(Word.BROKEN, why, newly)
+            return self._ruling(Word.BROKEN, why, newly)
         if still := [each for each in failed if each.fails]:
             more = f" ({len(still)} of {len(failed)} that failed)" if len(failed) > len(still) else ""
             note = f"{self._but()}" if self._result.result != "same" else ""
-            return self._said(Word.REPRODUCED, f"{_quoted(still[0])} fails as recorded{more}: "
+            return self._ruling(Word.REPRODUCED, f"{_quoted(still[0])} fails as recorded{more}: "
                               f"{still[0].replay.because}{note}", still)  # fmt: skip
         return self._of_failed(failed) if failed else self._of_a_good_run(counted)
 
@@ -230,37 +230,37 @@ class _Judging:
         open_ = [each for each in failed if each.is_open]
         if open_ and self._found.ended_by:
             why = f"the program died of {self._found.ended_by}, which the recorded one did not; {_undecided(open_)}"
-            return self._said(Word.BROKEN, why, failed)
+            return self._ruling(Word.BROKEN, why, failed)
         for each in failed:
             until = each.place if each.place is not None else (END if each.is_open else 0)
             if (other := self._parting.something_else(until, self._witnesses)) is not None:
                 why = f"something else changed first: {one_line(other)}"
-                return self._said(Word.BROKEN, f"{why}; {_undecided(open_)}" if open_ else why, failed)
+                return self._ruling(Word.BROKEN, f"{why}; {_undecided(open_)}" if open_ else why, failed)
         if open_:
             why = f"{self._left()} before {_quoted(open_[0])} could be decided"
             if self._parting.stale and open_[0].replay.because == self._parting.stale:
                 why = f"{_quoted(open_[0])} cannot be decided: {self._parting.stale}"
-            return self._said(Word.UNJUDGED, why, failed)
+            return self._ruling(Word.UNJUDGED, why, failed)
         text = "; ".join(f"{_quoted(each)} failed on the recording and holds: {each.replay.because}" for each in failed)
         lost = [each for each in self._decided if each.recorded.standing is Standing.HOLDS and each.is_open]
         more = f"; {len(lost)} that held on the recording could not be decided" if lost else ""
-        return self._said(Word.FIXED, f"{text}{self.ending}{more}", failed)
+        return self._ruling(Word.FIXED, f"{text}{self.ending}{more}", failed)
 
     def _of_a_good_run(self, counted: list[_Decided]) -> FixJudgement:
         if self._result.result == "same":
-            return self._said(Word.SAME, "nothing failed on the recording, and this is the same run", [])
+            return self._ruling(Word.SAME, "nothing failed on the recording, and this is the same run", [])
         if self._ended and self._prose_only and self._result.divergences and not self._parting.is_of_live:
             basis = [each for each in counted if each.basis is Basis.NEAREST] or self._as_nearest()
-            return self._said(Word.SAME, f"{self._but()[2:]}; nothing failed on the recording", basis)
+            return self._ruling(Word.SAME, f"{self._but()[2:]}; nothing failed on the recording", basis)
         if self._found.ended_by:
-            return self._said(Word.BROKEN, f"the program died of {self._found.ended_by}, which the recorded one did "
+            return self._ruling(Word.BROKEN, f"the program died of {self._found.ended_by}, which the recorded one did "
                               "not", [])  # fmt: skip
         if self._is_whole and all(each.replay.standing is Standing.HOLDS for each in counted):
-            return self._said(Word.HOLDS, f"nothing failed on the recording, and every assertion holds{self._but()}",
+            return self._ruling(Word.HOLDS, f"nothing failed on the recording, and every assertion holds{self._but()}",
                               counted)  # fmt: skip
         if (other := self._parting.something_else(END + 1, ())) is not None:
-            return self._said(Word.BROKEN, f"something changed: {one_line(other)}; {_undecided(counted)}", counted)
-        return self._said(Word.UNJUDGED, f"{self._left()} before {_quoted(counted[0])} could be decided"
+            return self._ruling(Word.BROKEN, f"something changed: {one_line(other)}; {_undecided(counted)}", counted)
+        return self._ruling(Word.UNJUDGED, f"{self._left()} before {_quoted(counted[0])} could be decided"
                           if counted else self._left(), counted)  # fmt: skip
 
     @property
@@ -297,7 +297,7 @@ class _Judging:
     def _same_structure(self) -> bool:
         return self._result.result == "same" or (self._ended and self._prose_only)
 
-    def _said(self, word: Word, why: str, by: Sequence[_Decided]) -> FixJudgement:
+    def _ruling(self, word: Word, why: str, by: Sequence[_Decided]) -> FixJudgement:
         bases = {each.basis for each in by}
         basis = next((each for each in (Basis.NEAREST, Basis.WRITES, Basis.LIVE) if each in bases), Basis.RECORDED)
         if basis is Basis.NEAREST and word in {Word.FIXED, Word.REPRODUCED, Word.BROKEN}:

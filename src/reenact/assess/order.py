@@ -146,7 +146,7 @@ def path(assertion: PathIs, view: View) -> Assessment:
         less = [each for each in walked if not each.doubt]
         if truth is False and _walked(assertion, less, stopped=bool(view.stopped)) is not False:
             truth = Unknown(f"{doubtful[0].label}: {doubtful[0].doubt}")
-    route = _said(walked)
+    route = _path_text(walked)
     match truth:
         case True if not view.gap():
             return holding(route, walked)
@@ -216,7 +216,7 @@ def _missed(assertion: PathIs, walked: Sequence[CallView]) -> str:
     return f"{walked[len(steps)].label} came where nothing was expected"
 
 
-def _said(walked: Sequence[CallView]) -> str:
+def _path_text(walked: Sequence[CallView]) -> str:
     names = [each.name if each.word in _PATH else each.word for each in walked]
     more = f", … ({len(names)} calls)" if len(names) > 12 else ""
     return f"the path is {', '.join(names[:12])}{more}" if names else "the path is empty"

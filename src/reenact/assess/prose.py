@@ -74,7 +74,7 @@ def decided(assertion: Prose, view: View, judge: Judge | None) -> Assessment:
     else:
         opinion = judge(assertion, text)
     redacted = f"; redaction replaced a part of the answer by {token[0]}" if (token := TOKEN.search(text)) else ""
-    because = f"{_said(opinion)}{redacted}"
+    because = f"{_opinion_text(opinion)}{redacted}"
     holds = _holds(assertion, opinion, measured=name is not None)
     if holds is None:
         return undecided(because, answer.calls)
@@ -89,7 +89,7 @@ def _holds(assertion: Prose, opinion: Opinion, *, measured: bool) -> bool | None
     return opinion.score >= (ENOUGH if measured else _HALF)
 
 
-def _said(opinion: Opinion) -> str:
+def _opinion_text(opinion: Opinion) -> str:
     verdict = {True: "yes", False: "no", None: ""}[opinion.holds]
     score = "" if opinion.score is None else f"{opinion.score:g}"
     words = ", ".join(each for each in (verdict, score) if each) or "nothing"

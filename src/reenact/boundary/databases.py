@@ -135,7 +135,7 @@ async def witnessed(
     except BaseException as error:
         failed(passage, error)
         raise
-    _told(passage, result, spell)
+    _record_result(passage, result, spell)
     return result
 
 
@@ -150,7 +150,7 @@ def witness(query: Query, run: Callable[[], T], spell: Callable[[T], Json], *, m
     except BaseException as error:
         failed(passage, error)
         raise
-    _told(passage, result, spell)
+    _record_result(passage, result, spell)
     return result
 
 
@@ -172,7 +172,7 @@ async def through_async(
     return await run() if passage is None else unspell(await answer_async(passage))
 
 
-def _told(passage: Passage, result: T, spell: Callable[[T], Json]) -> None:
+def _record_result(passage: Passage, result: T, spell: Callable[[T], Json]) -> None:
     try:
         spelled = spell(result)
     except Exception:

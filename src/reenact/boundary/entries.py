@@ -99,7 +99,7 @@ class Entries:
             seen_functions.add(fn)
             if (used := _used(fn)) is None:
                 return None
-            values = [*_held(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
+            values = [*_function_contents(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
             names |= used
             read |= _read(fn, used)
             try:
@@ -122,7 +122,7 @@ def _read(fn: FunctionType, used: set[str]) -> set[str]:
     return used if names is None else {*names}
 
 
-def _held(fn: FunctionType) -> Iterator[Any]:
+def _function_contents(fn: FunctionType) -> Iterator[Any]:
     """Give what a function holds by itself."""
     for cell in fn.__closure__ or ():
         with suppress(ValueError):  # it is not filled yet

@@ -77,7 +77,7 @@ def opened_path(args: tuple[Any, ...]) -> str:
     return "" if name.endswith((".py", ".pyc")) else os.path.abspath(name)  # noqa: PTH100 - as above
 
 
-def _named(folder: int) -> _Reader:
+def _path_reader(folder: int) -> _Reader:
     def read(args: tuple[Any, ...]) -> Iterator[PathChange]:
         path = spelled(touches.behind(args[0]), args[folder] if len(args) > folder else -1)
         if path:
@@ -138,17 +138,17 @@ def _database(args: tuple[Any, ...]) -> Iterator[PathChange]:
 
 _EVENTS: Final[dict[str, _Reader]] = {
     "open": _opened,
-    "os.remove": _named(1),
-    "os.rmdir": _named(1),
-    "os.mkdir": _named(2),
-    touches.NODE: _named(1),
+    "os.remove": _path_reader(1),
+    "os.rmdir": _path_reader(1),
+    "os.mkdir": _path_reader(2),
+    touches.NODE: _path_reader(1),
     "os.truncate": _truncated,
-    "os.chmod": _named(2),
-    "os.chown": _named(3),
-    "os.utime": _named(3),
-    "os.chflags": _named(9),
-    "os.setxattr": _named(9),
-    "os.removexattr": _named(9),
+    "os.chmod": _path_reader(2),
+    "os.chown": _path_reader(3),
+    "os.utime": _path_reader(3),
+    "os.chflags": _path_reader(9),
+    "os.setxattr": _path_reader(9),
+    "os.removexattr": _path_reader(9),
     "os.rename": _moved,
     "os.link": _linked,
     "os.symlink": _linked,

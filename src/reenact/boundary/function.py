@@ -66,7 +66,7 @@ class Function:
         self._is_sourced = False
         self._marked: frozenset[str] | None = None
         """Parameters that a framework fills in, by their annotations."""
-        name_bearer = _named(fn)
+        name_bearer = _name_bearer(fn)
         qualname = str(getattr(name_bearer, "__qualname__", type(name_bearer).__qualname__))
         self.kind = kind
         self.name = name or str(getattr(name_bearer, "__name__", type(name_bearer).__name__))
@@ -325,12 +325,12 @@ class _Watched:
 
     def _tell_found(self, before: Reached, after: Reached) -> None:
         from reenact.boundary.aftermath import Unspelled, spelled
-        from reenact.boundary.injected_state import given
+        from reenact.boundary.injected_state import framework_gifts
 
         changed, injected = before.changed(after), self._known.injected(self._arguments)
-        gave = given(before.reach.functions, context=bool(injected))
-        held = [*dict.fromkeys((*before.held, *after.held))]
-        lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: held}
+        gave = framework_gifts(before.reach.functions, context=bool(injected))
+        connections = [*dict.fromkeys((*before.held, *after.held))]
+        lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: connections}
         attributes = {name: compact([*listed]) for name, listed in lists.items() if listed}
         if changed and not gave:
             try:
@@ -356,7 +356,7 @@ def _others_ran() -> bool:
 _UNSEEN = "state that could not be looked at"
 
 
-def _named(fn: Callable[..., Any]) -> Any:
+def _name_bearer(fn: Callable[..., Any]) -> Any:
     """Find what gives `fn` its name: a partial has none of its own, an instance that is called has its class's."""
     while isinstance(fn, partial):
         fn = cast("partial[Any]", fn).func

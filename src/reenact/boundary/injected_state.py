@@ -38,7 +38,7 @@ class Keeper(NamedTuple):
     write: Callable[[Any, Any], None]
 
 
-class Kept:
+class StatePiece:
     """State of the application's in a framework's object, as one piece."""
 
     def __init__(self, keeper: Keeper, holder: Any) -> None:
@@ -47,67 +47,71 @@ class Kept:
     def spelled(self) -> Any:
         """Give it as text; the object that holds it where it is no plain data."""
         try:
-            held = self._keeper.read(self._holder)
-            if is_plain(held) and len(told := compact(typed.encode(held))) <= _LONGEST:
-                return told
+            state = self._keeper.read(self._holder)
+            if is_plain(state) and len(text := compact(typed.encode(state))) <= _LONGEST:
+                return text
         except Exception:  # another version of the framework
             alarms.pass_on()
         return self._holder
 
-    def put(self, told: Any) -> None:
+    def put(self, text: Any) -> None:
         """Make it what a text says."""
-        if not isinstance(told, str):
+        if not isinstance(text, str):
             raise TypeError(f"{type(self._holder).__name__} cannot be set")
-        self._keeper.write(self._holder, typed.decode(parsed_or_none(told)))
+        self._keeper.write(self._holder, typed.decode(parsed_or_none(text)))
 
 
-def state_of(arguments: Mapping[str, Any], names: Collection[str], named: Collection[str] = ()) -> dict[str, Any]:
+def state_of(
+    arguments: Mapping[str, Any], names: Collection[str], attribute_names: Collection[str] = ()
+) -> dict[str, Any]:
     """Give the arguments in which a call may find or leave state of the application's.
 
     In place of a framework's own object among those that are injected, by `names`, stands what the application put
-    into it, and what else the tool names (`named`) of it.
+    into it, and what else the tool names (`attribute_names`) of it.
     """
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     for name, value in arguments.items():
         cls = cast("type[Any]", type(value))
         if name not in names or isinstance(value, dict) or is_own_class(cls) or is_value(cls):
-            found[name] = value
+            state[name] = value
             continue
-        found |= {f"{name}.{path}": held for path, held in _held(value, named).items()}
-    return found
+        state |= {f"{name}.{path}": part for path, part in _context_state(value, attribute_names).items()}
+    return state
 
 
-def _held(context: Any, named: Collection[str]) -> dict[str, Any]:
+def _context_state(context: Any, attribute_names: Collection[str]) -> dict[str, Any]:
     own: Any = getattr(context, "__dict__", None)
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     for attribute in _HOLD:
-        held: Any = getattr(context, attribute, None) if own is None else own.get(attribute)
-        if held is not None:
-            found[attribute] = held
+        part: Any = getattr(context, attribute, None) if own is None else own.get(attribute)
+        if part is not None:
+            state[attribute] = part
     if type(context).__name__ == "InMemoryStore":
-        found["items"] = Kept(_MEMORIES, context)
+        state["items"] = StatePiece(_MEMORIES, context)
     for path, keeper in _KEEPERS.get(type(context).__module__.partition(".")[0], {}).items():
         if (holder := _at(context, path)) is not None:
-            found[path] = Kept(keeper, holder)
-    known = {path.partition(".")[0] for path in found} | _ITS_OWN
+            state[path] = StatePiece(keeper, holder)
+    covered = {path.partition(".")[0] for path in state} | _ITS_OWN
     if own is not None:
-        found |= {f"config.{key}": held for key, held in _configured(own.get("config"))}
-        found |= {each: own[each] for each in sorted(own.keys() & set(named) - known) if not is_plain(own[each])}
-    return found
+        state |= {f"config.{key}": part for key, part in _configured(own.get("config"))}
+        state |= {
+            each: own[each] for each in sorted(own.keys() & set(attribute_names) - covered) if not is_plain(own[each])
+        }
+    return state
 
 
 def _configured(config: Any) -> list[tuple[str, Any]]:
     """Give what the application put into a configuration beside the framework's own entries."""
     entries = cast("dict[Any, Any]", config).get("configurable") if isinstance(config, dict) else None
-    held = cast("dict[Any, Any]", entries) if isinstance(entries, dict) else {}
-    return [(key, value) for key, value in held.items() if isinstance(key, str) and not key.startswith("__")]
+    settings = cast("dict[Any, Any]", entries) if isinstance(entries, dict) else {}
+    return [(key, value) for key, value in settings.items() if isinstance(key, str) and not key.startswith("__")]
 
 
-def given(functions: Iterable[FunctionType], *, context: bool) -> list[str]:
+def framework_gifts(functions: Iterable[FunctionType], *, context: bool) -> list[str]:
     """Name by what these functions give their framework something while they run: an answer does not do it again."""
-    named = {name for each in functions for name in each.__code__.co_names}
+    code_names = {name for each in functions for name in each.__code__.co_names}
     gives = _GIVES | _CONTEXT_GIVES if context else _GIVES
-    return [f"what it gives its framework by {name}" for name in sorted(named & gives)]
+    return [f"what it gives its framework by {name}" for name in sorted(code_names & gives)]
 
 
 def _at(value: Any, path: str) -> Any:
@@ -138,21 +142,21 @@ def _entries(store: Any) -> dict[str, object]:
 
 def _workflow(store: Any) -> Any:
     """Give what the application keeps; objects of libraries are the workflow's own, its memory and the like."""
-    return {name: held for name, held in _entries(store).items() if is_plain(held) or is_own_class(type(held))}
+    return {name: item for name, item in _entries(store).items() if is_plain(item) or is_own_class(type(item))}
 
 
-def _set_workflow(store: Any, held: Any) -> None:
+def _set_workflow(store: Any, items: Any) -> None:
     """Have a store hold what another one of its kind, which is made of this, holds."""
     rest = {name: each for name, each in _entries(store).items() if name not in _workflow(store)}
-    made = type(store)(store.state_type(**rest, **held))
-    _STORAGE(store).__dict__["_record"] = _RECORD(made)
+    new_store = type(store)(store.state_type(**rest, **items))
+    _STORAGE(store).__dict__["_record"] = _RECORD(new_store)
 
 
-def _set_agent_state(state: Any, held: Any) -> None:
+def _set_agent_state(state: Any, items: Any) -> None:
     for key in [*_DATA(state)]:
-        if key not in held:
+        if key not in items:
             state.delete(key)
-    for key, value in held.items():
+    for key, value in items.items():
         state.set(key, value)
 
 
@@ -160,8 +164,8 @@ def _session(state: Any) -> Any:
     return [dict(each) for each in _STATE(state)]  # which of it is new decides what is kept
 
 
-def _set_session(state: Any, held: Any) -> None:
-    for mine, then in zip(_STATE(state), held, strict=True):
+def _set_session(state: Any, parts: Any) -> None:
+    for mine, then in zip(_STATE(state), parts, strict=True):
         mine.clear()
         mine.update(then)
 
@@ -170,8 +174,8 @@ def _actions(actions: Any) -> Any:
     return {name: getattr(actions, name, None) for name in _OF_ACTIONS}
 
 
-def _set_actions(actions: Any, held: Any) -> None:
-    for name, value in held.items():
+def _set_actions(actions: Any, items: Any) -> None:
+    for name, value in items.items():
         if getattr(actions, name, None) != value:
             setattr(actions, name, value)
 
@@ -181,8 +185,8 @@ def _memories(store: Any) -> Any:
     return [[list(space), key, item.value] for space, items in [*spaces.items()] for key, item in [*items.items()]]
 
 
-def _set_memories(store: Any, held: Any) -> None:
-    then = {(tuple(space), key): value for space, key, value in held}
+def _set_memories(store: Any, memories: Any) -> None:
+    then = {(tuple(space), key): value for space, key, value in memories}
     now = {(tuple(space), key): value for space, key, value in _memories(store)}
     for space, key in now.keys() - then.keys():
         store.delete(space, key)

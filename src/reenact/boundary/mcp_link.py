@@ -41,7 +41,7 @@ _named: Final[dict[str, list[str]]] = {}
 """How servers of one name were reached: another way to one is another server."""
 
 
-class Asked:
+class PendingRequest:
     """One request on its way."""
 
     __slots__ = ("context", "method", "number", "over", "params", "passage", "reel", "reply")
@@ -56,7 +56,7 @@ class Asked:
         """Its asker has gone on."""
 
 
-asking: contextvars.ContextVar[Asked | None] = contextvars.ContextVar("reenact_mcp_asking", default=None)
+asking: contextvars.ContextVar[PendingRequest | None] = contextvars.ContextVar("reenact_mcp_asking", default=None)
 """The request that is being sent."""
 
 
@@ -67,7 +67,7 @@ class Link:
         self.passage, self.server = passage, server
         self._reached, self._reel = digest(reached), lanes.current().reel
         self._sent = 0
-        self._requests: dict[Json, Asked] = {}
+        self._requests: dict[Json, PendingRequest] = {}
         self._of_server: dict[Json, str] = {}
         """The methods of the server's own requests, by id."""
         self._lists: list[tuple[dict[str, Json], Json, lanes.Reel]] = []
@@ -116,19 +116,19 @@ class Link:
         method = as_text(message.get("method"))
         if method in _NOT_TOLD:
             return None
-        said = {"params": message["params"]} if "params" in message else {}
+        content = {"params": message["params"]} if "params" in message else {}
         if not method:
             answered = self._of_server.pop(mcp_messages.key(message.get("id")), "request")
             method = f"{answered} answer"
-            said = {name: message[name] for name in ("result", "error") if name in message}
-        passage = self.opened(lambda: mcp_message.one_way(self.server, method, said))
+            content = {name: message[name] for name in ("result", "error") if name in message}
+        passage = self.opened(lambda: mcp_message.one_way(self.server, method, content))
         self._count()
         return passage
 
-    def request(self, method: str, params: dict[str, Json], number: object) -> Asked | None:
+    def request(self, method: str, params: dict[str, Json], number: object) -> PendingRequest | None:
         """Let in a request."""
         passage = self.opened(lambda: mcp_message.request(self.server, method, params, number))
-        return None if passage is None else Asked(method, params, passage)
+        return None if passage is None else PendingRequest(method, params, passage)
 
     def _count(self) -> None:
         self._sent += 1
@@ -136,13 +136,13 @@ class Link:
             moved, self._moved = self._moved, None
             moved.set()
 
-    def sending(self, asked: Asked, number: Json) -> None:
+    def sending(self, asked: PendingRequest, number: Json) -> None:
         """Hear that a request goes out, and under which number."""
         asked.number = mcp_messages.key(number)
         self._requests[asked.number] = asked
         self._count()
 
-    def over(self, asked: Asked) -> None:
+    def over(self, asked: PendingRequest) -> None:
         """Hear that whoever asked goes on."""
         asked.over = True
         if self._requests.get(asked.number) is asked:
@@ -187,11 +187,11 @@ class Link:
         self._piece(about | ({"within": within.number} if within is not None else {}))
 
     def _tell_session(self) -> None:
-        known = getattr(self.transport, "session_id", None)
-        if isinstance(known, str) and known != self.server.session:
-            self.server = replace(self.server, session=known)
-            self.passage.annotate({mcp_message.SESSION_ID: known})
-            self._piece({"session": known})
+        session_id = getattr(self.transport, "session_id", None)
+        if isinstance(session_id, str) and session_id != self.server.session:
+            self.server = replace(self.server, session=session_id)
+            self.passage.annotate({mcp_message.SESSION_ID: session_id})
+            self._piece({"session": session_id})
 
     def created(self, session: str) -> None:
         """Tell the id of a session that the transport learned when it connected."""
@@ -205,7 +205,7 @@ class Link:
     def _piece(self, about: dict[str, Json]) -> None:
         self.passage.chunk(value=typed.encode({**about, "after": self._sent}))
 
-    async def ask(self, asked: Asked, run: Callable[[], Awaitable[Any]]) -> Any:
+    async def ask(self, asked: PendingRequest, run: Callable[[], Awaitable[Any]]) -> Any:
         """Ask for real, and tell what came of it."""
         token = asking.set(asked)
         try:
@@ -225,7 +225,7 @@ class Link:
             forgive("mcp_link.ask")
         return result
 
-    def _remind(self, asked: Asked) -> None:
+    def _remind(self, asked: PendingRequest) -> None:
         """Tell a unit that called a tool of the lists that an earlier one asked for: alone, its session asks again."""
         if asked.method == MCP_LISTS:
             came = (asked.reply or {}).get("result")
@@ -243,7 +243,7 @@ class Link:
 
     # in a replay
 
-    async def answer(self, asked: Asked, run: Callable[[], Awaitable[Any]], skip: Callable[[], object]) -> Any:
+    async def answer(self, asked: PendingRequest, run: Callable[[], Awaitable[Any]], skip: Callable[[], object]) -> Any:
         """Let the session ask nobody, and give what was recorded. Raises what was raised.
 
         `skip` has the session count a request that is not made.
@@ -289,14 +289,14 @@ class Link:
             tasks.start_soon(self._unasked)
         return outlet
 
-    def feed(self, asked: Asked, number: Json) -> None:
+    def feed(self, asked: PendingRequest, number: Json) -> None:
         """Hear that the session sent a request, and have its reply put in when its time comes."""
         asked.context = contextvars.copy_context()
         self.sending(asked, number)
         with lanes.aside():
             self._tasks.start_soon(self._reply, asked, number)
 
-    async def _reply(self, asked: Asked, number: Json) -> None:
+    async def _reply(self, asked: PendingRequest, number: Json) -> None:
         passage, reply = asked.passage, _reply_of(asked.passage)
         await passage.wait_async(passage.end_order)
         if asked.over or reply is None:
@@ -306,7 +306,7 @@ class Link:
             passage.closed(passage.answer)
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, **reply}
         self._learn(asked.method, message)
-        self._put(message, None)
+        self._deliver(message, None)
 
     async def _unasked(self) -> None:
         """Put in what the server said unasked, and fail as the connection did."""
@@ -336,17 +336,17 @@ class Link:
         if session := about.get("session"):
             self.server = replace(self.server, session=session)
             self.passage.annotate({mcp_message.SESSION_ID: session})
-            if self.told_session is not None and (heard := self.told_session(session)) is not None:
-                await heard
+            if self.told_session is not None and (hearing := self.told_session(session)) is not None:
+                await hearing
         if about.get("closed"):
             self.inbox.close()
         if message := about.get("message"):
             if "method" in message and "id" in message:
                 self._of_server[mcp_messages.key(message["id"])] = as_text(message["method"])
             within = self._requests.get(mcp_messages.key(about.get("within")))
-            self._put(message, within.context if within is not None else None)
+            self._deliver(message, within.context if within is not None else None)
 
-    def _put(self, message: dict[str, Json], context: contextvars.Context | None) -> None:
+    def _deliver(self, message: dict[str, Json], context: contextvars.Context | None) -> None:
         import anyio
 
         try:
@@ -360,8 +360,8 @@ def _reply_of(passage: Passage) -> dict[str, Any] | None:
     answer = passage.answer
     if isinstance(answer, Returned) and isinstance(answer.payload, Value):
         return {"result": typed.decode(answer.payload.json)}
-    if told := passage.recorded(MCP_ERROR):
-        return {"error": typed.decode(parsed_or_none(str(told[0])))}
+    if errors := passage.recorded(MCP_ERROR):
+        return {"error": typed.decode(parsed_or_none(str(errors[0])))}
     return None
 
 

@@ -21,14 +21,14 @@ def spelled(item: Any) -> dict[str, Json]:
     return message.model_dump(by_alias=True, mode="json", exclude_unset=True)
 
 
-def unspelled(told: dict[str, Json]) -> Any:
+def unspelled(message: dict[str, Json]) -> Any:
     """Make it again."""
-    if _FAILED in told:
-        return typed.decode(told[_FAILED])
+    if _FAILED in message:
+        return typed.decode(message[_FAILED])
     make: Any = sys.modules["mcp.shared.message"].SessionMessage
     if is_second_major():
-        return make(sys.modules["mcp_types"].jsonrpc_message_adapter.validate_python(told, by_name=False))
-    return make(sys.modules["mcp.types"].JSONRPCMessage.model_validate(told))
+        return make(sys.modules["mcp_types"].jsonrpc_message_adapter.validate_python(message, by_name=False))
+    return make(sys.modules["mcp.types"].JSONRPCMessage.model_validate(message))
 
 
 def is_second_major() -> bool:

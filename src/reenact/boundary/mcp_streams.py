@@ -71,7 +71,7 @@ class Incoming(_Stream):
         if self.reenact_link.is_answered:
             context, item = await self._inner.receive()
         else:
-            item = await self._heard()
+            item = await self._receive_real()
             context = getattr(self._inner, "last_context", None)
         if context is not None:  # what the session does with it is none of the transport's doing
             context.run(lanes.on(lanes.current()).__enter__)
@@ -79,7 +79,7 @@ class Incoming(_Stream):
         self.last_context = context
         return item
 
-    async def _heard(self) -> Any:
+    async def _receive_real(self) -> Any:
         import anyio
 
         try:

@@ -290,13 +290,13 @@ def _turns(recorded: Sequence[Turn], now: Sequence[Turn], of: PartialQuestion, c
         if number >= len(recorded) or number >= len(now):
             there = number < len(recorded)
             turn = recorded[number] if there else now[number]
-            a, b = (_told(turn), ABSENT) if there else (ABSENT, _told(turn))
+            a, b = (_turn_document(turn), ABSENT) if there else (ABSENT, _turn_document(turn))
             comparison.differs.append(FieldDifference(path=f"body.messages[{turn.place}]", a=a, b=b))
         else:
             _of_turn(recorded[number], now[number], comparison)
 
 
-def _told(turn: Turn) -> Json:
+def _turn_document(turn: Turn) -> Json:
     calls: list[Json] = [{"name": call.name, "arguments": call.arguments} for call in turn.calls]
     return {"role": turn.role, "content": turn.text, **({"tool_calls": calls} if calls else {})}
 

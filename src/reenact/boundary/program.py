@@ -79,7 +79,7 @@ def call(
         asked["env"] = {name: names.told(value) for name, value in variables.items()}
     if contents := names.held():
         asked["files"] = contents
-    name = _named(words, shell=shell)
+    name = _program_name(words, shell=shell)
     attributes: dict[str, Json] = {"process.executable.name": name, "process.command_args": _texts(words)}
     if names.found:
         attributes[TEMPORARY] = _texts(names.found)
@@ -97,7 +97,7 @@ def _texts(words: Sequence[str]) -> list[Json]:
     return [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in words]
 
 
-def _named(words: Sequence[str], *, shell: bool) -> str:
+def _program_name(words: Sequence[str], *, shell: bool) -> str:
     """Name a program: the last part of its path, the first program of a shell's text."""
     if not words:
         return "child"

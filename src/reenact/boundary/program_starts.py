@@ -474,7 +474,7 @@ def _listen(popen: Any, options: Mapping[str, Any], child: Child) -> None:
         if file is None:
             continue
         stream_file, raw = opened_over(file, Reader, size)
-        raw.talk, raw.stream, raw.handed, raw.starved = child.talk, stream, _taken(child), child.starved
+        raw.talk, raw.stream, raw.handed, raw.starved = child.talk, stream, _output_taker(child), child.starved
         setattr(popen, stream, stream_file)
         child.heard.add(stream)
         child.readers.append(raw)
@@ -520,7 +520,7 @@ def _standard() -> set[tuple[int, int]]:
     return file_ids
 
 
-def _taken(child: Child) -> Callable[[int, Reader], None]:
+def _output_taker(child: Child) -> Callable[[int, Reader], None]:
     child_reference = weakref.ref(child)
 
     def hand_over(fd: int, reader: Reader) -> None:

@@ -75,8 +75,8 @@ def untold(answer: Json) -> tuple[int, list[tuple[str, str]], bytes]:
 
 
 def _spelled_exactly(body: bytes) -> Json:
-    told = _spelled(body)
-    return told if _unspelled(told) == body else _as_text(body)
+    document = _spelled(body)
+    return document if _unspelled(document) == body else _as_text(body)
 
 
 def _spelled(body: bytes) -> Json:
@@ -99,8 +99,8 @@ def _as_text(body: bytes) -> Json:
         return {_DATA: typed.encode(body)}
 
 
-def _unspelled(told: Json) -> bytes:
-    about = as_object(told)
+def _unspelled(document: Json) -> bytes:
+    about = as_object(document)
     if _JSON in about:
         return compact(about[_JSON]).encode()
     if _LINES in about:

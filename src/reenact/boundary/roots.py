@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorT
 from typing import Any, Final, cast
 
 from reenact.boundary.code_facts import code_facts
-from reenact.boundary.injected_state import Kept
+from reenact.boundary.injected_state import StatePiece
 from reenact.boundary.own_code import is_own_class, is_own_globals
 from reenact.boundary.reach import Reach
 from reenact.values import alarms
@@ -100,7 +100,7 @@ def roots(code_reach: Reach, target: Any, arguments: Mapping[str, Any]) -> Itera
     for name, value in arguments.items():
         if type(value) in _PLAIN:
             continue
-        if type(value) is Kept:
+        if type(value) is StatePiece:
             yield Root(f"argument {name}", "kept", value)
         elif is_own_class(kind_of(value)) or issubclass(type(value), type):
             yield from _of_instance(value, names)

@@ -147,10 +147,10 @@ class Search:
             if is_own_class(value):
                 self._class(value)
         elif is_own_class(kind):
-            held = _attributes(value)
-            self._table(held)
+            attributes = _attributes(value)
+            self._table(attributes)
             self._push(_slots(value).values(), self._strange)
-            self._entered(kind, held)
+            self._entered(kind, attributes)
         elif self._strange < self._deepest and not issubclass(kind, ModuleType):  # a framework's wrapping of a tool
             self._strange += 1
             self._table(_attributes(value), replaceable=False)
@@ -167,9 +167,9 @@ class Search:
             return
         if fn.__name__ in self._names:
             self._add(fn.__name__, fn)
-        said = [self._offered[each] for each in vars(fn).values() if type(each) is str and each in self._offered]
-        if len(said) == 1:  # a decorator of a framework's wrote it down
-            self._add(said[0], fn)
+        tool_names = [self._offered[each] for each in vars(fn).values() if type(each) is str and each in self._offered]
+        if len(tool_names) == 1:  # a decorator of a framework's wrote it down
+            self._add(tool_names[0], fn)
         self._push(fn.__defaults__ or ())
         self._push((fn.__kwdefaults__ or {}).values())
         self._push(_cells(fn))
@@ -180,17 +180,19 @@ class Search:
         self._push(members)
         self._entered(cls, {})
 
-    def _entered(self, cls: type, held: dict[str, Any]) -> None:
+    def _entered(self, cls: type, attributes: dict[str, Any]) -> None:
         """Take the methods by which a framework calls an instance of a class that is a tool of this name."""
-        named = {
-            str(each) for each in (*vars(cls).values(), *held.values()) if type(each) is str and each in self._names
+        tool_names = {
+            str(each)
+            for each in (*vars(cls).values(), *attributes.values())
+            if type(each) is str and each in self._names
         }
-        if len(named) != 1:
+        if len(tool_names) != 1:
             return
         for entries in (_ENTRIES[:_FIRST_ASYNC], _ENTRIES[_FIRST_ASYNC:]):
             fn = next((each for name in entries if (each := _overriding(cls, name)) is not None), None)
             if fn is not None:
-                self._add(named.copy().pop(), fn)
+                self._add(tool_names.copy().pop(), fn)
 
     def _table(self, table: dict[Any, Any], *, in_module: bool = False, replaceable: bool = True) -> None:
         if len(table) > self._longest:
@@ -204,7 +206,7 @@ class Search:
                 alarms.pass_on()
                 return
         for key, value in items:
-            self._named(key, value, table if replaceable else None, in_module=in_module)
+            self._take_named(key, value, table if replaceable else None, in_module=in_module)
         if not in_module:
             self._record(values)
         self._push(values, self._strange)
@@ -229,7 +231,7 @@ class Search:
         if len(callables) == 1 and (fn := _function_of(callables[0])) is not None:
             self._add(names[0], fn)
 
-    def _named(self, name: str, value: Any, table: dict[Any, Any] | None, *, in_module: bool) -> None:
+    def _take_named(self, name: str, value: Any, table: dict[Any, Any] | None, *, in_module: bool) -> None:
         """Take what stands under a tool's name."""
         fn = _function_of(value)
         if fn is not None:
@@ -264,13 +266,13 @@ _SMALL = 20
 
 def _by_last_part(names: Collection[str]) -> dict[str, str]:
     """Give tools' names by what their functions are called: themselves, or less a prefix that tells no two apart."""
-    found: dict[str, str] = {}
+    by_last: dict[str, str] = {}
     twice: set[str] = set()
     for name in names:
         if (match := _PREFIXED.fullmatch(name)) is not None and match[1] not in names:
-            twice |= {match[1]} & found.keys()
-            found[match[1]] = name
-    return {last: name for last, name in found.items() if last not in twice} | {name: name for name in names}
+            twice |= {match[1]} & by_last.keys()
+            by_last[match[1]] = name
+    return {last: name for last, name in by_last.items() if last not in twice} | {name: name for name in names}
 
 
 def _is_of_ours(frame: FrameType) -> bool:

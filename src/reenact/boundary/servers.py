@@ -30,12 +30,12 @@ def starting() -> Generator[None]:
         serving.set(before)
 
 
-def environment(given: Mapping[Any, Any] | None) -> dict[Any, Any]:
+def environment(variables: Mapping[Any, Any] | None) -> dict[Any, Any]:
     """Give the environment of such a program, without our own variables; None stands for this process's."""
-    environ = dict(os.environ if given is None else given)
-    kept = {key: value for key, value in environ.items() if not os.fsdecode(key).startswith(_OURS)}
-    for key in [key for key in kept if os.fsdecode(key) == "PYTHONPATH"]:
-        parts = [part for part in os.fsdecode(kept.pop(key)).split(os.pathsep) if part and part != _HOOK]
+    environ = dict(os.environ if variables is None else variables)
+    others = {key: value for key, value in environ.items() if not os.fsdecode(key).startswith(_OURS)}
+    for key in [key for key in others if os.fsdecode(key) == "PYTHONPATH"]:
+        parts = [part for part in os.fsdecode(others.pop(key)).split(os.pathsep) if part and part != _HOOK]
         if parts:
-            kept[key] = os.pathsep.join(parts)
-    return kept
+            others[key] = os.pathsep.join(parts)
+    return others

@@ -107,8 +107,8 @@ def side_effect(event: str, args: tuple[Any, ...], mark: str, *, logs: bool = Fa
     """
     if event in _MADE:
         if args:
-            made = os.path.abspath(os.fsdecode(args[0]))  # noqa: PTH100 - inside a hook: no object for each file
-            _made[made] = _made[os.path.realpath(made)] = None
+            path = os.path.abspath(os.fsdecode(args[0]))  # noqa: PTH100 - inside a hook: no object for each file
+            _made[path] = _made[os.path.realpath(path)] = None
         return None
     if event == "open" and touches.opens_to_read(args):
         return None

@@ -253,7 +253,7 @@ class _Walk:
             names = _Names(node)
             inside = (*scopes, node) if isinstance(node, _Function) else scopes  # where it imports things itself
             for chain in names.chains:
-                for each in self._named(module, inside, chain):
+                for each in self._bindings_of(module, inside, chain):
                     self.push(*each)
             cls = next((each for each in reversed(scopes) if isinstance(each, ast.ClassDef)), None)
             if cls is not None and names.of_owner:
@@ -262,7 +262,7 @@ class _Walk:
                     self._member(module, around, name, 0)
         return hashlib.sha256("\n".join(sorted(self._said)).encode()).hexdigest()[:32] if self._said else ""
 
-    def _named(self, module: _Module, scopes: tuple[ast.AST, ...], chain: tuple[str, ...]) -> Iterator[_Place]:
+    def _bindings_of(self, module: _Module, scopes: tuple[ast.AST, ...], chain: tuple[str, ...]) -> Iterator[_Place]:
         """Find what a name and the attributes read of it are bound to: where that stands and the scopes there."""
         innermost = scopes[-1]
         for depth in range(len(scopes), 0, -1):
@@ -296,7 +296,7 @@ class _Walk:
             self._said.add(f"{name} {'.'.join(rest[:1])}")
         elif rest and (name, rest) not in self._followed:  # `from . import a` in a package leads to the package again
             self._followed.add((name, rest))
-            there = [*self._named(module, (module.tree,), rest)]
+            there = [*self._bindings_of(module, (module.tree,), rest)]
             self._followed.discard((name, rest))
             yield from there
             if not there and f"{name}.{rest[0]}" in sys.modules:
@@ -307,7 +307,7 @@ class _Walk:
         for node, where in module.bound(scopes, name):
             self.push(module, where, node)
         for base in cast("ast.ClassDef", scopes[-1]).bases if depth < _DEEPEST else ():
-            for there, around, node in self._named(module, scopes[:-1], _chain(base)) if _chain(base) else ():
+            for there, around, node in self._bindings_of(module, scopes[:-1], _chain(base)) if _chain(base) else ():
                 if isinstance(node, ast.ClassDef):
                     self._member(there, (*around, node), name, depth + 1)
 

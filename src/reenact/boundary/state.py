@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reenact.boundary.injected_state import Kept
+from reenact.boundary.injected_state import StatePiece
 from reenact.boundary.memory_databases import counts
 from reenact.boundary.reach import Reach, reach
 from reenact.boundary.roots import ABSENT, CODE, Root, roots
@@ -131,7 +131,7 @@ def _differ(was: Any, now: Any) -> bool:
 
 def reach_of(target: Any, arguments: Mapping[str, Any], holding: Mapping[str, Any]) -> Reach:
     """Find what a call can reach: by its arguments, and by what the application put into those of a framework's."""
-    put_in = (each for each in holding.values() if type(each) is not Kept)
+    put_in = (each for each in holding.values() if type(each) is not StatePiece)
     return reach(target, (*arguments.values(), *put_in))
 
 

@@ -46,7 +46,7 @@ class _Proxy(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg]  # wrapt is
         original = cast("Any", self.__wrapped__)
         reduced = original.__reduce_ex__(protocol)
         if isinstance(reduced, str):  # a name in its module
-            return _named, (original.__module__, reduced)
+            return _object_at, (original.__module__, reduced)
         return reduced
 
     def __copy__(self) -> Any:
@@ -58,7 +58,7 @@ class _Proxy(wrapt.FunctionWrapper):  # type: ignore[misc, type-arg]  # wrapt is
         return copy.deepcopy(original, memo)
 
 
-def _named(module: str, qualname: str) -> Any:
+def _object_at(module: str, qualname: str) -> Any:
     return attrgetter(qualname)(sys.modules.get(module) or importlib.import_module(module))
 
 
@@ -120,12 +120,12 @@ class FoundTools:
     def _look_in_frames(self, wanted: Collection[str], *, once_more: bool) -> None:
         """Look in the agent's running functions; for what is not there in a framework's, which will call it."""
         frame = inspect.currentframe()
-        found = Search(wanted, declared).frames(frame, once_more=once_more).candidates()
-        self._local |= self._cut(found)
-        if hidden := set(wanted) - self._nowhere - {each.name for each in found}:
-            found = Search(hidden, declared).frames(frame, once_more=once_more, deep=True).candidates()
-            self._local |= self._cut(found)
-            self._nowhere |= hidden - {each.name for each in found}
+        candidates = Search(wanted, declared).frames(frame, once_more=once_more).candidates()
+        self._local |= self._cut(candidates)
+        if hidden := set(wanted) - self._nowhere - {each.name for each in candidates}:
+            candidates = Search(hidden, declared).frames(frame, once_more=once_more, deep=True).candidates()
+            self._local |= self._cut(candidates)
+            self._nowhere |= hidden - {each.name for each in candidates}
 
     def _cut(self, candidates: list[Candidate]) -> set[str]:
         """Cut what was found; gives the names of what had not been cut before."""

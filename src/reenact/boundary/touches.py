@@ -212,7 +212,7 @@ def _may_be_changed(mode: int) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-def _written(what: str, path: str) -> Touch | None:
+def _write_touch(what: str, path: str) -> Touch | None:
     """Give the touch of a path that is changed; what lies in /proc and /sys is no file, but another's setting."""
     if path.startswith(_DEVICES):
         path = _behind(path)
@@ -257,7 +257,7 @@ def _opened(args: tuple[Any, ...]) -> Touch | None:
             return None
         if stat.S_ISFIFO(mode) and not path.startswith(_DEVICES):
             return Touch(kind="pipe", what=f"speak into the pipe {path}", path=path)
-        return _written(f"write {path}", path)
+        return _write_touch(f"write {path}", path)
     return _read(f"read {path}", path)
 
 
@@ -292,7 +292,7 @@ def _listed(args: tuple[Any, ...]) -> Touch | None:
 def _changed(verb: str) -> Callable[[tuple[Any, ...]], Touch | None]:
     def read(args: tuple[Any, ...]) -> Touch | None:
         path = _path(behind(args[0]))
-        return None if path is None else _written(f"{verb} {path}", path)
+        return None if path is None else _write_touch(f"{verb} {path}", path)
 
     return read
 
@@ -335,7 +335,7 @@ def _connected(args: tuple[Any, ...]) -> Touch | None:
     return Touch(kind="network", what=f"connect to {_address(args[-1])}")
 
 
-def _sent(args: tuple[Any, ...]) -> Touch | None:
+def _send_touch(args: tuple[Any, ...]) -> Touch | None:
     if args[-1] is None:  # over a connection, and connecting was told
         return None
     return Touch(kind="network", what=f"send to {_address(args[-1])}")
@@ -465,8 +465,8 @@ _declare(
     "network",
     {
         "socket.connect": _connected,
-        "socket.sendto": _sent,
-        "socket.sendmsg": _sent,
+        "socket.sendto": _send_touch,
+        "socket.sendmsg": _send_touch,
         "socket.getaddrinfo": _looked_up,
         "socket.gethostbyname": _looked_up,
         "socket.gethostbyaddr": _looked_up,

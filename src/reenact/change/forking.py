@@ -312,7 +312,7 @@ def _numbered(prepared: Prepared, number: int) -> Prepared:
 def _quietly(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
     null = subprocess.DEVNULL
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             list(argv),
             cwd=cwd,
             env=dict(environ),
@@ -324,7 +324,7 @@ def _quietly(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
         )
     except OSError as error:
         raise CannotJudge(f"cannot start {argv[0]!r}: {error.strerror}", hint="give the program after `--`") from error
-    return done.returncode
+    return process.returncode
 
 
 def counted(forks: Sequence[Forked], parent: Run) -> Repeated:

@@ -218,7 +218,7 @@ class _Hunt:
         merged: dict[str, Discovery] = {}
         for each in self._bench.pool.map(self._shrunk, first):
             merged[family(each)] = _merged(merged.get(family(each)), each)
-        final_discoveries = list(self._bench.pool.map(partial(self._kept, store=store), merged.values()))
+        final_discoveries = list(self._bench.pool.map(partial(self._confirm, store=store), merged.values()))
         return tuple(sorted(final_discoveries, key=_weight))
 
     def as_found(self) -> tuple[Discovery, ...]:
@@ -240,7 +240,7 @@ class _Hunt:
                     return replace(each, seen=discovery.seen)
         return discovery
 
-    def _kept(self, discovery: Discovery, store: DirectoryStore) -> Discovery:
+    def _confirm(self, discovery: Discovery, store: DirectoryStore) -> Discovery:
         if self._is_over:
             return discovery
         met = self._bench.show(discovery.case.variations, partial(_keep, store, discovery.case))

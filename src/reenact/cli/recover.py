@@ -48,15 +48,15 @@ def _lines(recovery: Recovered) -> list[str]:
 
 
 def _line(entry: Salvaged) -> str:
-    said = f"journal {entry.name} of process {entry.pid}: {entry.finished} finished, {entry.unfinished} unfinished"
+    line = f"journal {entry.name} of process {entry.pid}: {entry.finished} finished, {entry.unfinished} unfinished"
     for number, what in (
         (entry.torn, "bytes torn off at its end"),
         (entry.damaged, "damaged places"),
         (entry.dropped, "records that could not be written"),
     ):
         if number:
-            said += f", {number} {what}"
-    return said
+            line += f", {number} {what}"
+    return line
 
 
 def _document(recovery: Recovered) -> Json:

@@ -91,10 +91,10 @@ def _in_folder(folder: Path, *, make: bool) -> bytes | None:
         raise InputError(str(folder), "is a link that another user made, so the key in it is not read")
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        told = os.fstat(handle)
-        if told.st_uid != os.geteuid():
+        status = os.fstat(handle)
+        if status.st_uid != os.geteuid():
             raise InputError(str(folder), "belongs to another user, so the key in it is not read")
-        if told.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise InputError(str(folder), "can be written by others, so the key in it is not read", hint="chmod 700 it")
         value = _read(folder, handle)
         return _create_key(folder, handle) if value is None and make else value
@@ -123,13 +123,13 @@ def _read(folder: Path, handle: int) -> bytes | None:
             raise InputError(place, "is a link, so it is not taken for a key", hint=_HINT) from None
         raise
     try:
-        told = os.fstat(stream)
-        if not stat.S_ISREG(told.st_mode):
+        status = os.fstat(stream)
+        if not stat.S_ISREG(status.st_mode):
             raise InputError(place, "is no plain file, so it is not taken for a key", hint=_HINT)
-        if told.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise InputError(place, "belongs to another user, so it is not taken for a key", hint=_HINT)
-        if told.st_mode & _PRIVATE:
-            mode = f"{stat.S_IMODE(told.st_mode):04o}"
+        if status.st_mode & _PRIVATE:
+            mode = f"{stat.S_IMODE(status.st_mode):04o}"
             raise InputError(place, f"can be read by others (mode {mode}), so it is no key", hint=_HINT)
         text = os.read(stream, _LARGEST).strip()
     finally:

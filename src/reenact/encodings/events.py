@@ -120,8 +120,8 @@ def answered(events: Iterable[SpanEvent]) -> Answered | None:
             messages += _choice(body)
         elif name in DETAILS:
             outputs = structured(body.get(_OUTPUT))
-            told = turns(outputs, "assistant")
-            messages += told
+            replies = turns(outputs, "assistant")
+            messages += replies
             reasons += [
                 reason for item in as_list(outputs) if (reason := as_text(as_object(item).get("finish_reason")))
             ]
@@ -145,17 +145,17 @@ def tool(events: Iterable[SpanEvent]) -> tuple[Json, Json]:
     Arguments come as the JSON they are; a result that is blocks of text alone comes as its text. None where unsaid.
     """
     arguments: Json = None
-    told: Json = None
+    result: Json = None
     for event in events:
         name, body = name_of(event), _body(event)
         if name == "gen_ai.tool.message":
             arguments = structured(body.get("content")) if "content" in body else arguments
         elif name == _CHOICE and body.get("message") is not None:
-            told = worded(structured(body.get("message")))
+            result = worded(structured(body.get("message")))
         elif name in DETAILS:
             arguments = _part(body.get(_INPUT), ("arguments",)) if _INPUT in body else arguments
-            told = _part(body.get(_OUTPUT), ("response", "result")) if _OUTPUT in body else told
-    return arguments, told
+            result = _part(body.get(_OUTPUT), ("response", "result")) if _OUTPUT in body else result
+    return arguments, result
 
 
 def _part(value: Json, names: tuple[str, ...]) -> Json:

@@ -85,7 +85,7 @@ class _Reader:
         if (number := token["number"]) is not None:
             return _number(number)
         if (name := token["name"]) is not None:
-            return self._named(name, depth)
+            return self._name_or_call(name, depth)
         match token["mark"]:
             case "[":
                 return self._items("]", depth)
@@ -143,7 +143,7 @@ class _Reader:
                 raise _Unreadable
         return members if members and not pairs else pairs
 
-    def _named(self, name: str, depth: int) -> Json:
+    def _name_or_call(self, name: str, depth: int) -> Json:
         if name in _WORDS:
             return _WORDS[name]
         if not self._take("("):

@@ -134,7 +134,7 @@ class Courier:
             if self.deadline is not None and self.deadline - time.monotonic() < min(_CERTAIN_S, 1.5 * self._took):
                 return False  # it would be broken off before its answer, and sent once more next time
             piece = queue.popleft()
-            outcome = self._sent(piece)
+            outcome = self._send_piece(piece)
             again = self._judged(piece, outcome)
             if again is None:
                 return False
@@ -170,7 +170,7 @@ class Courier:
                 self._settle(len(piece), exported=len(piece), referred=sum(each.referred for each in piece))
         return []
 
-    def _sent(self, piece: Sequence[Leaving]) -> Outcome:
+    def _send_piece(self, piece: Sequence[Leaving]) -> Outcome:
         from opentelemetry.instrumentation.utils import suppress_instrumentation
 
         within = None if self.deadline is None else max(0.001, self.deadline - time.monotonic())

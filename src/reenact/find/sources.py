@@ -159,7 +159,7 @@ class _Later(Sequence[Run]):
         self._read = read
         self._runs: tuple[Run, ...] | None = None
 
-    def _known(self) -> tuple[Run, ...]:
+    def _read_once(self) -> tuple[Run, ...]:
         if self._runs is None:
             self._runs = tuple(self._read())
         return self._runs
@@ -169,10 +169,10 @@ class _Later(Sequence[Run]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Run]: ...
     def __getitem__(self, index: int | slice) -> Run | Sequence[Run]:
-        return self._known()[index]
+        return self._read_once()[index]
 
     def __len__(self) -> int:
-        return len(self._known())
+        return len(self._read_once())
 
 
 def _process_in(store: DirectoryStore, run: Run) -> list[Run]:

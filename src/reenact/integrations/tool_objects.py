@@ -32,9 +32,9 @@ def _offering(original: Callable[..., Any]) -> Callable[..., Any]:
 def _install(patches: PatchSet) -> None:
     for module, methods in _CALLS.items():
 
-        def cut(found: Any, methods: tuple[str, ...] = methods) -> None:
+        def cut(tool_module: Any, methods: tuple[str, ...] = methods) -> None:
             for name in methods:
-                patches.replace(found.Tool, name, _offering)
+                patches.replace(tool_module.Tool, name, _offering)
 
         patches.when_imported(module, cut)
 

@@ -312,7 +312,7 @@ class Drain:
             elif tags.get(FROM_OUTSIDE):
                 self._asked[pid] += 1
             elif tags.get(VISITED):
-                self._asked[pid] += 0
+                self._asked.setdefault(pid, 0)  # a server, though no unit of it is a run
             elif tags.get(PROCESS_ROOT) and tags.get("reenact.incomplete") and pid in self._asked:
                 span = replace(span, attributes={**tags, SERVED: self._asked[pid]})  # noqa: PLW2901 - the noted one is meant
             new_spans.append(span)

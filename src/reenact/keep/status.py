@@ -86,9 +86,9 @@ class _Journals:
     def look(self, name: str, files: list[Path], snapshot: Snapshot) -> None:
         """Read one journal, which may be carried away meanwhile."""
         tail = Tail(files[0], files)
-        written = tail.is_written()
-        self.in_use += written
-        self.left_over += not written
+        is_written = tail.is_written()
+        self.in_use += is_written
+        self.left_over += not is_written
         counts = Counter[str]()
         with suppress(InputError):  # damaged: it is set aside when it is carried, and counted there
             while (spans := tail.poll()) is not None:
@@ -97,7 +97,7 @@ class _Journals:
             with suppress(FileNotFoundError):
                 self.size += path.stat().st_size
         unfinished = sum(1 for _ in tail.reader.unfinished())
-        if written:
+        if is_written:
             self.open_spans += unfinished
         else:
             counts[unfinished_of(name)] = unfinished

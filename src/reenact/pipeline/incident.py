@@ -186,8 +186,8 @@ def _packed(runs: Sequence[Run]) -> bytes:
 
 
 def _commit(run: Run) -> str | None:
-    told = run.surroundings.get("commit")
-    commit_id = told.get("id") if isinstance(told, dict) else None
+    fields = run.surroundings.get("commit")
+    commit_id = fields.get("id") if isinstance(fields, dict) else None
     return str(commit_id) if commit_id else None
 
 

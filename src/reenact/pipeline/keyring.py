@@ -69,20 +69,22 @@ class Keyring:
 
     def spelled(self) -> str:
         """Spell it as JSON."""
-        held = [{"value": each.value.hex(), "source": each.source, "shared": each.shared} for each in self.keys]
-        return json.dumps({"salt": self.salt, "keys": held, "salts": {**self.salts}})
+        documents = [{"value": each.value.hex(), "source": each.source, "shared": each.shared} for each in self.keys]
+        return json.dumps({"salt": self.salt, "keys": documents, "salts": {**self.salts}})
 
     @classmethod
     def read(cls, text: str) -> Self:
         """Read what `spelled` gave. What is no keyring is an empty one."""
         fields = as_object(parsed_or_none(text))
-        held: list[Key] = []
+        read_keys: list[Key] = []
         for each in map(as_object, as_list(fields.get("keys"))):
             with suppress(ValueError):
                 value = bytes.fromhex(as_text(each.get("value")))
-                held.append(Key(value=value, source=as_text(each.get("source")), shared=each.get("shared") is True))
+                read_keys.append(
+                    Key(value=value, source=as_text(each.get("source")), shared=each.get("shared") is True)
+                )
         salts = {name: as_text(value) for name, value in as_object(fields.get("salts")).items()}
-        return cls(salt=as_text(fields.get("salt")), keys=tuple(held), salts=salts)
+        return cls(salt=as_text(fields.get("salt")), keys=tuple(read_keys), salts=salts)
 
 
 def leave(ring: Keyring, scratch: Path) -> None:

@@ -314,8 +314,8 @@ def by_tools(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 def written_by(changes: Iterable[Changed], entries: Iterable[Mapping[str, Any]], began: Begin) -> list[str]:
     """Name the changed paths that the program wrote itself, temporary files aside."""
     ledger = _Noted(entries)
-    written = [each for each in changes if not each.same or each.path in ledger.paths]
-    own = [each.path for each in written if each.path in ledger.paths or not began.made(each)]
+    own_changes = [each for each in changes if not each.same or each.path in ledger.paths]
+    own = [each.path for each in own_changes if each.path in ledger.paths or not began.made(each)]
     return [each for each in own if not ledger.is_temporary(each)]
 
 

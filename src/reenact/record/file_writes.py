@@ -191,8 +191,8 @@ class Writes:
 
     def unspelled(self) -> list[str]:
         """Take the texts of files that were too long for what was told; libraries' draws are looked for there, too."""
-        taken, self._unspelled = self._unspelled, []
-        return taken
+        texts, self._unspelled = self._unspelled, []
+        return texts
 
     @property
     def pending(self) -> bool:

@@ -57,9 +57,9 @@ class About:
 
 def path_name(path: Path, run_id: str = "") -> str:
     """Name a file as from the working directory."""
-    told = os.path.relpath(path)
-    told = str(path) if told.startswith(f"..{os.sep}..{os.sep}..") else told
-    return f"{told}#{run_id}" if run_id else told
+    shown_path = os.path.relpath(path)
+    shown_path = str(path) if shown_path.startswith(f"..{os.sep}..{os.sep}..") else shown_path
+    return f"{shown_path}#{run_id}" if run_id else shown_path
 
 
 def divergence_lines(result: ReplayResult) -> Iterator[str]:

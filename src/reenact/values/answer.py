@@ -89,8 +89,8 @@ def with_body(outcome: Outcome, data: bytes) -> Outcome:
 
 def _fitting(headers: tuple[tuple[str, str], ...], length: int) -> tuple[tuple[str, str], ...]:
     fields = [(name, value) for name, value in headers if name.lower() not in _LENGTHS]
-    told = any(name.lower() == "content-length" for name, _ in headers)
-    return (*fields, ("content-length", str(length))) if told else tuple(fields)
+    has_length = any(name.lower() == "content-length" for name, _ in headers)
+    return (*fields, ("content-length", str(length))) if has_length else tuple(fields)
 
 
 def places(value: Json) -> tuple[Place, ...]:

@@ -44,11 +44,11 @@ class Server:
 
     def attributes(self, method: str) -> dict[str, Json]:
         """Say what OpenTelemetry says of each message."""
-        told: dict[str, Json] = {"mcp.method.name": method, "network.transport": self.transport}
+        attributes: dict[str, Json] = {"mcp.method.name": method, "network.transport": self.transport}
         if self.address:
-            told |= address(self.address)
-        named = {"mcp.protocol.version": self.version, SESSION_ID: self.session}
-        return told | {name: value for name, value in named.items() if value}
+            attributes |= address(self.address)
+        optional_attributes = {"mcp.protocol.version": self.version, SESSION_ID: self.session}
+        return attributes | {name: value for name, value in optional_attributes.items() if value}
 
 
 def connection(server: Server, about: Mapping[str, Json]) -> Call:
@@ -89,8 +89,8 @@ def one_way(server: Server, method: str, said: Mapping[str, Json]) -> Call:
 def facts(method: str, reply: Mapping[str, Json]) -> dict[str, Json]:
     """Say what OpenTelemetry says of a reply, and keep the error that it holds."""
     if "error" in reply:
-        code, kept = str(as_object(reply["error"]).get("code")), compact(typed.encode(reply["error"]))
-        return {"error.type": code, "rpc.response.status_code": code, MCP_ERROR: [kept]}
+        code, error_text = str(as_object(reply["error"]).get("code")), compact(typed.encode(reply["error"]))
+        return {"error.type": code, "rpc.response.status_code": code, MCP_ERROR: [error_text]}
     failed = method == _TOOL and as_object(reply.get("result")).get("isError") is True
     return {"error.type": "tool_error"} if failed else {}
 
