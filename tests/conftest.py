@@ -118,7 +118,7 @@ def _leave_samples(items: list[pytest.Item]) -> None:
     """
     files: dict[Path, dict[str, list[pytest.Item]]] = {}
     for item in items:
-        if item.get_closest_marker("slow") is None:
+        if item.get_closest_marker("slow") is None and item.get_closest_marker("bench") is None:
             files.setdefault(item.path, {}).setdefault(getattr(item, "originalname", item.name), []).append(item)
     for path, functions in files.items():
         stories = path.relative_to(ROOT / "tests").parts[0] in STORIES

@@ -5,10 +5,12 @@ import logging
 import os
 import socket
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from reenact.graph.verdict import judge
 from reenact.record import undeclared
 from reenact.record.undeclared import Undeclared
 from reenact.values.file_writes import writes_of
-from reenact.values.run import UNDECLARED, Grade, Run
+from reenact.values.run import LOCKED, UNDECLARED, Grade, Run
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +148,44 @@ def test_what_a_replay_puts_something_else_in_place_of_is_not_noted_and_what_fol
     wrote = writes_of(run)
     assert wrote is not None
     assert [Path(path).name for path in wrote.files] == ["two.txt"]
+
+
+STRANGER = """
+import fcntl, os, sys
+if os.fork():
+    os._exit(0)  # who holds the lock descends from nobody here
+os.setsid()
+file = open(sys.argv[1], "a")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system does not list who holds which lock")
+def test_a_lock_that_a_process_of_others_holds_is_noted_and_one_of_our_own_is_not(held: Held) -> None:
+    import fcntl
+
+    def asks(path: Path) -> None:
+        ask()
+        with path.open("a") as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    other = Path("others.lock").resolve()
+    command = [sys.executable, "-c", STRANGER, str(other)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stranger:
+        assert stranger.stdout is not None
+        assert stranger.stdout.readline() == b"locked\n"
+        (theirs,) = held.record(lambda: structure(lambda: asks(other))).runs
+    with Path("own.lock").open("a") as first:
+        fcntl.flock(first, fcntl.LOCK_EX)
+        (own,) = held.record(lambda: structure(lambda: asks(Path("own.lock")))).runs
+
+    (act,) = listed(theirs)
+    assert act.startswith(f"{LOCKED}{other} at {__file__}:")
+    (reason,) = judge(theirs).reasons
+    assert "nobody else has locked" in reason.lost
+    assert listed(own) == []
 
 
 def test_it_can_be_switched_off(held: Held) -> None:

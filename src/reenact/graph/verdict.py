@@ -37,6 +37,7 @@ from reenact.values.message import Text
 from reenact.values.protection import protection
 from reenact.values.redaction_marks import MARK, count_in, given_by, given_to
 from reenact.values.run import (
+    LOCKED,
     NATIVE_CODE,
     NOTHING_WRITTEN,
     OUTPUT,
@@ -59,6 +60,7 @@ from reenact.values.unread_parts import lost_spans
 
 _RECORD = "record with `reenact run -- …`, which keeps it"
 _RECORD_AGAIN = "record it again: what is written is noted now"
+_FREE = "a replay works in a copy of the file, which nobody else has locked"
 _ON_FILES = (
     "write ",
     "remove ",
@@ -332,8 +334,9 @@ def _undeclared_reasons(run: Run) -> Iterator[Reason]:
                 fix = "declare the function around it with @reenact.tool"
                 yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=fix)
             else:
+                lost = f"{act}: {_FREE if act.startswith(LOCKED) else 'a replay refuses it'}"
                 fix = "declare the function around it with @reenact.tool"
-                yield Reason(call="run", field=SIDE_EFFECT, lost=f"{act}: a replay refuses it", fix=fix)
+                yield Reason(call="run", field=SIDE_EFFECT, lost=lost, fix=fix)
 
 
 def _written_reasons(run: Run) -> Iterator[Reason]:

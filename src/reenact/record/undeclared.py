@@ -22,6 +22,8 @@ from reenact.values import alarms
 
 _MOST: Final = 50
 """Different acts of one unit of work that are listed; one more line says that there were more."""
+_LOCKS: Final = frozenset({"fcntl.flock", "fcntl.lockf"})
+"""The audit events of a program that asks for a lock on a file."""
 
 
 class Undeclared:
@@ -66,7 +68,7 @@ def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     """Have `listener` told from here on, and `writes` of files; None to stop."""
     _HOOK.listener, _HOOK.writes = listener, writes
     if (listener is not None or writes is not None) and not _HOOK.hooked:
-        audit.hear(side_effects.EVENTS, _hook)
+        audit.hear(side_effects.EVENTS | _LOCKS, _hook)
         _HOOK.hooked = True
 
 
@@ -89,6 +91,12 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes: Writes | None) -> None:
+    if event in _LOCKS:
+        from reenact.boundary.file_locks import foreign_lock  # most programs ask for none
+
+        if listener is not None and (lock := foreign_lock(args)):
+            listener.note(inbound.current(), f"{lock} at {where()}")
+        return
     if event == "open" and touches.opens_to_read(args):
         if writes is not None and (path := opened_path(args)):
             writes.reads(path)

@@ -59,6 +59,9 @@ UNDECLARED = "reenact.undeclared"
 NATIVE_CODE = "native code: "
 """How an act of that list begins that is the agent's own call of a native function: nobody sees what that does."""
 
+LOCKED = "a lock that another process holds: "
+"""How an act of that list begins that is a lock on a file: the path of the file follows."""
+
 WRITTEN = "reenact.written"
 """The attribute of a root that tells, as JSON, what its program wrote; it is there where it wrote nothing as well."""
 
