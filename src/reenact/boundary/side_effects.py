@@ -200,6 +200,11 @@ def _cache() -> str:
     return os.path.join(folder, "")  # noqa: PTH118 - as above
 
 
+def is_by_us() -> bool:
+    """Tell whether our own code, or `logging`, does what an audit event tells of, and not the agent."""
+    return _author() is not None
+
+
 def _author() -> FrameType | None:
     """Find by the innermost frame that is not Python's whether our own code writes; or `tempfile`, or `logging`."""
     frame = inspect.currentframe()

@@ -92,6 +92,8 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
 
 def _tell(event: str, args: tuple[Any, ...], listener: Undeclared | None, writes: Writes | None) -> None:
     if event in _LOCKS:
+        if side_effects.is_by_us():
+            return
         from reenact.boundary.file_locks import foreign_lock  # most programs ask for none
 
         if listener is not None and (lock := foreign_lock(args)):
