@@ -99,6 +99,14 @@ def test_no_attribute_is_lost(written: dict[str, Any]) -> None:
             assert [name for name in gone if "nan" not in str(written["attributes"][name]).lower()] == []
 
 
+def test_the_id_that_an_emitter_gives_a_tool_call_is_kept_beside_its_own_word_for_it() -> None:
+    for written in WRITTEN:
+        named = {**written, "attributes": {**written["attributes"], "gen_ai.tool.call.id": "another"}}
+        for dialect in OPEN_BOOKS:
+            if dialect.recognises(span_of(named)) > 0:
+                assert lost(dialect, named) == []
+
+
 def test_no_attribute_of_a_real_span_is_lost(shared_data: Path) -> None:
     count = 0
     for path in sorted((shared_data / "traces").rglob("*.otlp.jsonl")):

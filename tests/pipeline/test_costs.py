@@ -89,7 +89,7 @@ def test_runs_that_are_kept_in_memory_are_few(tmp_path: Path) -> None:
     drain = Drain(made.store, recording=made.id)
     units(MANY)
     drain.poll()
-    assert len(drain._built) == 100
+    assert len(drain._recent_runs) == 100
     recording.stop(made)
     drain.finish(latest=0)
 

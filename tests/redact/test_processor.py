@@ -368,13 +368,13 @@ def test_spans_that_never_end_are_not_kept() -> None:
     processor = RedactionSpanProcessor(Listens(), Engine())
     tracer = traced(processor)
     held = [tracer.start_span("s", attributes={"n": number}) for number in range(500)]
-    assert len(processor._begun) == 500
+    assert len(processor._starts) == 500
     del held
     gc.collect()
-    assert processor._begun == {}
+    assert processor._starts == {}
     for number in range(10):
         tracer.start_span("s", attributes={"n": number}).end()
-    assert processor._begun == {}
+    assert processor._starts == {}
 
 
 class RecordsOnly(Sampler):

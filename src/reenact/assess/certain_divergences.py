@@ -33,13 +33,13 @@ class Parting:
     """The divergences of a replay that are certain, each at its place: the number of a recorded call."""
 
     def __init__(self, recorded: Run, replayed: Run, evidence: Evidence, result: ReplayResult) -> None:
-        self._recorded, self._found, self._result = recorded, evidence, result
+        self._recorded_run, self._evidence, self._result = recorded, evidence, result
         self._met = frozenset(made_again(replayed))
         self._nodes = {node.id: node for node in recorded.nodes}
         self.owed = owed(recorded)
         self._question = next((node for node in evidence.run.nodes if _is_unanswered(node)), None)
         self._miss = result.misses[0] if result.misses else None
-        self._missed = next((each for each in result.divergences if self._is_of_miss(each)), None)
+        self._miss_divergence = next((each for each in result.divergences if self._is_of_miss(each)), None)
         self._missed_at = self._place_of_miss() if self._miss is not None else END
         divergences = [each for each in result.divergences if not each.get("crash")]  # it has no place among the calls
         self.certain = sorted(
@@ -133,7 +133,7 @@ class Parting:
 
     def made_otherwise(self, witness: Node) -> bool:
         """Tell whether, in the very place of a call, one of the same function was made with other arguments."""
-        question, missed = self._question, self._missed
+        question, missed = self._question, self._miss_divergence
         if question is None or missed is None or self._missed_at != witness.number:
             return False
         return question.kind is witness.kind and question.call.name == witness.call.name
@@ -142,7 +142,7 @@ class Parting:
         process, lane = _line(witness)
         if self._question is not None and self._question.lane == lane and witness.number < self._missed_at < END:
             return True
-        for node in (self._nodes[each] for each in self._found.met if each in self._nodes):
+        for node in (self._nodes[each] for each in self._evidence.met if each in self._nodes):
             other, there = _line(node)
             if (other, there) == (process, lane):
                 if node.number > witness.number:
@@ -154,7 +154,7 @@ class Parting:
     # places
 
     def _place(self, divergence: Divergence) -> int:
-        if divergence is self._missed:
+        if divergence is self._miss_divergence:
             return self._missed_at
         if node_a := as_text(divergence.get("node_a")):
             node = self._nodes.get(node_a)
@@ -174,7 +174,7 @@ class Parting:
         if last_number >= following:
             return self._next(question.lane, last_number)
         nearest = self._nodes.get(as_text((self._miss or {}).get("nearest")))
-        in_other_words = self._missed is not None and not self._missed.get("structural")
+        in_other_words = self._miss_divergence is not None and not self._miss_divergence.get("structural")
         if nearest is None or nearest.number < following or not (in_other_words and self._is_carried_on(question)):
             return following
         return nearest.number
@@ -184,7 +184,7 @@ class Parting:
 
     def _is_carried_on(self, question: Node) -> bool:
         """Tell a question that holds the whole of the one that was answered last, and more."""
-        met = [node for node in self.owed if node.id in self._found.met and node.kind in MODELS]
+        met = [node for node in self.owed if node.id in self._evidence.met and node.kind in MODELS]
         last = next((node for node in reversed(met) if node.lane == question.lane), None)
         before, now = (asked(last) if last is not None else None), asked(question)
         if before is None or now is None or not before.messages:
@@ -194,20 +194,20 @@ class Parting:
     def _next(self, lane: str | None, behind: int = 0) -> int:
         """Give the place of the next call behind all that was met: on a lane, where the recording has it."""
         here = [node for node in self.owed if lane is None or node.lane == lane] or self.owed
-        met = max((node.number for node in here if node.id in self._found.met), default=0)
+        met = max((node.number for node in here if node.id in self._evidence.met), default=0)
         return next((node.number for node in here if node.number > max(met, behind)), END - 1)
 
     # certainty
 
     def _is_certain(self, divergence: Divergence) -> bool:
         if divergence.get("kind") != "missing" or not self._was_stopped:
-            return divergence is self._missed or self._is_of_evidence(divergence)
+            return divergence is self._miss_divergence or self._is_of_evidence(divergence)
         node = self._nodes.get(as_text(divergence.get("node_a")))
         return node is None or self._went_past(node)
 
     def _is_of_evidence(self, divergence: Divergence) -> bool:
         """Tell what happened before the replay went on with other answers."""
-        return self._missed is None or not self._result.beyond or not self._is_of_question(divergence)
+        return self._miss_divergence is None or not self._result.beyond or not self._is_of_question(divergence)
 
     def _is_of_question(self, divergence: Divergence) -> bool:
         nearest = {as_text(each.get("nearest")) for each in self._result.misses}
@@ -220,18 +220,22 @@ class Parting:
     @property
     def _goes_on_in_other_words(self) -> bool:
         """The replay went on with nearest answers, and the first question was the recorded one in other words."""
-        if not self._result.beyond or self._missed is None or self._missed.get("structural"):
+        if not self._result.beyond or self._miss_divergence is None or self._miss_divergence.get("structural"):
             return False
-        node = self._nodes.get(as_text(self._missed.get("node_a")))
+        node = self._nodes.get(as_text(self._miss_divergence.get("node_a")))
         return node is not None and node.number == self._missed_at
 
     @property
     def _goes_on_past_writes(self) -> bool:
-        return bool(self._result.beyond) and self._missed is not None and self._write_of(self._missed) is not None
+        return (
+            bool(self._result.beyond)
+            and self._miss_divergence is not None
+            and self._write_of(self._miss_divergence) is not None
+        )
 
     def _write_of(self, divergence: Divergence) -> Wrote | None:
         """Give what a divergence is a write of, where it is one of a database."""
-        if divergence is self._missed and self._question is not None:
+        if divergence is self._miss_divergence and self._question is not None:
             return writes(self._question.call)
         node = self._nodes.get(as_text(divergence.get("node_a")))
         if node is None:  # one that is made more often than recorded
@@ -252,7 +256,7 @@ class Parting:
         """Tell a model call that was asked something else."""
         if divergence.get("kind") == "missing" or divergence.get("call") == "run":
             return False
-        if divergence is self._missed and self._question is not None:
+        if divergence is self._miss_divergence and self._question is not None:
             return self._question.kind in MODELS
         node = self._nodes.get(as_text(divergence.get("node_a")))
         if node is not None:

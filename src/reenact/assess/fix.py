@@ -102,12 +102,12 @@ class _Judging:
     def __init__(
         self, recorded: Run, replayed: Run, result: ReplayResult, entries: Sequence[Placed], before: tuple[Finding, ...]
     ) -> None:
-        self._recorded, self._replayed, self._result = recorded, replayed, result
-        self._found = evidence(recorded, replayed, result)
-        self._parting = Parting(recorded, replayed, self._found, result)
+        self._recorded_run, self._replay_run, self._result = recorded, replayed, result
+        self._evidence = evidence(recorded, replayed, result)
+        self._parting = Parting(recorded, replayed, self._evidence, result)
         self._first = self._parting.first
         self._prose_only = self._parting.prose_only
-        self._ended = came_to_its_end(recorded, replayed, result)
+        self._has_ended = came_to_its_end(recorded, replayed, result)
         self._witnesses = frozenset(at for each in before if each.standing is Standing.FAILS for at in each.nodes)
         self._decided = self._all(entries, before)
 
@@ -118,7 +118,7 @@ class _Judging:
         What the program did with other answers of such a call nobody knows; what it had done by then it has done.
         """
         until = min((self._parting.place_named(str(each.get("id"))) for each in self._result.other_code), default=END)
-        places = {node.id: self._parting.place_of(node) for node in self._replayed.nodes}
+        places = {node.id: self._parting.place_of(node) for node in self._replay_run.nodes}
         return any(
             each.fails and each.fails_for_good and all(places.get(node, END) < until for node in each.replay.nodes)
             for each in self._decided
@@ -128,13 +128,13 @@ class _Judging:
     def met_nothing(self) -> bool:
         """The program made no recorded call, and not because it left the recording at the first one."""
         result = self._result
-        if self._found.met or result.misses or result.refused or result.live:
+        if self._evidence.met or result.misses or result.refused or result.live:
             return False
         return not self._is_at_the_beginning()
 
     def _is_at_the_beginning(self) -> bool:
         """Tell a program that ended well where its first call was to be, which is what failed on the recording."""
-        if self._found.ended_by or self._result.exit_code not in (None, 0, self._result.recorded_exit):
+        if self._evidence.ended_by or self._result.exit_code not in (None, 0, self._result.recorded_exit):
             return False
         first = self._parting.owed[0].number if self._parting.owed else None
         return any(each.failed and each.place == first for each in self._decided)
@@ -142,25 +142,25 @@ class _Judging:
     @property
     def ending(self) -> str:
         """How the program ended, where that is worth saying."""
-        if self._found.ended_by:
-            return f"; it died of {self._found.ended_by}"
-        return _exit(self._result) if self._found.complete else ""
+        if self._evidence.ended_by:
+            return f"; it died of {self._evidence.ended_by}"
+        return _exit(self._result) if self._evidence.complete else ""
 
     # the assertions, one by one
 
     def _all(self, entries: Sequence[Placed], before: tuple[Finding, ...]) -> list[_Decided]:
         counted = [each.assertion for each in entries if not isinstance(each.assertion, Price)]
         tools = [node.call.name for node in self._parting.owed if node.kind is CallKind.TOOL]
-        beside = (self._recorded,)
-        findings = check(self._found.run, entries, complete=self._found.complete, spanned=tools, beside=beside)
+        beside = (self._recorded_run,)
+        findings = check(self._evidence.run, entries, complete=self._evidence.complete, spanned=tools, beside=beside)
         whole = findings
         if self._result.beyond:
-            whole = check(self._replayed, entries, complete=self._ended, spanned=tools, beside=beside)
+            whole = check(self._replay_run, entries, complete=self._has_ended, spanned=tools, beside=beside)
         return [self._one(*each) for each in zip(counted, before, findings, whole, strict=True)]
 
     def _one(self, assertion: Assertion, before: Finding, finding: Finding, whole: Finding) -> _Decided:
         place = self._place_of_failure(before)
-        basis: Basis | None = Basis.LIVE if self._found.live else Basis.RECORDED
+        basis: Basis | None = Basis.LIVE if self._evidence.live else Basis.RECORDED
         if finding.standing is Standing.UNDECIDED and not isinstance(assertion, Prose):
             reason = self._avoidance(assertion, before, place)
             if reason:
@@ -183,7 +183,7 @@ class _Judging:
 
     def _unmade(self, before: Finding) -> list[Node]:
         """Give the calls by which an assertion failed on the recording and that the replay did not make."""
-        return [node for node in self._parting.owed if node.id in before.nodes and node.id not in self._found.met]
+        return [node for node in self._parting.owed if node.id in before.nodes and node.id not in self._evidence.met]
 
     def _avoidance(self, assertion: Assertion, before: Finding, place: int | None) -> str:
         """Say how a failure that stood at calls was left behind; empty where it was not, or nobody can know.
@@ -204,7 +204,7 @@ class _Judging:
         """Tell whether nothing but wording differs up to the place of a failure, of what decides, or to the end."""
         if before.standing is Standing.FAILS and place is not None:
             return self._parting.only_words_before(place)
-        decisive = [self._parting.place_of(node) for node in self._replayed.nodes if node.id in whole.nodes]
+        decisive = [self._parting.place_of(node) for node in self._replay_run.nodes if node.id in whole.nodes]
         return self._parting.only_words_before(max(decisive, default=END))
 
     # the word
@@ -228,8 +228,8 @@ class _Judging:
 
     def _of_failed(self, failed: list[_Decided]) -> FixJudgement:
         open_ = [each for each in failed if each.is_open]
-        if open_ and self._found.ended_by:
-            why = f"the program died of {self._found.ended_by}, which the recorded one did not; {_undecided(open_)}"
+        if open_ and self._evidence.ended_by:
+            why = f"the program died of {self._evidence.ended_by}, which the recorded one did not; {_undecided(open_)}"
             return self._ruling(Word.BROKEN, why, failed)
         for each in failed:
             until = each.place if each.place is not None else (END if each.is_open else 0)
@@ -237,7 +237,7 @@ class _Judging:
                 why = f"something else changed first: {one_line(other)}"
                 return self._ruling(Word.BROKEN, f"{why}; {_undecided(open_)}" if open_ else why, failed)
         if open_:
-            why = f"{self._left()} before {_quoted(open_[0])} could be decided"
+            why = f"{self._end_of_evidence()} before {_quoted(open_[0])} could be decided"
             if self._parting.stale and open_[0].replay.because == self._parting.stale:
                 why = f"{_quoted(open_[0])} cannot be decided: {self._parting.stale}"
             return self._ruling(Word.UNJUDGED, why, failed)
@@ -249,24 +249,24 @@ class _Judging:
     def _of_a_good_run(self, counted: list[_Decided]) -> FixJudgement:
         if self._result.result == "same":
             return self._ruling(Word.SAME, "nothing failed on the recording, and this is the same run", [])
-        if self._ended and self._prose_only and self._result.divergences and not self._parting.is_of_live:
+        if self._has_ended and self._prose_only and self._result.divergences and not self._parting.is_of_live:
             basis = [each for each in counted if each.basis is Basis.NEAREST] or self._as_nearest()
             return self._ruling(Word.SAME, f"{self._but()[2:]}; nothing failed on the recording", basis)
-        if self._found.ended_by:
-            return self._ruling(Word.BROKEN, f"the program died of {self._found.ended_by}, which the recorded one did "
-                              "not", [])  # fmt: skip
+        if self._evidence.ended_by:
+            death = f"the program died of {self._evidence.ended_by}, which the recorded one did not"
+            return self._ruling(Word.BROKEN, death, [])
         if self._is_whole and all(each.replay.standing is Standing.HOLDS for each in counted):
             return self._ruling(Word.HOLDS, f"nothing failed on the recording, and every assertion holds{self._but()}",
                               counted)  # fmt: skip
         if (other := self._parting.something_else(END + 1, ())) is not None:
             return self._ruling(Word.BROKEN, f"something changed: {one_line(other)}; {_undecided(counted)}", counted)
-        return self._ruling(Word.UNJUDGED, f"{self._left()} before {_quoted(counted[0])} could be decided"
-                          if counted else self._left(), counted)  # fmt: skip
+        return self._ruling(Word.UNJUDGED, f"{self._end_of_evidence()} before {_quoted(counted[0])} could be decided"
+                          if counted else self._end_of_evidence(), counted)  # fmt: skip
 
     @property
     def _is_whole(self) -> bool:
         """The program came to its end, and nothing else differs on the way but what a database was told to write."""
-        return self._found.complete or (self._ended and self._parting.only_writes_before(END))
+        return self._evidence.complete or (self._has_ended and self._parting.only_writes_before(END))
 
     def _as_nearest(self) -> list[_Decided]:
         return [replace(each, basis=Basis.NEAREST) for each in self._decided[:1]] if self._result.beyond else []
@@ -276,7 +276,7 @@ class _Judging:
             return f"; same structure, prose differs: {one_line(self._first)}" if self._first else ""
         return f"; the run differs first at {one_line(self._first)}" if self._first else ""
 
-    def _left(self) -> str:
+    def _end_of_evidence(self) -> str:
         if self._result.result == "failed":
             return f"the recording cannot answer what it holds ({self._result.why})"
         if self._first is None:
@@ -295,7 +295,7 @@ class _Judging:
 
     @property
     def _same_structure(self) -> bool:
-        return self._result.result == "same" or (self._ended and self._prose_only)
+        return self._result.result == "same" or (self._has_ended and self._prose_only)
 
     def _ruling(self, word: Word, why: str, by: Sequence[_Decided]) -> FixJudgement:
         bases = {each.basis for each in by}

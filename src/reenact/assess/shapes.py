@@ -165,8 +165,8 @@ class _Schemas:
             for each in view.calls
             if each.word == "llm" and each.wanted is None and each.asked is not None
         ]
-        self._made: dict[int, _Validator] = {}
-        self._asked = {
+        self._validators: dict[int, _Validator] = {}
+        self._arguments_by_call = {
             (each.node.id, part.id): part.arguments
             for each in view.calls
             if each.word == "llm" and each.wanted is None and each.answered is not None
@@ -183,16 +183,16 @@ class _Schemas:
         """
         schema = self._schema(each)
         if each.wanted is None and each.node.caused_by and each.node.tool_call_id:
-            text = self._asked.get((each.node.caused_by, each.node.tool_call_id))
+            text = self._arguments_by_call.get((each.node.caused_by, each.node.tool_call_id))
             wrote = parsed_or_none(text or "{}") if text is not None else value
             if wrote is None:
                 return f"{each.label}: the model wrote arguments that are no JSON: {short_json(text)}"
             value = wrote
         if schema is None:
             return Lost("no model was shown a schema of it before, as far as is recorded")
-        validator = self._made.get(id(schema))
+        validator = self._validators.get(id(schema))
         if validator is None:
-            validator = self._made[id(schema)] = _validator(schema)
+            validator = self._validators[id(schema)] = _validator(schema)
         try:
             error = next(iter(validator.iter_errors(value)), None)
         except (TooHard, PatternRefused, RecursionError) as refused:

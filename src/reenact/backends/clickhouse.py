@@ -75,7 +75,7 @@ class _Database:
         password = password or os.environ.get("CLICKHOUSE_PASSWORD", "")
         credentials = {"X-ClickHouse-User": user, "X-ClickHouse-Key": password}
         self._headers = {name: value for name, value in credentials.items() if value}
-        self._known: frozenset[str] | None = None
+        self._table_names: frozenset[str] | None = None
 
     @property
     def name(self) -> str:
@@ -129,35 +129,35 @@ class _Database:
         for table in ("otel_traces", "otel_logs"):
             if table in self._tables():
                 ask = f"SELECT * FROM {table} WHERE TraceId = {{id:String}} ORDER BY Timestamp"  # noqa: S608 - as above
-                rows = self._asked(ask, {"id": trace_id})
+                rows = self._fetch(ask, {"id": trace_id})
                 yield from clickhouse_rows.FORMAT.decode(io.BytesIO(rows), Path(f"{self.name}/{table}"))
 
     def strays(self, first_ns: int, last_ns: int) -> Iterator[LogRecord]:
         if "otel_logs" in self._tables():
-            rows = self._asked(_STRAYS, {"first": str(first_ns), "last": str(last_ns), "most": str(_MOST_STRAYS)})
+            rows = self._fetch(_STRAYS, {"first": str(first_ns), "last": str(last_ns), "most": str(_MOST_STRAYS)})
             for record in clickhouse_rows.FORMAT.decode(io.BytesIO(rows), Path(f"{self.name}/otel_logs")):
                 if isinstance(record, LogRecord):
                     yield record
 
     def _tables(self) -> frozenset[str]:
-        if self._known is None:
+        if self._table_names is None:
             ask = "SELECT name FROM system.tables WHERE database = {database:String} AND name IN {names:Array(String)}"
             spelled = "[" + ",".join(f"'{name}'" for name in _TABLES) + "]"
             rows = self._rows(ask, {"database": self._database, "names": spelled})
-            self._known = frozenset(as_text(row.get("name")) for row in rows)
-            if "otel_traces" not in self._known:
+            self._table_names = frozenset(as_text(row.get("name")) for row in rows)
+            if "otel_traces" not in self._table_names:
                 hint = "make it with collector/clickhouse/schema.sql, or name another database"
                 raise InputError(self.name, "has no table otel_traces", hint=hint)
-        return self._known
+        return self._table_names
 
     def _rows(self, ask: str, wanted: Mapping[str, str]) -> Iterator[dict[str, Json]]:
-        for line in self._asked(ask, wanted).splitlines():
+        for line in self._fetch(ask, wanted).splitlines():
             try:
                 yield as_object(parse(line))
             except ValueError as refusal:
                 raise InputError(self.name, f"answered with no row: {refusal}") from None
 
-    def _asked(self, ask: str, wanted: Mapping[str, str]) -> bytes:
+    def _fetch(self, ask: str, wanted: Mapping[str, str]) -> bytes:
         parameters = {f"param_{name}": value.translate(_ESCAPED) for name, value in wanted.items()}
         query = urlencode({"database": self._database, **_SETTINGS, **parameters})
         url = f"{_SCHEMES[self._scheme]}://{self._place}/?{query}"

@@ -191,13 +191,13 @@ class _Spelling:
         if value is None:
             raise Unspelled("an object that it made is gone already")
         if shape.kind in {"code", "value", "opaque", "library", "buffer"}:
-            return self._named(value)
+            return self._spell_by_name(value)
         at = self._numbers[number] = len(self._new)
         self._new.append(None)
-        self._new[at] = {"is": shape.kind, "of": self._class(value, shape), **self._made(value, shape)}
+        self._new[at] = {"is": shape.kind, "of": self._class(value, shape), **self._object_fields(value, shape)}
         return {"new": at}
 
-    def _named(self, value: Any) -> Json:
+    def _spell_by_name(self, value: Any) -> Json:
         """Spell code by its name, and what typed JSON can hold whole."""
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if isinstance(module, str) and isinstance(name, str) and _named(f"{module}:{name}") is value:
@@ -229,13 +229,13 @@ class _Spelling:
             raise Unspelled(f"{class_of(value)} is made by more than its attributes")
         return class_of(value)
 
-    def _made(self, value: Any, shape: Shape) -> dict[str, Json]:
+    def _object_fields(self, value: Any, shape: Shape) -> dict[str, Json]:
         more: dict[str, Json] = {}
         if shape.kind == "deque" and value.maxlen is not None:
             more["maxlen"] = value.maxlen
         if kind_of(value) is defaultdict:
             factory = value.default_factory
-            more["factory"] = None if factory is None else self._named(factory)
+            more["factory"] = None if factory is None else self._spell_by_name(factory)
         return {**more, **self._all(shape)}
 
     def _all(self, shape: Shape) -> dict[str, Json]:
@@ -347,8 +347,8 @@ class _Putting:
     def __init__(self, change: Mapping[str, Json], roots: Mapping[tuple[str, str, int], Root]) -> None:
         self._change, self._roots = change, roots
         self._specs = [as_object(each) for each in as_list(change.get("new"))]
-        self._made: dict[int, Any] = {}
-        self._found: dict[str, Any] = {}
+        self._instances: dict[int, Any] = {}
+        self._values_by_name: dict[str, Any] = {}
 
     def go(self) -> None:
         contents = [(self._at(way), as_object(change)) for way, change in self._pairs("set")]
@@ -401,8 +401,8 @@ class _Putting:
 
     def _new(self, at: int) -> Any:
         """Make a new object, empty where it can be filled afterwards."""
-        if at in self._made:
-            return self._made[at]
+        if at in self._instances:
+            return self._instances[at]
         spec = self._specs[at]
         word, of = str(spec["is"]), spec.get("of")
         cls: Any = _class_named(of) if isinstance(of, str) else None
@@ -424,11 +424,11 @@ class _Putting:
             instance = whole.__new__(cls)
         else:
             instance = _CONTAINERS["dict" if word == "pairs" else word]()
-        self._made[at] = instance
+        self._instances[at] = instance
         return instance
 
     def _filling(self, at: int) -> Callable[[], None]:
-        spec, instance = self._specs[at], self._made[at]
+        spec, instance = self._specs[at], self._instances[at]
         if str(spec["is"]) in {"tuple", "frozenset"}:
             return self._attributes(instance, spec) or _nothing
         return self._setting(instance, spec)

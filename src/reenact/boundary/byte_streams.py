@@ -32,18 +32,18 @@ class Listener(Protocol):
 class Tail:
     """The last bytes of a stream, by which its last event is known."""
 
-    __slots__ = ("_ends", "_held")
+    __slots__ = ("_ends", "_last_bytes")
 
     def __init__(self, ends: tuple[bytes, ...]) -> None:
-        self._ends, self._held = ends, b""
+        self._ends, self._last_bytes = ends, b""
 
     def add(self, data: bytes) -> None:
         """Take a piece."""
-        self._held = (self._held + data)[-_TAIL:]
+        self._last_bytes = (self._last_bytes + data)[-_TAIL:]
 
     def has_ended(self) -> bool:
         """Tell whether the last event is among them: nothing is left to come."""
-        return any(last in self._held for last in self._ends)
+        return any(last in self._last_bytes for last in self._ends)
 
 
 class _Teeing:
@@ -87,7 +87,7 @@ class _TeeSync(_Teeing):
 
 
 class _TeeAsync(_Teeing):
-    _closed = False
+    _is_closed = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -95,7 +95,7 @@ class _TeeAsync(_Teeing):
                 self._tell(raw)
                 yield raw
             await self._stream.aclose()  # it lets other tasks on: the end has its place among answers behind that
-            self._closed = True
+            self._is_closed = True
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -104,7 +104,7 @@ class _TeeAsync(_Teeing):
         self._tell_end(StreamEnd.FINISHED)
 
     async def aclose(self) -> None:
-        if not self._closed:
+        if not self._is_closed:
             await self._stream.aclose()
         self._tell_end(StreamEnd.ABANDONED)
 
@@ -121,12 +121,12 @@ class _Recorded:
         failure: Callable[[ExceptionRecord], BaseException] = typed.decode_exception,
     ) -> None:
         self._answer, self._passage, self._request, self._failure = answer, passage, request, failure
-        self._left, self._tail = len(answer.chunks), Tail(ends)
+        self._rest_count, self._tail = len(answer.chunks), Tail(ends)
         self._open = True
 
     def _piece(self, chunk: Chunk) -> bytes:
         data = chunk.data or b""
-        self._left -= 1
+        self._rest_count -= 1
         self._tail.add(data)
         self._passage.chunk(data)
         return data
@@ -148,9 +148,9 @@ class _Recorded:
                     f"after {len(answer.chunks)} pieces"
                 )
 
-    def _closed(self) -> None:
+    def _close(self) -> None:
         """Hear that the agent wants no more."""
-        whole = self._answer.end is StreamEnd.FINISHED and not self._left
+        whole = self._answer.end is StreamEnd.FINISHED and not self._rest_count
         self._end(StreamEnd.FINISHED if whole or self._tail.has_ended() else StreamEnd.ABANDONED)
 
     def _end(self, end: StreamEnd, error: BaseException | None = None) -> None:
@@ -159,7 +159,7 @@ class _Recorded:
             self._passage.ended(end, error)
 
     def __del__(self) -> None:
-        self._closed()
+        self._close()
 
 
 class _RecordedSync(_Recorded):
@@ -178,7 +178,7 @@ class _RecordedSync(_Recorded):
             raise
 
     def close(self) -> None:
-        self._closed()
+        self._close()
 
 
 class _RecordedAsync(_Recorded):
@@ -199,7 +199,7 @@ class _RecordedAsync(_Recorded):
             raise
 
     async def aclose(self) -> None:
-        self._closed()
+        self._close()
 
 
 class ByteStreams(NamedTuple):

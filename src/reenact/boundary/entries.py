@@ -39,26 +39,26 @@ class Entries:
     """What each entry reaches, found out once as long as no module is loaded."""
 
     def __init__(self) -> None:
-        self._known: dict[FunctionType, Reach | None] = {}
+        self._reach_by_entry: dict[FunctionType, Reach | None] = {}
         self._beside: dict[FunctionType, Reach | None] = {}
         self._functions: list[FunctionType] = []
-        self._bound: dict[str, list[Any]] = {}
+        self._values_by_name: dict[str, list[Any]] = {}
         """By name: what variables of the agent's modules and attributes of its classes stand for."""
 
     def know(self, code_names: NameUse) -> None:
         """Take in the agent's modules as they are now."""
-        self._known.clear()
+        self._reach_by_entry.clear()
         self._beside.clear()
         self._functions = code_names.functions
-        self._bound = {}
+        self._values_by_name = {}
         for module in own_modules():
             for name, value in [*vars(module).items()]:
-                self._bound.setdefault(name, []).append(value)
+                self._values_by_name.setdefault(name, []).append(value)
                 if issubclass(kind_of(value), type) and is_own_class(value):
                     for key, member in [*cast("dict[str, Any]", vars(value)).items()]:
-                        self._bound.setdefault(key, []).append(member)
+                        self._values_by_name.setdefault(key, []).append(member)
         for fn in code_names.functions:
-            self._bound.setdefault(fn.__name__, []).append(fn)
+            self._values_by_name.setdefault(fn.__name__, []).append(fn)
 
     def reached(self, entry: object, others: Callable[[], Iterable[object]] | None = None) -> Reach | None:
         """Give the names that code behind an entry reads; None where it may read any.
@@ -72,9 +72,9 @@ class Entries:
             if fn not in self._beside:
                 self._beside[fn] = self._all_but(fn, others())
             return self._beside[fn]
-        if fn not in self._known:
-            self._known[fn] = self._walk(fn)
-        return self._known[fn]
+        if fn not in self._reach_by_entry:
+            self._reach_by_entry[fn] = self._walk(fn)
+        return self._reach_by_entry[fn]
 
     def _all_but(self, entry: FunctionType, others: Iterable[object]) -> Reach | None:
         """Give the names that all functions read but some others, unless these are named in turn."""
@@ -99,7 +99,10 @@ class Entries:
             seen_functions.add(fn)
             if (used := _used(fn)) is None:
                 return None
-            values = [*_function_contents(fn), *(value for name in used - names for value in self._bound.get(name, ()))]
+            values = [
+                *_function_contents(fn),
+                *(value for name in used - names for value in self._values_by_name.get(name, ())),
+            ]
             names |= used
             read |= _read(fn, used)
             try:

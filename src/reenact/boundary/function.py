@@ -39,7 +39,7 @@ class Function:
         "_is_sourced",
         "_marked",
         "_reach",
-        "_read",
+        "_readership_by_root",
         "_searches",
         "attributes",
         "fn",
@@ -61,7 +61,7 @@ class Function:
     ) -> None:
         self.fn, self.offered = fn, offered
         self._reach: Reach | None = None
-        self._read: dict[tuple[str, int], bool] = {}
+        self._readership_by_root: dict[tuple[str, int], bool] = {}
         self._searches = 0
         self._is_sourced = False
         self._marked: frozenset[str] | None = None
@@ -212,7 +212,7 @@ class Function:
 
     def is_read(self, root: Root) -> bool:
         """Tell whether code that runs again in a replay may read a piece of state that this one changed."""
-        has_reader = self._read.get((root.name, id(root.holder)))
+        has_reader = self._readership_by_root.get((root.name, id(root.holder)))
         if has_reader is None:
             from reenact.boundary.readers import Readers
             from reenact.boundary.tool_discovery import declared
@@ -221,9 +221,9 @@ class Function:
             others: list[Any] = [vars(each).get("__wrapped__") for each in tuple(declared)]
             entries = [*reached[:1], *(each for each in others if isinstance(each, FunctionType))]
             has_reader = Readers(entries, reached).read(root)
-            if len(self._read) > _SEARCHES:
-                self._read.clear()
-            self._read[root.name, id(root.holder)] = has_reader
+            if len(self._readership_by_root) > _SEARCHES:
+                self._readership_by_root.clear()
+            self._readership_by_root[root.name, id(root.holder)] = has_reader
         return has_reader
 
     def aftermath(self, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Aftermath | None:
@@ -257,7 +257,7 @@ class _Watched:
     """Takes the fingerprints of what a function that a replay answers can reach, before it runs and after."""
 
     def __init__(self, function: Function, passage: Passage, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._known, self._passage = function, passage
+        self._function, self._passage = function, passage
         self._arguments = function.bound(args, kwargs)
         self._holding = function.holding(self._arguments)
         self._before: Reached | None = None
@@ -269,7 +269,7 @@ class _Watched:
             each.beside = self.beside = True
         _under_way.add(self)
         try:
-            self._before = self._known.state(self._arguments, self._holding)
+            self._before = self._function.state(self._arguments, self._holding)
         except Exception:  # our failure is never the agent's: what is not known is taken for the worst
             forgive("Function.watched")
 
@@ -282,7 +282,7 @@ class _Watched:
             self._unseen()
 
     def _unseen(self) -> None:
-        if self._known.offered is None:
+        if self._function.offered is None:
             self._passage.annotate({CHANGED: compact([_UNSEEN]), UNSPELLED: "looking at it failed"})
         else:
             self._passage.annotate({HELD: compact([_UNSEEN])})
@@ -294,8 +294,8 @@ class _Watched:
             return
         from reenact.boundary.state import reached
 
-        after = reached(self._known.fn, self._holding, earlier=before)
-        if self._known.offered is None:
+        after = reached(self._function.fn, self._holding, earlier=before)
+        if self._function.offered is None:
             self._tell_declared(before, after)
         else:
             self._tell_found(before, after)
@@ -303,21 +303,21 @@ class _Watched:
     def _tell_declared(self, before: Reached, after: Reached) -> None:
         """Tell the change; what cannot be written down is named where code that runs again reads it."""
         changes = [root for _, root in before.changes(after)]
-        if not any(map(self._known.is_read, changes)):
+        if not any(map(self._function.is_read, changes)):
             return
-        if self._known.is_async and _others_ran():
-            names = [*dict.fromkeys(root.name for root in changes if self._known.is_read(root))]
+        if self._function.is_async and _others_ran():
+            names = [*dict.fromkeys(root.name for root in changes if self._function.is_read(root))]
             self._passage.annotate({CHANGED: compact([*names]), UNSPELLED: "other tasks ran meanwhile"})
             return
         from reenact.boundary.aftermath import spelled_as_read
 
-        change, lost = spelled_as_read(before, after, self._known.is_read)
+        change, lost = spelled_as_read(before, after, self._function.is_read)
         if lost:
             why = "; ".join(dict.fromkeys(lost.values()))
             self._passage.annotate({CHANGED: compact([*lost]), UNSPELLED: why})
         elif change:
-            if self._known.in_steps:  # an answer makes the change at the end, where code between the pieces reads it
-                changes = [root for root in changes if self._known.is_read(root)]
+            if self._function.in_steps:  # an answer makes the change at the end, where code between the pieces reads it
+                changes = [root for root in changes if self._function.is_read(root)]
             names = [*dict.fromkeys(root.name for root in changes)]
             self._passage.annotate(
                 {CHANGED: compact([*names]), AFTER: compact(change)} if names else {AFTER: compact(change)}
@@ -327,7 +327,7 @@ class _Watched:
         from reenact.boundary.aftermath import Unspelled, spelled
         from reenact.boundary.injected_state import framework_gifts
 
-        changed, injected = before.changed(after), self._known.injected(self._arguments)
+        changed, injected = before.changed(after), self._function.injected(self._arguments)
         gave = framework_gifts(before.reach.functions, context=bool(injected))
         connections = [*dict.fromkeys((*before.held, *after.held))]
         lists = {STATE: after.state, CHANGED: [*changed, *gave], HELD: connections}
@@ -336,7 +336,7 @@ class _Watched:
             try:
                 attributes[AFTER] = compact(spelled(before, after, beside=self.beside))
             except Unspelled as why:
-                _log.debug("reenact cannot put back what %s changed: %s", self._known.spelling, why)
+                _log.debug("reenact cannot put back what %s changed: %s", self._function.spelling, why)
         self._passage.annotate({**attributes, REACHES: compact([*before.reach.told()])})
 
 

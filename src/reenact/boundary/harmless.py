@@ -139,15 +139,15 @@ _NAMES: Final[dict[str, str]] = {
 class _Names:
     """Which names of a module are on the list."""
 
-    __slots__ = ("_all", "_named")
+    __slots__ = ("_all", "_names")
 
     def __init__(self, spelled: str) -> None:
         first, *rest = spelled.split()
         self._all = first == "*"
-        self._named = frozenset(rest[1:]) if self._all else frozenset((first, *rest))
+        self._names = frozenset(rest[1:]) if self._all else frozenset((first, *rest))
 
     def __contains__(self, name: str) -> bool:
-        return (name in self._named) != self._all
+        return (name in self._names) != self._all
 
 
 _ASKS: Final[dict[str, frozenset[str]]] = {

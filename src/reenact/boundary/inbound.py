@@ -128,12 +128,12 @@ class Inbound:
 
     __slots__ = (
         "_answer",
-        "_asked",
         "_end",
         "_lock",
         "_name",
         "_owner",
         "_place",
+        "_request_attributes",
         "_standing",
         "answers",
         "ended",
@@ -152,7 +152,7 @@ class Inbound:
     def __init__(
         self, name: Callable[[], str], asked: Callable[[], Mapping[str, Any]], *, handed: bool = False
     ) -> None:
-        self._name, self._asked = name, asked
+        self._name, self._request_attributes = name, asked
         if _stand.wanted:
             inbound_clients.unit_came(handed=handed)
         self.lane = Lane(LANE)
@@ -203,7 +203,7 @@ class Inbound:
 
     def asked(self) -> Mapping[str, Any]:
         """Say what asked for the unit, as attributes of its root."""
-        return self._asked()
+        return self._request_attributes()
 
     def place(self, owner: object, begin: Open) -> Place | None:
         """Give the place of the unit's root, begun by `begin` at first need; one for each owner (a recording)."""

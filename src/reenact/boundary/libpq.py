@@ -199,20 +199,20 @@ class Result:
     """A recorded result, with what psycopg asks of a `PGresult`."""
 
     def __init__(self, spelling: Json) -> None:
-        self._told = as_object(spelling)
-        name = as_text(self._told.get("status"))
+        self._spelling = as_object(spelling)
+        name = as_text(self._spelling.get("status"))
         self.status = _NAMES.index(name) if name in _NAMES else _FATAL
-        self._columns = [as_object(each) for each in as_list(self._told.get("columns"))]
-        self._rows = [as_list(each) for each in as_list(self._told.get("rows"))]
-        self._error = as_object(self._told.get("error"))
-        self._parameters = as_list(self._told.get("parameters"))
+        self._columns = [as_object(each) for each in as_list(self._spelling.get("columns"))]
+        self._rows = [as_list(each) for each in as_list(self._spelling.get("rows"))]
+        self._error = as_object(self._spelling.get("error"))
+        self._parameters = as_list(self._spelling.get("parameters"))
         self.nfields, self.ntuples, self.nparams = len(self._columns), len(self._rows), len(self._parameters)
-        command = self._told.get("command")
+        command = self._spelling.get("command")
         self.command_status = unspelled(command) if command is not None else b""
-        self.command_tuples = as_count(self._told.get("rowcount"))
+        self.command_tuples = as_count(self._spelling.get("rowcount"))
         self.oid_value = 0
         self.binary_tuples = int(any(each.get("binary") for each in self._columns))
-        self.error_message = unspelled(self._told.get("message")) or b""
+        self.error_message = unspelled(self._spelling.get("message")) or b""
 
     def get_error_message(self, encoding: str = "utf-8") -> str:
         """Give the message without its severity, as psycopg does."""
@@ -304,7 +304,7 @@ class StandIn:
         self.backend_pid = as_count(about.get("pid")) or 0
         self.ssl_in_use = about.get("ssl") is True
         self._settings = as_object(about.get("settings"))
-        self._asked: deque[Passage | _Sync] = deque()
+        self._questions: deque[Passage | _Sync] = deque()
         self._answers: deque[Any] = deque()
         self._prepared: dict[bytes, tuple[bytes, Any]] = {}
         self._copied_out: deque[bytes] | None = None
@@ -353,7 +353,7 @@ class StandIn:
         )
         passage = databases.opened(query, over_stand_in=True)
         if passage is not None:
-            self._asked.append(passage)
+            self._questions.append(passage)
         self.transaction_status = _ACTIVE
 
     def send_query(self, command: Any) -> None:
@@ -406,7 +406,7 @@ class StandIn:
 
     def is_busy(self) -> int:
         """Tell whether the next answer is not there yet."""
-        return int(not self._answers and bool(self._asked or self._stream))
+        return int(not self._answers and bool(self._questions or self._stream))
 
     def flush(self) -> int:
         """Have nothing left to send."""
@@ -439,9 +439,9 @@ class StandIn:
     def _next(self) -> Passage | None:
         if self._stream is not None:
             return self._stream.passage
-        if not self._asked:
+        if not self._questions:
             return None
-        first = self._asked.popleft()
+        first = self._questions.popleft()
         if isinstance(first, _Sync):
             self._answers.append([first])
             return None
@@ -471,7 +471,7 @@ class StandIn:
         self._answers.append([Result(each) for each in as_list(answer.get("results"))])
         if "data" in answer:
             self._copied_out = deque(unspelled(each) or b"" for each in as_list(answer["data"]))
-        if not self._asked:
+        if not self._questions:
             self.transaction_status = as_count(answer.get("transaction")) or _IDLE
         if isinstance(settings := answer.get("settings"), dict):
             self._settings = settings
@@ -503,7 +503,7 @@ class StandIn:
 
     def pipeline_sync(self) -> None:
         """Synchronise."""
-        self._asked.append(_Sync())
+        self._questions.append(_Sync())
 
     def send_flush_request(self) -> None:
         """Have nothing left to ask for."""
@@ -515,7 +515,7 @@ class StandIn:
         if self._copied_out is None:
             self._ask("copy out", self._statement.encode())
             self._copied_out = deque()
-        if self._asked:
+        if self._questions:
             return 0, memoryview(b"")
         if self._copied_out:
             data = self._copied_out.popleft()

@@ -66,7 +66,7 @@ class Link:
     def __init__(self, passage: Passage, server: Server, reached: Json) -> None:
         self.passage, self.server = passage, server
         self._reached, self._reel = digest(reached), lanes.current().reel
-        self._sent = 0
+        self._message_count = 0
         self._requests: dict[Json, PendingRequest] = {}
         self._of_server: dict[Json, str] = {}
         """The methods of the server's own requests, by id."""
@@ -80,7 +80,7 @@ class Link:
         self.inbox: Any = None
         """In a replay, where messages for the session are put in."""
         self._tasks: Any = None
-        self._moved: Any = None
+        self._message_event: Any = None
         """In a replay, is set when something was sent."""
         self.told_session: Callable[[str], Any] | None = None
         """In a replay, hears the id of the session."""
@@ -131,9 +131,9 @@ class Link:
         return None if passage is None else PendingRequest(method, params, passage)
 
     def _count(self) -> None:
-        self._sent += 1
-        if self._moved is not None:
-            moved, self._moved = self._moved, None
+        self._message_count += 1
+        if self._message_event is not None:
+            moved, self._message_event = self._message_event, None
             moved.set()
 
     def sending(self, asked: PendingRequest, number: Json) -> None:
@@ -203,7 +203,7 @@ class Link:
         self._piece({"closed": True})
 
     def _piece(self, about: dict[str, Json]) -> None:
-        self.passage.chunk(value=typed.encode({**about, "after": self._sent}))
+        self.passage.chunk(value=typed.encode({**about, "after": self._message_count}))
 
     async def ask(self, asked: PendingRequest, run: Callable[[], Awaitable[Any]]) -> Any:
         """Ask for real, and tell what came of it."""
@@ -317,9 +317,9 @@ class Link:
             return
         for chunk in answer.chunks:
             about: Any = typed.decode(chunk.value)
-            while self._sent < about.get("after", 0):
-                self._moved = self._moved or anyio.Event()
-                await self._moved.wait()
+            while self._message_count < about.get("after", 0):
+                self._message_event = self._message_event or anyio.Event()
+                await self._message_event.wait()
             await self.passage.wait_async(chunk.order)
             self.passage.chunk(value=chunk.value)
             await self._apply(about)

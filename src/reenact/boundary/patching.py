@@ -21,7 +21,7 @@ class Patches:
     """
 
     def __init__(self) -> None:
-        self._done: list[tuple[Any, str, Any, Any, bool]] = []
+        self._replacements: list[tuple[Any, str, Any, Any, bool]] = []
         self._further: list[Callable[[], None]] = []
         self._active = True
 
@@ -39,7 +39,7 @@ class Patches:
         replacement = make(getattr(owner, name))
         original = attributes.get(name)  # as it stands there: a class method is not what getattr makes of it
         setattr(owner, name, replacement)
-        self._done.append((owner, name, original, replacement, own))
+        self._replacements.append((owner, name, original, replacement, own))
 
     def _beneath(self, outer: Any, owner: Any, name: str, make: Make) -> None:
         original = outer.__wrapped__
@@ -74,8 +74,8 @@ class Patches:
         self._active = False
         while self._further:
             self._further.pop()()
-        while self._done:
-            owner, name, original, replacement, own = self._done.pop()
+        while self._replacements:
+            owner, name, original, replacement, own = self._replacements.pop()
             if vars(owner).get(name) is not replacement:
                 continue
             if own:

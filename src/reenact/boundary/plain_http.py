@@ -190,10 +190,10 @@ class _Told:
     """Stands for an object of an error's arguments that could not be written down: a connection, a pool."""
 
     def __init__(self, text: str) -> None:
-        self._said = text
+        self._text = text
 
     def __repr__(self) -> str:
-        return self._said
+        return self._text
 
 
 def failure(record: ExceptionRecord) -> BaseException:
@@ -221,7 +221,7 @@ class Telling:
     """What is told of one reply while its body is read: as a whole where the agent gets it so, or piece by piece."""
 
     def __init__(self, passage: Passage, status: int, pairs: tuple[tuple[str, str], ...], *, whole: bool) -> None:
-        self._passage, self._status, self._kept, self._whole = passage, status, pairs, whole
+        self._passage, self._status, self._headers, self._whole = passage, status, pairs, whole
         self._pieces: list[bytes] = []
         self._open = True
         if not whole:
@@ -242,11 +242,11 @@ class Telling:
             return
         self._open = False
         if self._whole and end is StreamEnd.FINISHED:
-            reply = HttpReply(status=self._status, headers=self._kept, body=Body(b"".join(self._pieces)))
+            reply = HttpReply(status=self._status, headers=self._headers, body=Body(b"".join(self._pieces)))
             self._passage.closed(Returned(payload=reply))
             return
         if self._whole:
-            self._passage.head(self._status, self._kept)
+            self._passage.head(self._status, self._headers)
             for piece in self._pieces:  # the library's error may tell how it came
                 self._passage.chunk(piece)
         self._passage.ended(end, error)

@@ -39,7 +39,7 @@ class Look:
     def __init__(self, cwd: Any, words: Sequence[str]) -> None:
         folder = os.getcwd() if cwd is None else os.fsdecode(cwd)  # noqa: PTH109 - on the way of every start
         self._folder = os.path.abspath(folder)  # noqa: PTH100 - as above
-        self._named = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
+        self._argument_paths = [os.path.join(self._folder, word) for text in words for word in _PATH.findall(text)]  # noqa: PTH118 - as above
         self._store = os.path.abspath(os.environ.get("REENACT_STORE") or ".reenact")  # noqa: PTH100 - as above
         self._before, self.whole = self._looked()
         self._indexes = {path: _bytes(path) for path in self._before if _is_of_git(path, _INDEX)}
@@ -48,7 +48,7 @@ class Look:
         states: dict[str, State] = {}
         left: list[tuple[str, int]] = [(self._folder, 0)]
         whole = True
-        for path in self._named:
+        for path in self._argument_paths:
             state = _state(path)
             if state is not None:
                 states[path] = state
@@ -83,7 +83,7 @@ class Look:
         new_paths: list[str] = []
         for path in sorted(paths):
             how = "removed" if path not in after else "changed" if path in self._before else "made"
-            if (how == "made" and not self.whole and path not in self._named) or _number(path) in own:
+            if (how == "made" and not self.whole and path not in self._argument_paths) or _number(path) in own:
                 continue  # where only a part was seen, it may have been there
             if not any(path.startswith(f"{each}{os.sep}") for each in new_paths):
                 changes.append({"path": names.told(path), "how": how})

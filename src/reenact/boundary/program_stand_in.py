@@ -119,7 +119,7 @@ class StandIn:
     def __init__(self, answer: Mapping[str, Json], names: Sequence[tuple[str, str]], patience_s: float) -> None:
         """Make ready. `names` are recorded names of temporary files with today's."""
         script = _script(answer, names, patience_s)
-        self._told = _high(_memory_file(marshal.dumps(script)))
+        self._script_fd = _high(_memory_file(marshal.dumps(script)))
         read, write = os.pipe()
         self._parent, self._alive = _high(read), write
         read, write = os.pipe()
@@ -135,7 +135,7 @@ class StandIn:
     @property
     def fds(self) -> tuple[int, ...]:
         """The descriptors that the process must inherit."""
-        return self._told, self._parent, self._reports
+        return self._script_fd, self._parent, self._reports
 
     def inheritable(self) -> None:
         """Let every child inherit the descriptors, where they cannot be handed on one by one."""

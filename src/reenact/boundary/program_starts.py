@@ -94,7 +94,7 @@ class Child:
         self.looks_left = _number(answer.get(LOOKS)) if answer is not None else 0
         self.accused: BaseException | None = None
         self._before: Look | None = None
-        self._closed = False
+        self._is_closed = False
         self._lock = locks.rlock()
 
     @property
@@ -112,7 +112,7 @@ class Child:
     @property
     def is_open(self) -> bool:
         """Its outcome is not told yet."""
-        return not self._closed
+        return not self._is_closed
 
     def wait(self) -> None:
         """Hold the agent back until the recorded child's end may reach it."""
@@ -150,7 +150,7 @@ class Child:
     def settle(self, _stream: str = "") -> None:
         """Tell the outcome where everything is known."""
         with self._lock:
-            if self._closed or self.code is None or self.communicating:
+            if self._is_closed or self.code is None or self.communicating:
                 return
             read = all(reader.closed or reader.stream in self.talk.ended for reader in self.readers)
             if read and not any(owner is self for owner, _ in _PIPES.values()):
@@ -214,7 +214,7 @@ class Child:
 
     def failed(self, error: BaseException) -> None:
         """Hear that it did not start."""
-        self._closed = True
+        self._is_closed = True
         for fd, _ in self.files.values():
             os.close(fd)
         self.files.clear()
@@ -241,9 +241,9 @@ class Child:
     def close(self) -> None:
         """Tell the outcome, with what is known by now."""
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 return
-            self._closed = True
+            self._is_closed = True
             _OPEN.discard(self)
             for pipe, (owner, _) in tuple(_PIPES.items()):
                 if owner is self:

@@ -99,11 +99,11 @@ class Reach:
         """What makes it unknown, in short; empty where it is known to touch nothing."""
         self.seen: dict[int, Any] = {}
         """Every value that was looked at and is no plain data, by id."""
-        self._named: list[tuple[dict[str, Any], str, Any]] = []
+        self._bindings: list[tuple[dict[str, Any], str, Any]] = []
 
     def holds(self) -> bool:
         """Tell whether the code that is named is what it was."""
-        return all(space.get(name, _ABSENT) is value for space, name, value in self._named)
+        return all(space.get(name, _ABSENT) is value for space, name, value in self._bindings)
 
     def knows(self, value: Any) -> bool:
         """Tell whether a value that is met now is of a kind that was looked at: code, an instance of the agent's."""
@@ -120,7 +120,7 @@ class Reach:
 
     def name(self, space: dict[str, Any], name: str, value: Any) -> None:
         """Remember what a name stands for."""
-        self._named.append((space, name, value))
+        self._bindings.append((space, name, value))
 
 
 def reach(target: Any, arguments: tuple[Any, ...] = ()) -> Reach:
@@ -147,12 +147,12 @@ class _Walk:
 
     def __init__(self, function: FunctionType | None) -> None:
         self.found = Reach(function)
-        self._left: deque[Any] = deque()
+        self._queue: deque[Any] = deque()
         self._names: set[str] = set()
-        self._set: set[str] = set()
+        self._assigned_names: set[str] = set()
         self._places: list[tuple[Any, dict[str, Any], bool]] = []
         """Where attributes are looked up: what has them, its table, and whether each of them is read anyway."""
-        self._done: list[set[str]] = []
+        self._names_by_place: list[set[str]] = []
         """Names that were looked up in each place."""
         self._clocks: set[type[Any]] = set()
         """Listed classes that are met; some of them read the clock by some names."""
@@ -160,9 +160,9 @@ class _Walk:
     def go(self) -> Reach:
         code_reach = self.found
         while True:
-            while self._left and len(code_reach.seen) < _MOST:
-                self._look_at(self._left.popleft())
-            if self._left:
+            while self._queue and len(code_reach.seen) < _MOST:
+                self._look_at(self._queue.popleft())
+            if self._queue:
                 self._unknown("more values than are looked at")
                 break
             if not self._look_up():
@@ -170,14 +170,14 @@ class _Walk:
         for cls in self._clocks:
             if clock := harmless.reads_clock(cls, frozenset(self._names)):
                 self._unknown(f"{cls.__module__}.{cls.__qualname__}.{clock}")
-        code_reach.attributes, code_reach.set_attributes = frozenset(self._names), frozenset(self._set)
+        code_reach.attributes, code_reach.set_attributes = frozenset(self._names), frozenset(self._assigned_names)
         return code_reach
 
     def push(self, value: Any) -> None:
         """Have a value looked at, once."""
         if type(value) not in _PLAIN and id(value) not in self.found.seen:
             self.found.seen[id(value)] = value
-            self._left.append(value)
+            self._queue.append(value)
 
     def _unknown(self, what: str) -> None:
         if what not in self.found.unknown:
@@ -191,11 +191,11 @@ class _Walk:
                 if whole or (self.found.everything and not issubclass(type(owner), ModuleType))
                 else self._names
             )
-            fresh = names - self._done[at]
-            self._done[at] |= fresh
+            fresh = names - self._names_by_place[at]
+            self._names_by_place[at] |= fresh
             for name in fresh & table.keys():
                 self._attribute(owner, table, name)
-        return bool(self._left)
+        return bool(self._queue)
 
     def _attribute(self, owner: Any, table: dict[str, Any], name: str) -> None:
         value = table[name]
@@ -228,7 +228,7 @@ class _Walk:
 
     def _place(self, owner: Any, table: dict[str, Any], *, whole: bool = False) -> None:
         self._places.append((owner, table, whole))
-        self._done.append(set())
+        self._names_by_place.append(set())
 
     def _look_at(self, value: Any) -> None:
         kind = cast("type[Any]", type(value))
@@ -316,7 +316,7 @@ class _Walk:
             if name in harmless.FRAMES or (name[:2] == "__" == name[-2:] and name not in harmless.SPECIAL):
                 self._unknown(name)
         self._names |= facts.attributes
-        self._set |= facts.set_attributes
+        self._assigned_names |= facts.set_attributes
         for name in sorted(facts.imports):
             module = sys.modules.get(name)
             if module is None or not (harmless.is_listed_module(name) or is_own_globals(vars(module))):

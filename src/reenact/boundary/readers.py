@@ -30,13 +30,13 @@ class Readers:
     """The code that runs again beside some answered functions."""
 
     def __init__(self, entries: Iterable[FunctionType], reached: Iterable[FunctionType]) -> None:
-        self._answered = {fn.__code__ for fn in entries}
+        self._entry_codes = {fn.__code__ for fn in entries}
         self._names = set[str]()
         self._cells = set[str]()
         self._any_attribute = False
-        inner = {fn.__code__: fn.__name__ for fn in reached if fn.__code__ not in self._answered}
+        inner = {fn.__code__: fn.__name__ for fn in reached if fn.__code__ not in self._entry_codes}
         begins = _begins()
-        again = {*_own_codes(), *begins} - self._answered - inner.keys()
+        again = {*_own_codes(), *begins} - self._entry_codes - inner.keys()
         self._whole = len(again) > _MOST
         while again and not self._whole:  # what the answered functions call, and others too, runs again
             for code in again:
@@ -47,7 +47,7 @@ class Readers:
 
     def _take(self, code: CodeType, begin: int = 0) -> None:
         """Take in the names that code reads from an instruction on, less those of answered functions inside it."""
-        if code in self._answered:
+        if code in self._entry_codes:
             return
         names, cells = _loads(code, begin)
         loaded = {*names}

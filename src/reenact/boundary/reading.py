@@ -26,16 +26,16 @@ class _Readings(Generic[T]):
     """What was read last of some bytes: a run is gone over many times, and each time all of its calls are asked for."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, bytes], T] = {}
+        self._readings: dict[tuple[str, bytes], T] = {}
         self._size = 0
 
     def read(self, key: tuple[str, bytes], read: Callable[[], T]) -> T:
         """Give what was read of a shape's body, or read it."""
-        if key in self._kept:
-            return self._kept[key]
+        if key in self._readings:
+            return self._readings[key]
         if self._size > _MOST_BYTES:
-            self._kept, self._size = {}, 0
-        reading = self._kept[key] = read()
+            self._readings, self._size = {}, 0
+        reading = self._readings[key] = read()
         self._size += len(key[1])
         return reading
 

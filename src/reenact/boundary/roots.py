@@ -111,10 +111,10 @@ def roots(code_reach: Reach, target: Any, arguments: Mapping[str, Any]) -> Itera
 class _Names:
     """The names of attributes that code uses."""
 
-    __slots__ = ("_entered", "_used", "set", "whole")
+    __slots__ = ("_entered", "_names", "set", "whole")
 
     def __init__(self, used: frozenset[str], set_: frozenset[str], *, whole: bool) -> None:
-        self._used, self.set, self.whole = used, set_, whole
+        self._names, self.set, self.whole = used, set_, whole
         self._entered = set[int]()
 
     def enter(self, module: ModuleType) -> bool:
@@ -124,11 +124,11 @@ class _Names:
         return fresh
 
     def __contains__(self, name: str) -> bool:
-        return self.whole or name in self._used
+        return self.whole or name in self._names
 
     def among(self, table: Mapping[str, Any]) -> list[str]:
         """List those that a table has, in an order that is the same in every process."""
-        return sorted(table) if self.whole else sorted(self._used & table.keys())
+        return sorted(table) if self.whole else sorted(self._names & table.keys())
 
 
 def kind_of(value: Any) -> type[Any]:

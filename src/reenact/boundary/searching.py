@@ -67,11 +67,11 @@ class Search:
         self._offered = _by_last_part(self._names)
         """Names with a prefix, by what is behind it: a framework puts a plugin's name before the function's."""
         self._most = _MOST
-        self._seen: dict[int, Any] = {}
-        self._left: deque[tuple[Any, int]] = deque()
+        self._values_by_id: dict[int, Any] = {}
+        self._queue: deque[tuple[Any, int]] = deque()
         self._strange = 0
         """How deep among the libraries' objects the one now looked at lies."""
-        self._found: dict[tuple[str, int, int], Candidate] = {}
+        self._candidates: dict[tuple[str, int, int], Candidate] = {}
         self._inner: set[int] = set()
         self._deepest, self._longest = 0, _LONGEST
 
@@ -100,17 +100,19 @@ class Search:
                     self._strange = 0
                     self._table(dict(local), replaceable=False)
                     if deep:
-                        self._go(len(self._seen) + _MOST_OF_A_FRAME)
-                        rest += self._left
-                        self._left.clear()
+                        self._go(len(self._values_by_id) + _MOST_OF_A_FRAME)
+                        rest += self._queue
+                        self._queue.clear()
             frame = frame.f_back
-        self._left.extendleft(reversed(rest))
+        self._queue.extendleft(reversed(rest))
         self._go()
         return self
 
     def candidates(self) -> list[Candidate]:
         """Give what was found: the outermost of functions that wrap each other; a library's only where nothing else."""
-        hits = [each for each in self._found.values() if each.function is None or id(each.function) not in self._inner]
+        hits = [
+            each for each in self._candidates.values() if each.function is None or id(each.function) not in self._inner
+        ]
         outer = [(each.function, each.name) for each in hits if each.function is not None]
         wrapped = {id(inner) for fn, name in outer for inner in _wrapped_by(fn, name)}
         wrapped |= {id(_behind((each.holder or {}).get(each.key))) for each in hits if each.function is None}
@@ -120,12 +122,12 @@ class Search:
 
     def _go(self, most: int | None = None) -> None:
         bound = self._most if most is None else min(most, self._most)
-        while self._left and len(self._seen) < bound:
-            value, self._strange = self._left.popleft()
+        while self._queue and len(self._values_by_id) < bound:
+            value, self._strange = self._queue.popleft()
             self._look_at(value)
 
     def _push(self, values: Iterable[Any], strange: int = 0) -> None:
-        seen_values, left = self._seen, self._left
+        seen_values, left = self._values_by_id, self._queue
         for value in values:
             if type(value) not in _DATA and id(value) not in seen_values:
                 seen_values[id(value)] = value
@@ -257,7 +259,9 @@ class Search:
         if fn is not None and any(inner in self._declared for inner in (fn, *_wrapped_by(fn, fn.__name__))):
             return
         place = (name, id(fn) if fn is not None else 0, id(holder) if holder is not None else 0)
-        self._found.setdefault(place, Candidate(name=name, function=fn, holder=holder, key=key, in_module=in_module))
+        self._candidates.setdefault(
+            place, Candidate(name=name, function=fn, holder=holder, key=key, in_module=in_module)
+        )
 
 
 _SMALL = 20

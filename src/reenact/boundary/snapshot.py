@@ -122,7 +122,7 @@ class Snapshot:
     def __init__(
         self, earlier: Snapshot | None = None, *, few: bool = False, named: frozenset[str] | None = None
     ) -> None:
-        self._named = named
+        self._attribute_names = named
         """Attributes of libraries' objects that are looked at; None for all."""
         self.few = few or (earlier is not None and earlier.few)
         """Take in `FEW` values of each piece of state."""
@@ -144,7 +144,7 @@ class Snapshot:
         self._fresh: dict[int, Any] = {}
         """What is held while this look is taken, so that no number is given twice."""
         self._next = 0 if earlier is None else earlier.count
-        self._left: deque[tuple[int, Any]] = deque()
+        self._queue: deque[tuple[int, Any]] = deque()
         self._looks = 0
         self._budget, self._library = MOST, _LIBRARY
         self._name = ""
@@ -191,8 +191,8 @@ class Snapshot:
         if self.few:
             self._budget, self._library = FEW, min(self._library, _LIBRARY)
         token = self._token(value, -self._looks, None)
-        while self._left:
-            number, each = self._left.popleft()
+        while self._queue:
+            number, each = self._queue.popleft()
             self.shapes[number] = shape = self._shape(each)
             if shape.steps is None:
                 steps: Any = range(len(shape.items))
@@ -219,7 +219,7 @@ class Snapshot:
             self.via[number] = above, step
             self._objects[number] = _reference_to(value, kind)
             self._fresh[number] = value
-            self._left.append((number, value))
+            self._queue.append((number, value))
         return Ref(number)
 
     def _shape(self, value: Any) -> Shape:
@@ -238,7 +238,7 @@ class Snapshot:
             special = _special(value, kind)
             if special is not None or own or _is_of_attributes(kind):
                 return special or _instance(value, kind)
-            if self._named is not None and _is_collection(kind):
+            if self._attribute_names is not None and _is_collection(kind):
                 return self._of_a_library_s(value, kind)
             if is_connection(value):
                 self.held.append(f"{kind.__module__}.{kind.__qualname__} {self._name}")
@@ -311,7 +311,7 @@ class Snapshot:
             return Shape("buffer", [buffer])
         if kind.__module__ in {"ctypes", "_ctypes"}:  # a library keeps each function that was asked of it
             return Shape("opaque", [])
-        wanted = self._named
+        wanted = self._attribute_names
         attributes = {
             name: each
             for name, each in dict_of(value).items()

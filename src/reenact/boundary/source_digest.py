@@ -106,7 +106,7 @@ class _Module:
         self.name, self.package, self.tree, self._path, self.is_late = name, package, tree, path, is_late
         self.places: dict[tuple[str, int], list[_Bound]] = {}
         """Functions by name and first line, with the scopes around them."""
-        self._bound: dict[ast.AST, dict[str, list[_Bound]]] = {}
+        self._bindings_by_scope: dict[ast.AST, dict[str, list[_Bound]]] = {}
         self._walk(tree, (tree,))
 
     def _walk(self, node: ast.AST, scopes: tuple[ast.AST, ...]) -> None:
@@ -128,11 +128,11 @@ class _Module:
     def bound(self, scopes: tuple[ast.AST, ...], name: str) -> list[_Bound]:
         """Give what a name is bound to in the innermost of these scopes, each with the scopes around it."""
         scope = scopes[-1]
-        if scope not in self._bound:
-            self._bound[scope] = bindings = {}
+        if scope not in self._bindings_by_scope:
+            self._bindings_by_scope[scope] = bindings = {}
             for key, node, around in _bindings(scope, scopes):
                 bindings.setdefault(key, []).append((node, around))
-        return self._bound[scope].get(name, [])
+        return self._bindings_by_scope[scope].get(name, [])
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -235,21 +235,21 @@ class _Walk:
     """One walk from definition to definition."""
 
     def __init__(self) -> None:
-        self._left: deque[_Place] = deque()
-        self._seen: set[ast.AST] = set()
-        self._said: set[str] = set()
+        self._queue: deque[_Place] = deque()
+        self._nodes: set[ast.AST] = set()
+        self._spellings: set[str] = set()
         self._followed: set[tuple[str, tuple[str, ...]]] = set()
         """What is being followed: modules that import from each other lead back to themselves."""
 
     def push(self, module: _Module, scopes: tuple[ast.AST, ...], node: ast.AST) -> None:
-        if node not in self._seen and len(self._seen) < _PIECES:
-            self._seen.add(node)
-            self._left.append((module, scopes, node))
+        if node not in self._nodes and len(self._nodes) < _PIECES:
+            self._nodes.add(node)
+            self._queue.append((module, scopes, node))
 
     def digest(self) -> str:
-        while self._left:
-            module, scopes, node = self._left.popleft()
-            self._said.add(_spelled(node))
+        while self._queue:
+            module, scopes, node = self._queue.popleft()
+            self._spellings.add(_spelled(node))
             names = _Names(node)
             inside = (*scopes, node) if isinstance(node, _Function) else scopes  # where it imports things itself
             for chain in names.chains:
@@ -260,7 +260,7 @@ class _Walk:
                 around = scopes[: scopes.index(cls) + 1]
                 for name in names.of_owner:
                     self._member(module, around, name, 0)
-        return hashlib.sha256("\n".join(sorted(self._said)).encode()).hexdigest()[:32] if self._said else ""
+        return hashlib.sha256("\n".join(sorted(self._spellings)).encode()).hexdigest()[:32] if self._spellings else ""
 
     def _bindings_of(self, module: _Module, scopes: tuple[ast.AST, ...], chain: tuple[str, ...]) -> Iterator[_Place]:
         """Find what a name and the attributes read of it are bound to: where that stands and the scopes there."""
@@ -293,7 +293,7 @@ class _Walk:
         """Follow the attributes of a module: to a definition, or to a module below it."""
         module = _module_named(name)
         if module is None:
-            self._said.add(f"{name} {'.'.join(rest[:1])}")
+            self._spellings.add(f"{name} {'.'.join(rest[:1])}")
         elif rest and (name, rest) not in self._followed:  # `from . import a` in a package leads to the package again
             self._followed.add((name, rest))
             there = [*self._bindings_of(module, (module.tree,), rest)]
@@ -317,15 +317,15 @@ class _Names(ast.NodeVisitor):
 
     def __init__(self, node: ast.AST) -> None:
         self._owner = _owner(node)
-        self._found: dict[tuple[str, ...], None] = {}
+        self._all_chains: dict[tuple[str, ...], None] = {}
         self.of_owner: dict[str, None] = {}
         """Attributes that are read of `self`, and of `super()`."""
         self.visit(node)
         own = _locals(node)
-        self.chains = [chain for chain in self._found if chain[0] not in own]
+        self.chains = [chain for chain in self._all_chains if chain[0] not in own]
 
     def visit_Name(self, node: ast.Name) -> None:
-        self._found[node.id,] = None
+        self._all_chains[node.id,] = None
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         chain = _chain(node)
@@ -336,7 +336,7 @@ class _Names(ast.NodeVisitor):
             return
         if chain[0] == self._owner:
             self.of_owner[chain[1]] = None
-        self._found[chain] = None
+        self._all_chains[chain] = None
 
 
 def _locals(node: ast.AST) -> set[str]:

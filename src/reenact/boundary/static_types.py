@@ -38,15 +38,15 @@ class OpenType:
 
     @property
     def __dict__(self) -> Any:  # type: ignore[override]  # an attribute of `type`, given another way
-        return vars(self._opened())
+        return vars(self._opened_class())
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._opened(), name)
+        return getattr(self._opened_class(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         import ctypes
 
-        cls = self._opened()
+        cls = self._opened_class()
         view = vars(cls)
         referents = gc.get_referents(view)
         if len(referents) != 1 or type(referents[0]) is not dict:
@@ -59,5 +59,5 @@ class OpenType:
         if vars(cls).get(name) is not value:
             raise TypeError(f"{cls.__qualname__}.{name} cannot be replaced")
 
-    def _opened(self) -> type:
+    def _opened_class(self) -> type:
         return cast("type", object.__getattribute__(self, "_cls"))

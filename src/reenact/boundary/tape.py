@@ -270,16 +270,16 @@ class Sites:
         """`libraries` says whether those of installed libraries are among them; else where it flows or measures."""
         self.source = source
         self._libraries = source.flows or source.measures if libraries is None else libraries
-        self._known: dict[int, Site | bool] = {}
+        self._site_by_code: dict[int, Site | bool] = {}
         """By the identity of code: False for other people's, True where its caller is meant."""
-        self._held: list[CodeType] = []
+        self._code_objects: list[CodeType] = []
         """Keeps those code objects, so that their identity stays their own."""
 
     def of(self, frame: FrameType | None) -> Site | None:
         """Give the site of the code that `frame` runs or draws for; None where nothing is taped of it."""
         try:
             while frame is not None:
-                site = self._known.get(id(frame.f_code))
+                site = self._site_by_code.get(id(frame.f_code))
                 if site is None:
                     site = self._learn(frame.f_code, frame.f_globals)
                 if site is False:
@@ -297,11 +297,11 @@ class Sites:
         if whose or (whose is not None and self._libraries and _is_of_library(names)):
             key = f"{names.get('__name__')}:{code.co_qualname} {self.source.name}"
             site = Site(key=key, source=self.source, of_library=not whose)
-        if len(self._held) >= _REMEMBERED:
-            self._known.clear()
-            self._held.clear()
-        self._held.append(code)
-        self._known[id(code)] = site
+        if len(self._code_objects) >= _REMEMBERED:
+            self._site_by_code.clear()
+            self._code_objects.clear()
+        self._code_objects.append(code)
+        self._site_by_code[id(code)] = site
         return site
 
 

@@ -70,7 +70,7 @@ class FoundTools:
         self._lock = locks.rlock()
         self._cuts: weakref.WeakKeyDictionary[FunctionType, Cut] = weakref.WeakKeyDictionary()
         self._places: deque[tuple[dict[Any, Any], str, Any, Any]] = deque(maxlen=_RUNS)
-        self._known: set[str] = set()
+        self._module_tools: set[str] = set()
         """Tools that were found in modules."""
         self._local: set[str] = set()
         """Tools that were found among the local variables of running functions, which make them anew each time."""
@@ -109,25 +109,27 @@ class FoundTools:
         with self._lock:
             loaded, before = len(sys.modules), self._searched.get(names)
             if before != loaded:
-                self._known |= self._cut(Search(names - self._known, declared).modules(own_modules()).candidates())
-            wanted = names if before is None else names & self._local | names - self._known
+                self._module_tools |= self._cut_all(
+                    Search(names - self._module_tools, declared).modules(own_modules()).candidates()
+                )
+            wanted = names if before is None else names & self._local | names - self._module_tools
             if wanted:
                 self._look_in_frames(wanted, once_more=before is not None)
             if len(self._searched) > _RUNS:
                 self._searched.clear()
-            self._searched[names] = _FOREVER if names <= self._known - self._local else loaded
+            self._searched[names] = _FOREVER if names <= self._module_tools - self._local else loaded
 
     def _look_in_frames(self, wanted: Collection[str], *, once_more: bool) -> None:
         """Look in the agent's running functions; for what is not there in a framework's, which will call it."""
         frame = inspect.currentframe()
         candidates = Search(wanted, declared).frames(frame, once_more=once_more).candidates()
-        self._local |= self._cut(candidates)
+        self._local |= self._cut_all(candidates)
         if hidden := set(wanted) - self._nowhere - {each.name for each in candidates}:
             candidates = Search(hidden, declared).frames(frame, once_more=once_more, deep=True).candidates()
-            self._local |= self._cut(candidates)
+            self._local |= self._cut_all(candidates)
             self._nowhere |= hidden - {each.name for each in candidates}
 
-    def _cut(self, candidates: list[Candidate]) -> set[str]:
+    def _cut_all(self, candidates: list[Candidate]) -> set[str]:
         """Cut what was found; gives the names of what had not been cut before."""
         new_names = set[str]()
         for each in candidates:

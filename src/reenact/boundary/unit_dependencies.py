@@ -63,7 +63,7 @@ class Standing:
         self._modules = -1
         self._unseen = 0
         """How many modules the agent has, where these are more than can be looked at beside a request."""
-        self._named: frozenset[str] = frozenset()
+        self._code_names: frozenset[str] = frozenset()
         self._entries = Entries()
         self._roots: list[Root] = []
         self._prints: list[Any] = []
@@ -72,16 +72,16 @@ class Standing:
         self._first: dict[str, Any] = {}
         """By name: what these held for the first unit."""
         self._open: dict[int, Stood] = {}
-        self._changed: dict[str, list[Stood]] = {}
+        self._changers: dict[str, list[Stood]] = {}
         """By name of state that is read back: who changed it, the last ones."""
-        self._left: dict[str, list[Stood]] = {}
+        self._leakers: dict[str, list[Stood]] = {}
         """Likewise of variables of contexts and threads: who may have left something in them."""
         self._between: dict[str, None] = {}
         """Names of state that changed while no unit was under way."""
-        self._made: dict[str, list[Stood]] = {}
+        self._makers: dict[str, list[Stood]] = {}
         """Who made what a unit alone would have made as well: it counts as changed once it changes further."""
         self._more = 0
-        self._read: dict[str, bool] = {}
+        self._readback_by_name: dict[str, bool] = {}
 
     def begin(self) -> int:
         """Begin a unit; gives its number."""
@@ -120,7 +120,7 @@ class Standing:
         with self._lock:
             own = self._open.get(number)
             self._look()
-            stands = {**self._changed, **self._leaked(own)}
+            stands = {**self._changers, **self._leaked(own)}
             self._open.pop(number, None)
             reached = self._entries.reached(entry, others)
             if own is not None and reached is not None:
@@ -152,7 +152,7 @@ class Standing:
 
     def _left_by(self, own: Stood) -> set[str]:
         """Name the state that a unit may have changed."""
-        every = (*self._changed.items(), *self._left.items(), *self._made.items())
+        every = (*self._changers.items(), *self._leakers.items(), *self._makers.items())
         return {name for name, holders in every if own in holders and (own.uses is None or _last(name) in own.uses)}
 
     def _leaked(self, own: Stood | None) -> dict[str, list[Stood]]:
@@ -161,14 +161,14 @@ class Standing:
             return {}
         now = self._of_whoever_looks()
         leaked = [name for name, value in own.found.items() if value != self._first.get(name)]
-        leaks = {name: [*self._left.get(name, ())] for name in leaked if self._left.get(name)}
+        leaks = {name: [*self._leakers.get(name, ())] for name in leaked if self._leakers.get(name)}
         for name, value in now.items():
             if value != own.found.get(name) and self._is_read_back(name):
-                self._add(self._left.setdefault(name, []), [own])
+                self._add(self._leakers.setdefault(name, []), [own])
         return leaks
 
     def _of_whoever_looks(self) -> dict[str, Any]:
-        return {root.name: prints(root.get(), self._named) for root in self._apart}
+        return {root.name: prints(root.get(), self._code_names) for root in self._apart}
 
     def _look(self, *, first: bool = False) -> None:
         """Look at all state, and note who may have changed what is not as it was."""
@@ -182,7 +182,7 @@ class Standing:
             return
         for at, root in enumerate(self._roots):
             value = root.get()
-            now = prints(value, self._named)
+            now = prints(value, self._code_names)
             was = self._prints[at]
             if not has_changed(was, now, value):
                 continue
@@ -194,7 +194,7 @@ class Standing:
         """Note a change by whoever is under way."""
         units, name = [*self._open.values()], root.name
         if at_need:
-            self._made[name] = units
+            self._makers[name] = units
             return
         if all(each.replied for each in units):  # else it is the doing of one that is at work
             for each in units:
@@ -202,7 +202,7 @@ class Standing:
         if not units:
             self._between[name] = None
             return
-        self._add(self._changed.setdefault(name, []), [*self._made.pop(name, ()), *units])
+        self._add(self._changers.setdefault(name, []), [*self._makers.pop(name, ()), *units])
 
     def _add(self, holders: list[Stood], units: list[Stood]) -> None:
         holders += [each for each in units if each not in holders]
@@ -214,14 +214,14 @@ class Standing:
         return root.name == MEMORY or type(root.get()) is CACHE or self._is_read_back(root.name)
 
     def _is_read_back(self, name: str) -> bool:
-        if name not in self._read:
-            self._read[name] = is_read_back(_last(name))
-        return self._read[name]
+        if name not in self._readback_by_name:
+            self._readback_by_name[name] = is_read_back(_last(name))
+        return self._readback_by_name[name]
 
     def _find(self) -> None:
         """Find the pieces of state; what was known is kept as it was."""
         code_names = names()
-        self._named = code_names.either
+        self._code_names = code_names.either
         self._entries.know(code_names)
         places = {(id(root.holder), root.key): at for at, root in enumerate(self._roots)}
         state_roots = [*roots(code_names)]
@@ -230,7 +230,7 @@ class Standing:
         fingerprints: list[Any] = []
         for root in state_roots:
             at = places.get((id(root.holder), root.key))
-            fingerprints.append(prints(root.get(), self._named) if at is None else self._prints[at])
+            fingerprints.append(prints(root.get(), self._code_names) if at is None else self._prints[at])
         self._roots, self._prints = state_roots, fingerprints
 
 

@@ -154,7 +154,7 @@ class Exchange:
         "_headers",
         "_interface",
         "_replied",
-        "_told",
+        "_request_size",
         "answer",
         "body",
         "left_at",
@@ -171,8 +171,8 @@ class Exchange:
         self.left_at: int | None = None
         """When the client went away before it had the whole answer, in nanoseconds since the epoch."""
         self._replied: Callable[[], Headers] = tuple
-        self._told = -1
-        self.unit = Inbound(self._name, self._asked)
+        self._request_size = -1
+        self.unit = Inbound(self._name, self._request_attributes)
 
     def begun(self, status: int, headers: Callable[[], Headers]) -> None:
         """Hear of the status line, and how to read the headers."""
@@ -186,19 +186,19 @@ class Exchange:
 
     def end(self, error: BaseException | None = None) -> None:
         """Hear that the application is done."""
-        self.unit.end(self._answered, error)
+        self.unit.end(self._response_attributes, error)
 
     def _name(self) -> str:
         facts = self._facts()
         return f"{facts['method']} {facts.get('route') or facts['path']}"
 
-    def _asked(self) -> Mapping[str, Any]:
+    def _request_attributes(self) -> Mapping[str, Any]:
         facts, headers = self._facts(), list(self._headers())
         safe_headers, left_out = _safe_headers(headers)
         inbound: dict[str, Json] = {"protocol": "http", **facts, "headers": safe_headers}
         if left_out:
             inbound["left_out"] = left_out
-        self._told = self.body.size
+        self._request_size = self.body.size
         return {
             "reenact.inbound": compact(inbound),
             "reenact.app": origins.spelled(self._app, self._interface),
@@ -208,9 +208,9 @@ class Exchange:
             **self.body.attributes("input", "reenact.http.request.body"),
         }
 
-    def _answered(self) -> dict[str, Any]:
+    def _response_attributes(self) -> dict[str, Any]:
         attributes: dict[str, Any] = {}
-        if self.body.size != self._told:  # the rest of the body came after the first call
+        if self.body.size != self._request_size:  # the rest of the body came after the first call
             attributes |= self.body.attributes("input", "reenact.http.request.body")
         if self.left_at is not None:
             attributes |= {"reenact.inbound.left_after": self.answer.size, "reenact.inbound.left_at": self.left_at}

@@ -98,12 +98,12 @@ class Tee:
         self, file: Any, telling: Telling, decoder: Decoder, length: int | None, *, chunked: bool, encoded: bool
     ) -> None:
         self._file, self._telling, self._decoder, self._encoded = file, telling, decoder, encoded
-        self._left = length
+        self._rest_size = length
         """Bytes of the body, or of the chunk, that are still to come; None until the end of the connection."""
-        self._got = 0
+        self._byte_count = 0
         self._chunked = chunked
         if chunked:
-            self._left = 0
+            self._rest_size = 0
         elif length == 0:
             self._telling.end(StreamEnd.FINISHED)
 
@@ -132,7 +132,7 @@ class Tee:
         if not self._chunked:
             ended = not line.endswith(b"\n") and (limit < 0 or len(line) < limit)
             return self._took(line, -1 if ended else _ANY)
-        if self._left == 0 and line.strip():
+        if self._rest_size == 0 and line.strip():
             self._opens_chunk(line)
         elif not line:
             self._end(StreamEnd.RAISED, EOFError(_CUT_SHORT))
@@ -140,10 +140,10 @@ class Tee:
 
     def _opens_chunk(self, line: bytes) -> None:
         try:
-            self._left = int(line.split(b";")[0], 16)
+            self._rest_size = int(line.split(b";")[0], 16)
         except ValueError:
             return
-        if self._left == 0:
+        if self._rest_size == 0:
             self._end(StreamEnd.FINISHED)
 
     def close(self) -> None:
@@ -162,30 +162,30 @@ class Tee:
         if self._chunked:
             self._took_of_chunk(data, wanted)
             return data
-        self._got += len(data)
-        if self._left is not None:
-            self._left -= len(data)
+        self._byte_count += len(data)
+        if self._rest_size is not None:
+            self._rest_size -= len(data)
         self._tell(data)
         ended = not data or len(data) < wanted or wanted < 0
-        if self._left == 0 or (self._left is None and ended):
+        if self._rest_size == 0 or (self._rest_size is None and ended):
             self._end(StreamEnd.FINISHED)
-        elif self._left and ended:
-            self._end(StreamEnd.RAISED, self._cut_short(self._left))
+        elif self._rest_size and ended:
+            self._end(StreamEnd.RAISED, self._cut_short(self._rest_size))
         return data
 
     def _cut_short(self, missing: int) -> Exception:
         """Say how a body ended that was promised longer. Decoded it has no promise that tells, so the error has to."""
-        return http.client.IncompleteRead(bytes(self._got), missing) if self._encoded else EOFError(_CUT_SHORT)
+        return http.client.IncompleteRead(bytes(self._byte_count), missing) if self._encoded else EOFError(_CUT_SHORT)
 
     def _took_of_chunk(self, data: bytes, wanted: int) -> None:
-        if not self._left:  # the line's end behind a chunk
+        if not self._rest_size:  # the line's end behind a chunk
             if len(data) < wanted:
                 self._end(StreamEnd.RAISED, EOFError(_CUT_SHORT, 0, True))
             return
-        self._tell(data[: self._left])
-        self._left -= min(len(data), self._left)
+        self._tell(data[: self._rest_size])
+        self._rest_size -= min(len(data), self._rest_size)
         if not data or len(data) < wanted:
-            self._end(StreamEnd.RAISED, EOFError(_CUT_SHORT, self._left, bool(data)))
+            self._end(StreamEnd.RAISED, EOFError(_CUT_SHORT, self._rest_size, bool(data)))
 
     def _tell(self, data: bytes) -> None:
         try:
@@ -235,25 +235,25 @@ class _Recorded(io.RawIOBase):
 
     def __init__(self, passage: Passage, method: str) -> None:
         self._passage = passage
-        self._ended = False
-        self._left = b""
+        self._has_ended = False
+        self._rest = b""
         self._segments = _segments(self, passage, method)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if not self._left:
-            self._left = next(self._segments, b"")
-        count = min(len(buffer), len(self._left))
-        buffer[:count] = self._left[:count]
-        self._left = self._left[count:]
+        if not self._rest:
+            self._rest = next(self._segments, b"")
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
         return count
 
     def end(self, end: StreamEnd, error: BaseException | None = None) -> None:
         """Tell the end of a stream, once."""
-        if not self._ended and isinstance(self._passage.answer, Streamed):
-            self._ended = True
+        if not self._has_ended and isinstance(self._passage.answer, Streamed):
+            self._has_ended = True
             self._passage.ended(end, error)
 
     def close(self) -> None:

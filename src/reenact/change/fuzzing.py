@@ -139,7 +139,7 @@ class _Hunt:
         self.kinds: dict[str, int] = {}
         self.unjudged = 0
         self.exhausted = False
-        self._found: dict[str, Discovery] = {}
+        self._discoveries: dict[str, Discovery] = {}
 
     @property
     def _is_over(self) -> bool:
@@ -156,7 +156,7 @@ class _Hunt:
         for case, met in self._each(chosen):
             case_count += 1
             self._note(case, met)
-            self._progress(case_count, self._settings.cases, len(self._found))
+            self._progress(case_count, self._settings.cases, len(self._discoveries))
         self.exhausted = not self._is_over and self._settings.case is None and (many is None or case_count < many)
 
     def _each(self, chosen: Iterator[Case]) -> Iterator[tuple[Case, Met]]:
@@ -181,11 +181,11 @@ class _Hunt:
         if not met.judged:
             self.unjudged += 1
         for each in discoveries(case, met, self._before):
-            earlier = self._found.get(each.outcome)
+            earlier = self._discoveries.get(each.outcome)
             if earlier is None:
-                self._found[each.outcome] = each
+                self._discoveries[each.outcome] = each
             else:
-                self._found[each.outcome] = replace(_lesser(earlier, each), seen=earlier.seen + 1)
+                self._discoveries[each.outcome] = replace(_lesser(earlier, each), seen=earlier.seen + 1)
 
     def told(self, recording: RunSource, bench: Bench) -> Fuzzed:
         """Say what was tried."""
@@ -214,7 +214,7 @@ class _Hunt:
         """Look for the smallest case of each discovery, and run it once more into the store, while there is time."""
         if self._is_over:
             return self.as_found()
-        first = sorted(self._found.values(), key=_worth)[:_MOST_KEPT]
+        first = sorted(self._discoveries.values(), key=_worth)[:_MOST_KEPT]
         merged: dict[str, Discovery] = {}
         for each in self._bench.pool.map(self._shrunk, first):
             merged[family(each)] = _merged(merged.get(family(each)), each)
@@ -224,7 +224,7 @@ class _Hunt:
     def as_found(self) -> tuple[Discovery, ...]:
         """Give what was found as it was found: with the case that showed it, and no run in the store."""
         merged: dict[str, Discovery] = {}
-        for each in sorted(self._found.values(), key=_worth)[:_MOST_KEPT]:
+        for each in sorted(self._discoveries.values(), key=_worth)[:_MOST_KEPT]:
             merged[family(each)] = _merged(merged.get(family(each)), each)
         return tuple(sorted(merged.values(), key=_weight))
 

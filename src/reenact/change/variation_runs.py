@@ -201,7 +201,7 @@ class Bench:
         for place in self._places:
             self._free.put(place)
         self.pool = ThreadPoolExecutor(jobs)
-        self._ended = _Ended()
+        self._stop_switch = _Ended()
 
     def __enter__(self) -> Self:
         return self
@@ -215,7 +215,7 @@ class Bench:
 
     def stop(self) -> None:
         """End every case that is under way; none begins any more."""
-        self._ended.end()
+        self._stop_switch.end()
         for place in self._places:
             if place.ready is not None:
                 place.ready.end()
@@ -284,7 +284,7 @@ class Bench:
         argv = next((each.argv for each in variations if each.argv is not None), None)
         words = self._argv if argv is None else (self._argv[0], *argv[1:])
         with _folder(self._folder) as folder:
-            watch = _Watch(folder, self.limit_s, place, modules_file, self._ended)
+            watch = _Watch(folder, self.limit_s, place, modules_file, self._stop_switch)
             recording = replace(self.found, run=changed)
             outcome = replay(recording, words, self._cwd, self._policy, store, start=watch.start, varied=True)
         evident: tuple[Finding, ...] = ()

@@ -95,18 +95,18 @@ class _Progress:
     """One line on a terminal that is written over; nothing in a pipe."""
 
     def __init__(self, total: int) -> None:
-        self._total, self._done, self._bad = total, 0, 0
-        self._shown = sys.stderr.isatty()
+        self._total, self._replay_count, self._bad = total, 0, 0
+        self._is_shown = sys.stderr.isatty()
 
     def told(self, replay: SuiteResult) -> None:
         """Hear of one replay."""
-        self._done += 1
+        self._replay_count += 1
         self._bad += replay.exit_code != 0
-        if self._shown:
+        if self._is_shown:
             bad = f", {self._bad} not good" if self._bad else ""
-            options.again(f"reenact: {self._done} of {self._total} replayed{bad}")
+            options.again(f"reenact: {self._replay_count} of {self._total} replayed{bad}")
 
     def over(self) -> None:
         """Leave the line empty."""
-        if self._shown:
+        if self._is_shown:
             options.again("")

@@ -59,7 +59,7 @@ class Desk:
         self.meters.received_bytes += size
         packed = encoding not in ("", "identity")
         if size <= _INLINE and not packed:
-            intake = self._read(body, signal, encoding, is_json=is_json)
+            intake = self._intake(body, signal, encoding, is_json=is_json)
         elif size < _LARGE and not packed:
             intake = await self._elsewhere(body, signal, encoding, is_json=is_json)
         else:
@@ -86,9 +86,9 @@ class Desk:
 
     async def _elsewhere(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Intake:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._workers, lambda: self._read(body, signal, encoding, is_json=is_json))
+        return await loop.run_in_executor(self._workers, lambda: self._intake(body, signal, encoding, is_json=is_json))
 
-    def _read(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Intake:
+    def _intake(self, body: bytes, signal: Signal, encoding: str, *, is_json: bool) -> Intake:
         try:
             data = inflate(body, encoding, self.settings.most_bytes)
             return take(data, signal, is_json=is_json, decoding=self.settings.decoding)

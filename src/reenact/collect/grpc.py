@@ -149,7 +149,7 @@ class GrpcConnection:
             elif isinstance(event, h2.events.DataReceived):
                 self._more(event)
             elif isinstance(event, h2.events.StreamEnded):
-                self._ended(event.stream_id)
+                self._finish_request(event.stream_id)
             elif isinstance(event, h2.events.StreamReset):
                 self._reset(event.stream_id)
         return True
@@ -208,7 +208,7 @@ class GrpcConnection:
         if took > self._settings.stall_s and len(call.body) < took * self._settings.least_rate:
             raise Refusal(CANCELLED, 408, "the message comes too slowly")
 
-    def _ended(self, stream: int) -> None:
+    def _finish_request(self, stream: int) -> None:
         call = self._calls.get(stream)
         if call is None or call.done:
             self._calls.pop(stream, None)

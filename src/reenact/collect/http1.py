@@ -106,7 +106,7 @@ class HttpConnection:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         answer_type = kind if kind in (PROTOBUF, JSON) else JSON
         try:
-            answer = await self._answered(request, headers, kind)
+            answer = await self._answer_to(request, headers, kind)
         except Refusal as refusal:
             answer = _refused(refusal, answer_type)
         except _Gone:
@@ -119,7 +119,7 @@ class HttpConnection:
             await self._linger()
         return whole and self._http.our_state is h11.DONE
 
-    async def _answered(self, request: h11.Request, headers: Mapping[str, str], kind: str) -> _Answer:
+    async def _answer_to(self, request: h11.Request, headers: Mapping[str, str], kind: str) -> _Answer:
         asked = [(name, value.decode("latin-1")) for name, value in request.headers if name in (b"host", b"origin")]
         hosts, origins = ([value for name, value in asked if name == wanted] for wanted in (b"host", b"origin"))
         self._desk.callers.check(hosts, origins, self._port)
@@ -192,9 +192,9 @@ class HttpConnection:
                 self._rest = data[len(piece) :]
                 return
             self._check_pace(began, len(body))
-            data = await self._read()
+            data = await self._read_piece()
 
-    async def _read(self) -> bytes:
+    async def _read_piece(self) -> bytes:
         """Read on in a body that is under way."""
         try:
             async with asyncio.timeout(self._settings.stall_s):
@@ -219,7 +219,7 @@ class HttpConnection:
                 raise malformed(f"the body of the HTTP request is broken: {error}") from None
             if event is h11.NEED_DATA:
                 await self._continue()
-                self._http.receive_data(await self._read())
+                self._http.receive_data(await self._read_piece())
             elif isinstance(event, h11.ConnectionClosed):
                 raise _Gone
             else:

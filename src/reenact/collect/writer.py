@@ -53,7 +53,7 @@ class Writer:
         self._segments, self._note, self._meters, self._say = segments, note, meters, say
         self._loop = asyncio.get_running_loop()
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._written: queue.SimpleQueue[tuple[int, int, bytes] | None] = queue.SimpleQueue()
+        self._note_queue: queue.SimpleQueue[tuple[int, int, bytes] | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._write, name="reenact-write", daemon=True),
             threading.Thread(target=self._noting, name="reenact-note", daemon=True),
@@ -74,7 +74,7 @@ class Writer:
         """Write what waits, and end."""
         self._waiting.put(None)
         await asyncio.to_thread(self._threads[0].join)
-        self._written.put(None)
+        self._note_queue.put(None)
         await asyncio.to_thread(self._threads[1].join)
         self._segments.close()
 
@@ -116,7 +116,7 @@ class Writer:
             self._failing = False
             number = self._segments.number
             for at, frame in zip(places, flat, strict=True):
-                self._written.put((number, at, frame))
+                self._note_queue.put((number, at, frame))
             self._meters.commits += 1
             self._meters.written_bytes += size
             self._meters.commit_seconds += time.monotonic() - began
@@ -126,13 +126,13 @@ class Writer:
         over = False
         while not over:
             batch: list[tuple[int, int, bytes]] = []
-            each = self._written.get()
+            each = self._note_queue.get()
             while each is not None:
                 batch.append(each)
                 if len(batch) >= _NOTED_AT_ONCE:
                     break
                 try:
-                    each = self._written.get_nowait()
+                    each = self._note_queue.get_nowait()
                 except queue.Empty:
                     break
             over = each is None

@@ -94,7 +94,7 @@ class Quiet:
     """Has what is printed go nowhere, at the descriptors: the program's own streams stay what they are."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[int, int]] = []
+        self._duplicates: list[tuple[int, int]] = []
 
     def begin(self) -> None:
         """Show nothing from here on."""
@@ -102,15 +102,15 @@ class Quiet:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for descriptor in (1, 2):
             with suppress(OSError):  # it is closed
-                self._kept.append((descriptor, os.dup(descriptor)))
+                self._duplicates.append((descriptor, os.dup(descriptor)))
                 os.dup2(nowhere, descriptor)
         os.close(nowhere)
 
     def end(self) -> None:
         """Show what is printed again."""
         _flush()
-        while self._kept:
-            descriptor, duplicate = self._kept.pop()
+        while self._duplicates:
+            descriptor, duplicate = self._duplicates.pop()
             os.dup2(duplicate, descriptor)
             os.close(duplicate)
 

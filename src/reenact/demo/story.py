@@ -95,7 +95,7 @@ class Story:
         self._step("reenact run -- python cleanup_agent.py", "record the agent until it does the wrong thing")
 
         def record(folder: Path) -> str:
-            return self._recorded(folder, provider)
+            return self._run_agent(folder, provider)
 
         with ThreadPoolExecutor(2) as pool:
             for first in range(0, _TRIES, 2):
@@ -111,7 +111,7 @@ class Story:
             "the demo", f"{_TRIES} runs and no incident", hint="run it again; the stand-in samples its answers"
         )
 
-    def _recorded(self, folder: Path, provider: StandIn) -> str:
+    def _run_agent(self, folder: Path, provider: StandIn) -> str:
         folder.mkdir(parents=True)
         process = self._reenact(folder, "run", "-q", "--", "python", str(self._agent), environ=provider.environment)
         if process.returncode:

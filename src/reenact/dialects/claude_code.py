@@ -223,7 +223,7 @@ def _answered(attributes: Mapping[str, Json], model: str) -> Answered:
 def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
     """Read a tool's run: arguments and result are in its events, or were not kept."""
     if called := as_text(attributes.get("tool_use_id")):
-        attributes[CALL_ID] = called
+        attributes.setdefault(CALL_ID, called)
     arguments: Json = None
     output: Json = None
     for event in span.events:

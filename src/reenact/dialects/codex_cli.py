@@ -141,7 +141,7 @@ def _usage(attributes: Mapping[str, Json]) -> Usage:
 
 def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
     if called := as_text(attributes.get("call_id")):
-        attributes[CALL_ID] = called
+        attributes.setdefault(CALL_ID, called)
     raw_arguments = attributes.get("arguments")
     arguments = parsed_or_none(raw_arguments) if isinstance(raw_arguments, str) else raw_arguments
     name = as_text(attributes.get("tool_name")) or span.name

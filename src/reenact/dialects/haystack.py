@@ -241,7 +241,7 @@ def _part_span(span: SpanRecord, answer: dict[str, Json], place: int) -> SpanRec
 
 def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
     if called := as_text(attributes.get(_TOOL + "id")):
-        attributes[CALL_ID] = called
+        attributes.setdefault(CALL_ID, called)
     name = as_text(attributes.get(_TOOL + "name"))
     arguments, output = _read(attributes.get(_TOOL + "arguments")), _read(attributes.get(_TOOL + "result"))
     return function_call(span, CallKind.TOOL, arguments, output, said=attributes, name=name, told=True)

@@ -191,7 +191,7 @@ def _usage(attributes: Mapping[str, Json]) -> Usage:
 
 def _tool(span: SpanRecord, attributes: dict[str, Json]) -> tuple[Call, Outcome]:
     if called := as_text(attributes.get("ai.toolCall.id")):
-        attributes[CALL_ID] = called
+        attributes.setdefault(CALL_ID, called)
     arguments, output = attributes.get("ai.toolCall.args"), attributes.get("ai.toolCall.result")
     name = as_text(attributes.get("ai.toolCall.name"))
     return function_call(

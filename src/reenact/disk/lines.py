@@ -22,7 +22,7 @@ class WholeLines(io.RawIOBase):
         self._file = file
         fcntl.flock(file, fcntl.LOCK_SH)  # only for a look: what is appended later lies behind
         try:
-            self._left = _last_line_end(file.fileno(), os.fstat(file.fileno()).st_size)
+            self._rest_size = _last_line_end(file.fileno(), os.fstat(file.fileno()).st_size)
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
 
@@ -32,8 +32,8 @@ class WholeLines(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read on."""
-        count = self._file.readinto(memoryview(buffer)[: self._left]) or 0
-        self._left -= count
+        count = self._file.readinto(memoryview(buffer)[: self._rest_size]) or 0
+        self._rest_size -= count
         return count
 
 

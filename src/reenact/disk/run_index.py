@@ -223,17 +223,17 @@ class Search:
 
     def _count(self, fact: int) -> int:
         inner = f"SELECT 1 FROM facts WHERE fact = ? AND started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608 - names are this module's, values are bound
-        return self._counted(inner, fact, self._first, storable(self._last))
+        return self._count_rows(inner, fact, self._first, storable(self._last))
 
     def _count_named(self, name: str, value: str) -> int:
         inner = f"SELECT 1 FROM runs INDEXED BY runs_{name} WHERE {name} = ? AND started BETWEEN ? AND ?"  # noqa: S608 - names are this module's, values are bound
-        return self._counted(f"{inner} LIMIT {self._COMMON}", storable(value), self._first, storable(self._last))
+        return self._count_rows(f"{inner} LIMIT {self._COMMON}", storable(value), self._first, storable(self._last))
 
     def _count_window(self) -> int:
         inner = f"SELECT 1 FROM runs WHERE started BETWEEN ? AND ? LIMIT {self._COMMON}"  # noqa: S608 - names are this module's, values are bound
-        return self._counted(inner, self._first, storable(self._last))
+        return self._count_rows(inner, self._first, storable(self._last))
 
-    def _counted(self, inner: str, *values: Any) -> int:
+    def _count_rows(self, inner: str, *values: Any) -> int:
         (count,) = self._database.execute(f"SELECT count(*) FROM ({inner})", values).fetchone()  # noqa: S608 - names are this module's, values are bound
         return int(count)
 

@@ -72,7 +72,7 @@ class Courier:
         self._meter = Meter(sender.name)
         self._size = limits.size
         """Bytes of a request; less than the setting where the backend turned out to take less."""
-        self._refused = 0
+        self._refusals = 0
         self._took = 0.0
         """Seconds of the last request."""
         self.over = threading.Event()
@@ -135,13 +135,13 @@ class Courier:
                 return False  # it would be broken off before its answer, and sent once more next time
             piece = queue.popleft()
             outcome = self._send_piece(piece)
-            again = self._judged(piece, outcome)
+            again = self._follow_up(piece, outcome)
             if again is None:
                 return False
             queue.extendleft(reversed(again))
         return not self.over.is_set()
 
-    def _judged(self, piece: Sequence[Leaving], outcome: Outcome) -> Sequence[Sequence[Leaving]] | None:
+    def _follow_up(self, piece: Sequence[Leaving], outcome: Outcome) -> Sequence[Sequence[Leaving]] | None:
         """Act on an answer: give what is to be sent next of the same spans; None where sending ends for now."""
         match outcome:
             case Retry(reason=reason, after_s=after_s):
@@ -157,16 +157,16 @@ class Courier:
                 return [[smaller]]
             case TooLarge(reason=reason):
                 self._settle(1, dropped=TOO_LARGE, note=f"{reason} (a single span, which cannot be halved)")
-            case Rejected() if outcome.whole and len(piece) > 1 and self._refused < _HOPELESS:
-                self._refused += 1
+            case Rejected() if outcome.whole and len(piece) > 1 and self._refusals < _HOPELESS:
+                self._refusals += 1
                 return _halves(piece)
             case Rejected(count=count, delivered=delivered):
-                self._refused = 0 if delivered else self._refused + 1
+                self._refusals = 0 if delivered else self._refusals + 1
                 self._settle(
                     len(piece), exported=delivered, lost=count, dropped=_in_short(outcome), note=outcome.reason
                 )
             case Delivered():
-                self._refused = 0
+                self._refusals = 0
                 self._settle(len(piece), exported=len(piece), referred=sum(each.referred for each in piece))
         return []
 

@@ -59,7 +59,7 @@ class Delivery:
     def __init__(self, sender: Sender, spans: Sequence[SpanRecord], patience: Patience) -> None:
         self._sender, self._patience = sender, patience
         self._waiting = deque(spans[at : at + _BATCH] for at in range(0, len(spans), _BATCH))
-        self._sent = self._rejected = 0
+        self._sent_count = self._rejected = 0
         self._reasons: list[str] = []
         self._lock = locks.lock()
         self._given_up = threading.Event()
@@ -73,7 +73,7 @@ class Delivery:
             if remaining <= 0:
                 self._note(f"given up after {self._patience.total_s:.3g} s")
                 return
-            outcome = self._tried(self._waiting[0], remaining)
+            outcome = self._send(self._waiting[0], remaining)
             if not isinstance(outcome, Retry):
                 self._settle(outcome)
                 tries = 0
@@ -94,13 +94,13 @@ class Delivery:
             left = tuple(span for batch in self._waiting for span in batch)
             return Report(
                 backend=self._sender.name,
-                sent=self._sent,
+                sent=self._sent_count,
                 rejected=self._rejected,
                 left=left,
                 reasons=tuple(self._reasons),
             )
 
-    def _tried(self, batch: Sequence[SpanRecord], remaining: float) -> Outcome:
+    def _send(self, batch: Sequence[SpanRecord], remaining: float) -> Outcome:
         from opentelemetry.instrumentation.utils import suppress_instrumentation
 
         try:
@@ -115,10 +115,10 @@ class Delivery:
                 return  # reported as left already
             batch = self._waiting.popleft()
             if isinstance(outcome, Delivered):
-                self._sent += len(batch)
+                self._sent_count += len(batch)
             elif isinstance(outcome, Rejected):
                 self._rejected += len(batch) - outcome.delivered
-                self._sent += outcome.delivered
+                self._sent_count += outcome.delivered
             elif len(batch) > 1:
                 middle = len(batch) // 2
                 self._waiting.extendleft((batch[middle:], batch[:middle]))

@@ -46,14 +46,14 @@ class _Progress:
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
-        self._told = 0.0
+        self._last_update = 0.0
 
     def __call__(self, bytes_read: int, of: int) -> None:
         now = time.monotonic()
         if bytes_read >= of:
             sys.stderr.write("\r\x1b[K")
-        elif now - self._told >= _EVERY_S:
-            self._told = now
+        elif now - self._last_update >= _EVERY_S:
+            self._last_update = now
             sys.stderr.write(f"\rreenact: reading {clean(self._name)}: {bytes_read >> 20:,} of {of >> 20:,} MiB\x1b[K")
         sys.stderr.flush()
 

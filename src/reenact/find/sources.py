@@ -156,12 +156,12 @@ class _Later(Sequence[Run]):
     """Runs that are read when they are first asked for."""
 
     def __init__(self, read: Callable[[], Iterable[Run]]) -> None:
-        self._read = read
+        self._reader = read
         self._runs: tuple[Run, ...] | None = None
 
     def _read_once(self) -> tuple[Run, ...]:
         if self._runs is None:
-            self._runs = tuple(self._read())
+            self._runs = tuple(self._reader())
         return self._runs
 
     @overload

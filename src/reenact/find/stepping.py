@@ -23,7 +23,7 @@ class _Conversations:
     """Every conversation that was seen, as a tree: what two of them begin with is there once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, bytes], Talk] = {}
+        self._talks: dict[tuple[int, bytes], Talk] = {}
         """A conversation and what is said next, by its exact message, to the conversation that this makes."""
         self._gists: dict[tuple[int, bytes], int] = {}
         """The same by what messages come to: spelled otherwise they are no news."""
@@ -32,9 +32,9 @@ class _Conversations:
     def grown(self, talk: Talk | None, message: Message) -> Talk:
         """Give a conversation with one more message."""
         key = (id(talk), _mark(repr(message)))
-        longer_talk = self._known.get(key)
+        longer_talk = self._talks.get(key)
         if longer_talk is None:
-            longer_talk = self._known[key] = Talk(message, talk, length(talk) + 1)
+            longer_talk = self._talks[key] = Talk(message, talk, length(talk) + 1)
             gist = (self._gist_of.get(id(talk), 0), _mark(repr(_gist(message))))
             self._gist_of[id(longer_talk)] = self._gists.setdefault(gist, len(self._gists) + 1)
         return longer_talk

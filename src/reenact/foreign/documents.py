@@ -123,7 +123,7 @@ class _Splitter:
             elif sign in b"}]":
                 self._depth -= 1
             elif token.end() - token.start() == 1:
-                self._cut(line, number)
+                self._refuse_open_string(line, number)
             if self._depth == 0:
                 end = token.end()
                 self._text += line[begin:end]
@@ -157,7 +157,7 @@ class _Splitter:
         if gap.strip() or not opens:
             raise InputError(f"{self._place}:{number}", "this is not JSON: expected `{` or `[` to begin a document")
 
-    def _cut(self, line: bytes | bytearray, number: int) -> NoReturn:
+    def _refuse_open_string(self, line: bytes | bytearray, number: int) -> NoReturn:
         where = "this line is" if line.endswith(b"\n") else "the file ends here and its last line is"
         raise InputError(f"{self._place}:{number}", f"{where} cut off inside a string", hint=_DAMAGED)
 

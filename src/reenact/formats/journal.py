@@ -165,7 +165,7 @@ class Reader:
         self._open: dict[str, _Open] = {}
         self._turns: dict[int, str] = {}
         self._rest = b""
-        self._begun = False
+        self._has_begun = False
         self._sum = _SUMS[MAGIC]
         self.damaged = 0
         """Gaps that had to be passed over."""
@@ -190,7 +190,7 @@ class Reader:
         """Take more bytes and yield the spans that ended in them."""
         self._rest = self._rest + data if self._rest else data
         del data  # a frame may be as large as the memory that is left
-        if not self._begun:
+        if not self._has_begun:
             if len(self._rest) < len(MAGIC):
                 return
             self._begin_file()
@@ -198,7 +198,7 @@ class Reader:
         try:
             while (next_frame := self._next(offset)) is not None:
                 offset, payload = next_frame
-                span = self._read(payload)
+                span = self._span_of(payload)
                 if span is not None:
                     yield span
         finally:
@@ -215,7 +215,7 @@ class Reader:
             ):
                 raise InputError(self.place, "this is not a reenact journal of a version that can be read")
             self.damaged += 1
-        self._rest, self._begun, self._sum = self._rest[len(MAGIC) :], True, _SUMS[nearest]
+        self._rest, self._has_begun, self._sum = self._rest[len(MAGIC) :], True, _SUMS[nearest]
         if self._frame(0) is None:  # a bit makes one version of another
             for checksum in {*_SUMS.values()} - {self._sum}:
                 before, self._sum = self._sum, checksum
@@ -226,7 +226,7 @@ class Reader:
 
     def wanted(self) -> int:
         """Say how many bytes the frame that is read at the moment lacks, by its head; 0 where nothing says."""
-        if len(self._rest) < _HEAD.size or not self._begun:
+        if len(self._rest) < _HEAD.size or not self._has_begun:
             return 0
         length, _ = _HEAD.unpack_from(self._rest)
         return max(0, _HEAD.size + length - len(self._rest)) if length <= _LARGEST_FRAME else 0
@@ -235,7 +235,7 @@ class Reader:
         """Go on with a further file of the journal."""
         self.file = number
         self._given_up += len(self._rest)
-        self._rest, self._begun = b"", False
+        self._rest, self._has_begun = b"", False
         self._turns.clear()
 
     untagged = staticmethod(_untagged)
@@ -272,7 +272,7 @@ class Reader:
         suspects = {str(each.start["trace"]) for each in self._open.values()} or {self._latest} - {""}
         self.losses.append(Loss(trace=trace, suspects=frozenset(suspects)))
 
-    def _read(self, payload: memoryview) -> SpanRecord | None:
+    def _span_of(self, payload: memoryview) -> SpanRecord | None:
         try:
             try:
                 read: Any = orjson.loads(payload)

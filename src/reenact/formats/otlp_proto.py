@@ -96,12 +96,12 @@ class _Source:
         self._stream, self._path, self._limit = stream, path, max_record_bytes()
         self._head = stream.read(_HEAD_BYTES)
         self.framing = _framing(self._head)
-        self.position = self._taken = 0
+        self.position = self._head_offset = 0
 
     def read(self, size: int) -> bytes:
         """Read up to `size` bytes, fewer only at the end of the stream."""
-        data = self._head[self._taken : self._taken + size]
-        self._taken += len(data)
+        data = self._head[self._head_offset : self._head_offset + size]
+        self._head_offset += len(data)
         while len(data) < size and (more := self._stream.read(size - len(data))):
             data += more
         self.position += len(data)

@@ -26,23 +26,23 @@ class StoredRuns:
     """The runs that are kept where a unit was found, and which of them are recorded whole."""
 
     def __init__(self, read: Callable[[str], Run | None]) -> None:
-        self._read = read
-        self._known: dict[str, Run | None] = {}
+        self._reader = read
+        self._runs_by_id: dict[str, Run | None] = {}
         self._reasons: dict[str, str] = {}
         self.missed: dict[str, set[str]] = {}
         """By the id of a run that is not kept, or not yet: who stands on it."""
 
     def run(self, wanted: str) -> Run | None:
         """Give the run of an id; None where it is not kept."""
-        if wanted in self._known:
-            return self._known[wanted]
-        run = self._read(wanted)
-        if len(self._known) >= _KNOWN:
-            oldest_id = next(iter(self._known))
-            self._known.pop(oldest_id)
+        if wanted in self._runs_by_id:
+            return self._runs_by_id[wanted]
+        run = self._reader(wanted)
+        if len(self._runs_by_id) >= _KNOWN:
+            oldest_id = next(iter(self._runs_by_id))
+            self._runs_by_id.pop(oldest_id)
             self._reasons.pop(oldest_id, None)
         if run is not None and run.root is not None and run.root.span.end_ns:  # else it may come, or go on
-            self._known[wanted] = run
+            self._runs_by_id[wanted] = run
         return run
 
     def partial(self, run: Run) -> str:

@@ -271,7 +271,7 @@ class _Teeing(_Reader):
         finally:
             tee.busy = False
         tee.telling.piece(data)
-        self._ended()
+        self._tell_end()
         return data
 
     async def read(self, n: int = -1) -> bytes:
@@ -284,7 +284,7 @@ class _Teeing(_Reader):
         finally:
             tee.busy = False
         tee.telling.piece(data)
-        self._ended()
+        self._tell_end()
         return data
 
     async def _wait(self, func_name: str) -> None:
@@ -294,13 +294,13 @@ class _Teeing(_Reader):
             self.told.telling.end(StreamEnd.RAISED, error)
             raise
 
-    def _ended(self) -> None:
+    def _tell_end(self) -> None:
         if not self.told.busy and self.at_eof():
             self.told.telling.end(StreamEnd.FINISHED)
 
     def feed_eof(self) -> None:
         super().feed_eof()
-        self._ended()
+        self._tell_end()
 
     def set_exception(self, exc: Any, *args: Any) -> None:
         left = type(exc).__name__ == "ClientConnectionError" and str(exc) == "Connection closed"
@@ -318,12 +318,12 @@ class _Recorded(_Reader):
         super().__init__(connection.protocol, _BUFFER, loop=asyncio.get_running_loop())
         self._passage, self._answer, self._open = connection.passage, answer, isinstance(answer, Streamed)
         self._pieces: Iterator[Chunk] = iter(answer.chunks if isinstance(answer, Streamed) else ())
-        self._left = len(answer.chunks) if isinstance(answer, Streamed) else 0
+        self._rest_count = len(answer.chunks) if isinstance(answer, Streamed) else 0
         if isinstance(answer, Returned):
             payload = answer.payload
             self.feed_data(payload.body.data if isinstance(payload, HttpReply) and not bodiless else b"")
             self.feed_eof()
-        elif isinstance(answer, Streamed) and not self._left and answer.end is StreamEnd.FINISHED:
+        elif isinstance(answer, Streamed) and not self._rest_count and answer.end is StreamEnd.FINISHED:
             self._finish(StreamEnd.FINISHED)
 
     async def _wait(self, func_name: str) -> None:
@@ -333,10 +333,10 @@ class _Recorded(_Reader):
             await self._come_to_the_end()
             return
         await self._passage.wait_async(chunk.order)
-        self._left -= 1
+        self._rest_count -= 1
         self._passage.chunk(chunk.data or b"")
         self.feed_data(chunk.data or b"")
-        if not self._left and isinstance(self._answer, Streamed) and self._answer.end is StreamEnd.FINISHED:
+        if not self._rest_count and isinstance(self._answer, Streamed) and self._answer.end is StreamEnd.FINISHED:
             self._finish(StreamEnd.FINISHED)
 
     async def _come_to_the_end(self) -> None:

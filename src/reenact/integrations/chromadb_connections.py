@@ -195,7 +195,7 @@ class _Embedded:
 
     def __init__(self, make: Callable[[], Any], where: str) -> None:
         self._make, self._where = make, where
-        self._made: Any = None if door.is_strict() else make()
+        self._library: Any = None if door.is_strict() else make()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -208,9 +208,9 @@ class _Embedded:
         return run() if query is None else databases.through(query, run, _objects_told, _objects_untold)
 
     def _really(self, name: str, *args: Any) -> Any:
-        if self._made is None:
-            self._made = self._make()
-        return getattr(self._made, name)(*args)
+        if self._library is None:
+            self._library = self._make()
+        return getattr(self._library, name)(*args)
 
 
 def _bindings(original: Any) -> Any:

@@ -143,7 +143,7 @@ class _Connection:
                 return (streams[0], Unheard(streams[1], None), *streams[2:])
             return streams
         if link.passage.answer is not None:
-            return await self._answered(link)
+            return await self._connect_to_recording(link)
         return await self._connect(link)
 
     async def __aexit__(self, *raised: object) -> Any:
@@ -151,14 +151,14 @@ class _Connection:
         if link is None:
             return await self._real.__aexit__(*raised)
         if link.is_answered:
-            return await self._left(link, raised, self._stack.__aexit__)
-        return await self._left(link, raised, partial(self._leave, link))
+            return await self._leave_and_tell(link, raised, self._stack.__aexit__)
+        return await self._leave_and_tell(link, raised, partial(self._leave, link))
 
     async def _leave(self, link: Link, *raised: object) -> Any:
         with link.passage.crossing(), lanes.aside(), servers.starting():
             return await self._real.__aexit__(*raised)
 
-    async def _left(self, link: Link, raised: tuple[object, ...], leave: Callable[..., Any]) -> Any:
+    async def _leave_and_tell(self, link: Link, raised: tuple[object, ...], leave: Callable[..., Any]) -> Any:
         """Leave, and tell how the connection came to its end: with the agent's doing, or with a failure of its own."""
         try:
             result = await leave(*raised)
@@ -211,7 +211,7 @@ class _Connection:
 
         return {**self._kwargs, "on_session_created": hear_session}
 
-    async def _answered(self, link: Link) -> Any:
+    async def _connect_to_recording(self, link: Link) -> Any:
         """Connect to nobody, and have the recording answer."""
         import anyio
 

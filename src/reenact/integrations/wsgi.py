@@ -64,20 +64,20 @@ class _Input:
     """The body of a request, which is noted as it is read. It can do what the server's own can."""
 
     def __init__(self, stream: Any, exchange: Exchange) -> None:
-        self._held, self._exchange = stream, exchange
+        self._stream, self._exchange = stream, exchange
 
     def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self._held, name)
+        attribute = getattr(self._stream, name)
         if name in _READ:
-            return partial(self._read, attribute)
+            return partial(self._read_pieces, attribute)
         return partial(self._read_into, attribute) if name in {"readinto", "readinto1"} else attribute
 
     def __iter__(self) -> Iterator[bytes]:
-        for line in self._held:
+        for line in self._stream:
             self._exchange.body.add(line)
             yield line
 
-    def _read(self, read: Callable[..., Any], *args: Any) -> Any:
+    def _read_pieces(self, read: Callable[..., Any], *args: Any) -> Any:
         data = read(*args)
         for piece in cast("list[bytes]", data) if isinstance(data, list) else [data]:
             self._exchange.body.add(piece or b"")
@@ -96,7 +96,7 @@ class _Answer:
         self._pieces, self._exchange = pieces, exchange
         self._steps: Iterator[bytes] | None = None
         self._over = False
-        self._given = 0
+        self._piece_count = 0
 
     def __iter__(self) -> _Answer:
         return self
@@ -114,8 +114,8 @@ class _Answer:
             self._exchange.end(error)
             raise
         self._exchange.answer.add(piece)
-        self._given += 1
-        if self._given <= _PIECES:  # of a longer one nobody knows which is the last
+        self._piece_count += 1
+        if self._piece_count <= _PIECES:  # of a longer one nobody knows which is the last
             self._exchange.unit.reply()
         else:
             self._exchange.unit.replied = 0

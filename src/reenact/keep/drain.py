@@ -89,7 +89,7 @@ class Drain:
         """The root that ended last, by process."""
         self._open: dict[str, SpanRecord] = {}
         """The roots of processes that did not come to their end, by span."""
-        self._asked = Counter[int]()
+        self._units_by_process = Counter[int]()
         """Units that others asked for, by process."""
         self._serves = False
         """A process did a unit of work (a request, a job, a block of `reenact.run`), or was started by a server."""
@@ -100,7 +100,7 @@ class Drain:
         """Damaged places of the journals that were closed."""
         self._due: dict[str, None] = {}
         """Traces that grew since they were noted in the index."""
-        self._built: dict[str, Run] = {}
+        self._recent_runs: dict[str, Run] = {}
         """Runs as they were noted last, of the traces that did not grow since; the newest ones."""
         self._failed: InputError | None = None
         """Why a trace is not in the index."""
@@ -159,7 +159,7 @@ class Drain:
             if written and not self._living:
                 continue
             try:
-                for read in self._read(tail, written=written):
+                for read in self._read_spans(tail, written=written):
                     spans = read if self._mend is None else [*map(self._mend, read)]
                     self._carry(tail, self._with_exit_codes(self._with_units(spans), exit_codes), written=written)
             except BaseException:
@@ -174,7 +174,7 @@ class Drain:
             elif self._note(list(self._due)) and self._forced(tail):  # noted first: else nobody finds it
                 self._close(tail)
 
-    def _read(self, tail: Tail, *, written: bool) -> Iterator[list[SpanRecord]]:
+    def _read_spans(self, tail: Tail, *, written: bool) -> Iterator[list[SpanRecord]]:
         """Give what ended in a journal since, a few megabytes at a time, and last what never will."""
         try:
             while not self._late and (spans := tail.poll()) is not None:
@@ -282,7 +282,7 @@ class Drain:
                     self._due[trace_id] = None
                     self.done.made += len(stand_ins)
                     self.done.traces[trace_id] = None
-                    self._built.pop(trace_id, None)
+                    self._recent_runs.pop(trace_id, None)
         self._missing = Missing()
 
     def _mark_losses(self) -> None:
@@ -300,7 +300,7 @@ class Drain:
                     mark = {"field": "records", "lost": lost, "fix": "look after the disk"}
                     self._due.update(dict.fromkeys(self._store.append(marked([root], [mark]), proofs=True)))
                     self.done.traces[trace_id] = None
-                    self._built.pop(trace_id, None)
+                    self._recent_runs.pop(trace_id, None)
 
     def _with_units(self, spans: list[SpanRecord]) -> list[SpanRecord]:
         """Note how many units others asked a process for that did not come to say so itself."""
@@ -310,11 +310,11 @@ class Drain:
             if not isinstance(pid, int):
                 pass
             elif tags.get(FROM_OUTSIDE):
-                self._asked[pid] += 1
+                self._units_by_process[pid] += 1
             elif tags.get(VISITED):
-                self._asked.setdefault(pid, 0)  # a server, though no unit of it is a run
-            elif tags.get(PROCESS_ROOT) and tags.get("reenact.incomplete") and pid in self._asked:
-                span = replace(span, attributes={**tags, SERVED: self._asked[pid]})  # noqa: PLW2901 - the noted one is meant
+                self._units_by_process.setdefault(pid, 0)  # a server, though no unit of it is a run
+            elif tags.get(PROCESS_ROOT) and tags.get("reenact.incomplete") and pid in self._units_by_process:
+                span = replace(span, attributes={**tags, SERVED: self._units_by_process[pid]})  # noqa: PLW2901 - the noted one is meant
             new_spans.append(span)
         return new_spans
 
@@ -374,8 +374,8 @@ class Drain:
         traces = self._taken_in(tail, spans)
         self.done.traces.update(traces)
         self._due.update(traces)
-        for trace_id in traces.keys() & self._built.keys():
-            del self._built[trace_id]
+        for trace_id in traces.keys() & self._recent_runs.keys():
+            del self._recent_runs[trace_id]
         self._sizes.update(span.trace_id for span in spans)
         self.done.spans += len(spans)
         if written and self._end is None:  # a process that lives on: its finished runs can be found meanwhile
@@ -402,13 +402,13 @@ class Drain:
                 self._failed = error  # a damaged trace, told at the end, when everything else is done
             else:
                 for run in runs:
-                    self._built.pop(run.id, None)
+                    self._recent_runs.pop(run.id, None)
                     self.done.runs.pop(run.id, None)
-                    self._built[run.id], self.done.runs[run.id] = run, None
+                    self._recent_runs[run.id], self.done.runs[run.id] = run, None
             for trace_id in batch:
                 self._due.pop(trace_id, None)
-        while len(self._built) > _MOST_BUILT:
-            del self._built[next(iter(self._built))]
+        while len(self._recent_runs) > _MOST_BUILT:
+            del self._recent_runs[next(iter(self._recent_runs))]
         return True
 
     def _note_stop(self, stopped_by: int, exit_codes: Mapping[int, int]) -> None:
@@ -464,7 +464,7 @@ class Drain:
         return [run for trace_id in self.done.traces for run in self._runs(trace_id)]
 
     def _runs(self, trace_id: str) -> list[Run]:
-        run = self._built.get(trace_id)
+        run = self._recent_runs.get(trace_id)
         return [run] if run is not None else runs_of(self._store, trace_id)
 
 

@@ -83,7 +83,7 @@ class Prover:
         """Prove what goes into `store`; `variables` names the file that this process was left the key in, if it was."""
         self._key, self._store = key, store
         self._folder: _Folder | None = None
-        self._told = dict(variables or {})
+        self._variables = dict(variables or {})
 
     def __call__(self, trace_id: str, span_id: str, attributes: Mapping[str, Any]) -> str:
         """Prove one root."""
@@ -92,12 +92,12 @@ class Prover:
     def handed_on(self) -> dict[str, str]:
         """Give the variables by which children of this process prove their roots; the file is made at first need."""
         try:
-            if not self._told:
+            if not self._variables:
                 self._folder = _Folder(self._key)
-                self._told = self._folder.told
+                self._variables = self._folder.told
         except OSError:
             return {}
-        return self._told
+        return self._variables
 
     def close(self) -> None:
         """Take away what was left for children."""

@@ -141,7 +141,7 @@ class _Remembering:
         from reenact.redact import in_force
 
         self._redactor = in_force.of_run(earlier, os.environ).engine(os.environ)
-        self._known = {question(node.call).key: node for node in _opinions(earlier)}
+        self._nodes_by_question = {question(node.call).key: node for node in _opinions(earlier)}
         self._bench, self._id = bench, earlier.id
 
     def __call__(self, assertion: Prose, answer: str) -> Opinion:
@@ -151,7 +151,7 @@ class _Remembering:
         for name in names:
             request = FunctionCall(function="", arguments=dict(_asked(name, assertion, answer)))
             asked = question(Call(kind=CallKind.EVALUATOR, name=JUDGE, request=request), self._redactor)
-            node = self._known.get(asked.key)
+            node = self._nodes_by_question.get(asked.key)
             if node is None:
                 continue
             match node.outcome:
@@ -164,7 +164,7 @@ class _Remembering:
         return Opinion(by=f"the judgement {self._id[:12]}", reason="it holds no opinion on this answer")
 
     def _judges(self) -> list[str]:
-        arguments = (as_object(_arguments(node.call)) for node in self._known.values())
+        arguments = (as_object(_arguments(node.call)) for node in self._nodes_by_question.values())
         return list(dict.fromkeys(as_text(each.get("judge")) for each in arguments))
 
 

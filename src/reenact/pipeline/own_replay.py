@@ -71,11 +71,11 @@ class _Knowledge:
     """What is known here of what a root may say."""
 
     def __init__(self, started: Started) -> None:
-        self._started = started
+        self._launch = started
         recording = started.found
-        self._recorded: Mapping[str, Any] = {}
+        self._root_attributes: Mapping[str, Any] = {}
         if recording.starts and recording.run.root is not None:
-            self._recorded = recording.run.root.span.attributes
+            self._root_attributes = recording.run.root.span.attributes
         self._entry = recording.run.entry if recording.starts else {}
 
     def all_of(self, attributes: Mapping[str, Any]) -> bool:
@@ -90,7 +90,7 @@ class _Knowledge:
             elif name.startswith(("input.", "reenact.http.")) and "reenact.inbound" not in attributes:
                 known = True  # it is what the run was given, and starts nothing
             else:
-                known = self._recorded.get(name) == value
+                known = self._root_attributes.get(name) == value
             if not known:
                 return False
         return True
@@ -98,7 +98,7 @@ class _Knowledge:
     def _is_entry(self, entry: Mapping[str, Json]) -> bool:
         if entry and entry == self._entry:
             return True
-        started = self._started
+        started = self._launch
         first = shutil.which(started.argv[0], path=started.environ.get("PATH")) or started.argv[0]
         executables = {started.argv[0], first, sys.executable, as_text(self._entry.get("executable"))}
         words = [as_text(word) for word in as_list(entry.get("argv"))]
@@ -114,11 +114,11 @@ class _Knowledge:
 
     def _programs(self, first: str) -> set[str]:
         """Give the files that were named, as they were and by their full paths."""
-        words = [first, *self._started.argv[1:]]
-        return {*words, *(str(self._started.cwd / word) for word in words if "\0" not in word)}
+        words = [first, *self._launch.argv[1:]]
+        return {*words, *(str(self._launch.cwd / word) for word in words if "\0" not in word)}
 
     def _is_environment(self, environment: Mapping[str, Json]) -> bool:
-        recording, environ = self._started.found, self._started.environ
+        recording, environ = self._launch.found, self._launch.environ
         recorded = as_object(recording.run.surroundings.get("environment")) if recording.starts else {}
         return all(
             value in (environ.get(name), recorded.get(name)) or TOKEN.fullmatch(as_text(value))

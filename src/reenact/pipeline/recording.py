@@ -174,9 +174,9 @@ class Recording:
         self._spans = CallSpans(self.journal, self.engine)
         self._setup, self._environ = setup, environ
         self._error: ExceptionRecord | None = None
-        self._started = self._stopped = False
+        self._has_started = self._has_stopped = False
         self._suppressed, self._unrecorded = door.suppressed(), door.unrecorded()
-        self._shown: Projection | None = None
+        self._app_projection: Projection | None = None
         self._around: dict[str, str] = {}
         self._folder = surroundings.working_folder()  # the program may change it before anything is recorded
         self.taped = setup.taped and environ.get("REENACT_TAPE", "").lower() != "off"
@@ -233,11 +233,11 @@ class Recording:
 
     def _projection(self) -> Projection | None:
         """Find the application's provider, which may be set up long after us. A replay shows nothing there."""
-        if self._shown is None and self._setup.doorman is None:
+        if self._app_projection is None and self._setup.doorman is None:
             application = self._setup.application or application_provider(self.provider)
             if application is not None:
-                self._shown = Projection(application, WRITING, self.engine, VERSION)
-        return self._shown
+                self._app_projection = Projection(application, WRITING, self.engine, VERSION)
+        return self._app_projection
 
     def _entry(self) -> dict[str, Json]:
         """Say how this program was started; a secret among its words is a token."""
@@ -298,7 +298,7 @@ class Recording:
 
     def start(self) -> Recording:
         """Cut every boundary and take charge."""
-        self._started = True
+        self._has_started = True
         _current.append(self)
         lanes.restart()
         self._undo = lanes.finish_with(self.recorder)
@@ -345,10 +345,10 @@ class Recording:
 
     def stop(self) -> None:
         """Close every run, give every boundary back, close the journal."""
-        if self._stopped:
+        if self._has_stopped:
             return
-        self._stopped = True
-        if self._started:
+        self._has_stopped = True
+        if self._has_started:
             atexit.unregister(self.stop)
             children.stop(self.doorman)
             _current.remove(self)

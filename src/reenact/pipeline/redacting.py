@@ -158,7 +158,7 @@ class _Engines:
                 self._salts.setdefault(span.trace_id, salt)
             if not span.parent_id or (span.trace_id, span.parent_id) not in ids:
                 self.roots.add(span.span_id)
-        self._made: dict[str, tuple[Engine, Guard]] = {}
+        self._pairs_by_salt: dict[str, tuple[Engine, Guard]] = {}
 
     def one(self, span: SpanRecord) -> _One:
         """Take a span in hand."""
@@ -171,10 +171,10 @@ class _Engines:
 
     def _pair(self, trace_id: str) -> tuple[Engine, Guard]:
         salt = self._salts.get(trace_id, "") if self._guard.salt else ""
-        if salt not in self._made:
+        if salt not in self._pairs_by_salt:
             guard = replace(self._guard, salt=salt or self._guard.salt)
-            self._made[salt] = guard.engine(self._environ), guard
-        return self._made[salt]
+            self._pairs_by_salt[salt] = guard.engine(self._environ), guard
+        return self._pairs_by_salt[salt]
 
 
 class _One:

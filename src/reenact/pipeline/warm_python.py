@@ -108,11 +108,11 @@ class ReadyPython:
             raise OSError("it does not answer")
         self._at_work = int(begun["pid"])
         try:
-            return self._ended(begun, limit_s)
+            return self._await_end(begun, limit_s)
         finally:
             self._at_work = 0
 
-    def _ended(self, begun: Mapping[str, Any], limit_s: float) -> tuple[int, bool]:
+    def _await_end(self, begun: Mapping[str, Any], limit_s: float) -> tuple[int, bool]:
         ended, over = self._hear(limit_s), False
         if ended is None:
             over = True

@@ -308,7 +308,7 @@ class _Scan:
     def __init__(self, place: str, database: sqlite3.Connection, size: int, progress: Progress | None) -> None:
         self._place, self._database, self._size, self._progress = place, database, size, progress
         self._rows: dict[str, Row] = {}
-        self._spelled: dict[str, str] = {}
+        self._ids_by_spelling: dict[str, str] = {}
         """Ids as the file has them, where that is not as they are spelled here."""
         self._places: list[tuple[bytes, int, int]] = []
         self._last: tuple[str, int, int] = ("", 0, 0)
@@ -328,7 +328,7 @@ class _Scan:
             try:
                 trace_ids = self._traces(loads(line), number)
             except (orjson.JSONDecodeError, otlp.NotOtlpError, *otlp.SHAPELESS, ValueError) as failure:
-                trace_ids = () if line.isspace() else self._refused(line, number, failure)
+                trace_ids = () if line.isspace() else self._refuse_line(line, number, failure)
             self._note(trace_ids, at, size)
             at += size
             if self._progress is not None and at - last_report >= _STEP:
@@ -341,7 +341,7 @@ class _Scan:
         if self._progress is not None:
             self._progress(self._size, self._size)
 
-    def _refused(self, line: bytes, number: int, failure: Exception) -> tuple[str, ...]:
+    def _refuse_line(self, line: bytes, number: int, failure: Exception) -> tuple[str, ...]:
         if number == 1:
             raise NotLinesError
         if line.startswith(b"\xef\xbb\xbf"):
@@ -392,7 +392,7 @@ class _Scan:
         return self._id(raw) if raw and not (isinstance(raw, str) and not raw.strip("0A=")) else ""
 
     def _all(self, glimpses: list[tuple[str, Glimpse]], logs: list[str], recording: str) -> Iterable[str]:
-        trace_ids = self._added(glimpses, recording)
+        trace_ids = self._add_glimpses(glimpses, recording)
         for trace_id in logs:
             if trace_id:
                 self._row(trace_id)
@@ -415,7 +415,7 @@ class _Scan:
                     recording = str(record.resource.attributes.get(_RECORDING) or recording)
         return self._all(glimpses, logs, recording)
 
-    def _added(self, glimpses: list[tuple[str, Glimpse]], recording: str) -> dict[str, None]:
+    def _add_glimpses(self, glimpses: list[tuple[str, Glimpse]], recording: str) -> dict[str, None]:
         trace_ids: dict[str, None] = {}
         for trace_id, glimpse in glimpses:
             row = self._row(trace_id)
@@ -434,13 +434,13 @@ class _Scan:
         text = raw if isinstance(raw, str) else ""
         if text in self._rows:
             return text
-        trace_id = self._spelled.get(text) if text else None
+        trace_id = self._ids_by_spelling.get(text) if text else None
         if trace_id is None:
             trace_id = ids.trace_id(raw)
             if not trace_id.strip("0"):
                 raise otlp.NotOtlpError(f"traceId {str(raw)[:60]!r} is not 32 hexadecimal digits")
-            if text and trace_id != text and len(self._spelled) < _MOST_ROWS:
-                self._spelled[text] = trace_id
+            if text and trace_id != text and len(self._ids_by_spelling) < _MOST_ROWS:
+                self._ids_by_spelling[text] = trace_id
         return trace_id
 
     def _note(self, trace_ids: Iterable[str], at: int, size: int) -> None:

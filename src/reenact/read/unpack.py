@@ -133,27 +133,27 @@ class _Budget:
 
     def __init__(self, place: str) -> None:
         self._place, self._limit = place, max_unpacked_bytes()
-        self._taken = self._given = 0
+        self._bytes_in = self._bytes_out = 0
 
     def enter(self, place: str, size: int) -> None:
         """Go on to another file of the same packing, of so many packed bytes."""
         self._place = place
-        self._taken += size
+        self._bytes_in += size
 
     def take(self, size: int) -> None:
-        self._taken += size
+        self._bytes_in += size
 
     def give(self, piece: bytes) -> bytes:
-        self._given += len(piece)
-        if self._given > self._limit:
+        self._bytes_out += len(piece)
+        if self._bytes_out > self._limit:
             raise self.error(f"the file expands to more than {spelled(self._limit)}", RAISE_THE_UNPACKED_LIMIT)
-        if self._given > _FREE and self._given > self._taken * _RATIO:
+        if self._bytes_out > _FREE and self._bytes_out > self._bytes_in * _RATIO:
             problem = f"the file expands to more than {_RATIO} times its size; this looks like a decompression bomb"
             raise self.error(problem, "Unpack it yourself if you trust where it comes from.")
         return piece
 
     def error(self, problem: str, hint: str = _DAMAGED) -> InputError:
-        return InputError(f"{self._place}: byte {self._taken}", problem, hint=hint)
+        return InputError(f"{self._place}: byte {self._bytes_in}", problem, hint=hint)
 
 
 def _gunzipped(stream: BinaryIO, budget: _Budget) -> Iterator[bytes]:

@@ -109,7 +109,7 @@ class Writes:
         self, redacted: Redacted, owner: Callable[[], Owner], names: Callable[[], Iterable[str]] = tuple
     ) -> None:
         """`redacted` scrubs attributes, `owner` says whose code runs now, `names` gives what `tempfile` made."""
-        self._redacted, self._owner, self._names = redacted, owner, names
+        self._redact, self._owner, self._names = redacted, owner, names
         self._began = _now()
         self._parts: dict[int | None, _Part] = {}
         self._reads: dict[str, None] = {}
@@ -119,7 +119,7 @@ class Writes:
         """What libraries logged, by the file that it went to."""
         self._logged_left = _MOST_LOGGED
         self._unspelled: list[str] = []
-        self._count = self._made = 0
+        self._count = self._part_count = 0
         self._copy = False
         self._listing: Listing | None = Listing()
 
@@ -137,8 +137,8 @@ class Writes:
         return part or self._parts.setdefault(owner, self._new(self._began if owner is None else _now()))
 
     def _new(self, began_ns: int) -> _Part:
-        self._made += 1
-        return _Part(began_ns, self._made)
+        self._part_count += 1
+        return _Part(began_ns, self._part_count)
 
     def _part_of(self, owner: Owner) -> _Part | None:
         return cast("_Part | None", owner.written) if isinstance(owner, Inbound) else self._parts.get(owner)
@@ -362,7 +362,7 @@ class Writes:
     def _told_as(self, name: str, text: str) -> str:
         """Give a text as it will be told under a name; nothing where a policy drops it."""
         around = {"openinference.span.kind": "CHAIN", WRITTEN: compact({"files": [{name: text}]})}
-        redacted_writes = as_object(parsed_or_none(str(self._redacted(around).get(WRITTEN, ""))))
+        redacted_writes = as_object(parsed_or_none(str(self._redact(around).get(WRITTEN, ""))))
         files = [as_object(each) for each in as_list(redacted_writes.get("files"))]
         return as_text(files[0].get(name)) if files else ""
 

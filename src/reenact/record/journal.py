@@ -72,7 +72,7 @@ class JournalProcessor(SpanProcessor):
         self._files = Segments(folder, name, bounds)
         self._lock = locks.rlock()
         self._fd: int | None = None
-        self._closed = False
+        self._is_closed = False
         self._size = 0
         self._limit = 0
         """Up to this size nothing but a write is needed."""
@@ -89,12 +89,12 @@ class JournalProcessor(SpanProcessor):
         self._always = bounds.fsync is Fsync.ALWAYS
         self.dropped = 0
         """Frames that are not in the file, or not with all that they held."""
-        self._told: set[str] = set()
+        self._notice_kinds: set[str] = set()
         self._slot = 0
         """Where the note stands that is written over when no more can be written."""
         self._cut_told = 0
         """What it says of `dropped`."""
-        self._started: dict[int, tuple[Mapping[str, Any], int]] = {}
+        self._open_spans: dict[int, tuple[Mapping[str, Any], int]] = {}
         """What was written of spans that have not ended, and when they began by the clock that is never set."""
         forked = weakref.WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: (tell := forked()) and tell())
@@ -118,7 +118,7 @@ class JournalProcessor(SpanProcessor):
         process = os.urandom(8).hex()
         own = {"reenact.process.id": process, "service.instance.id": process, **pids}
         self._header = {**self._header, "resource": {**self._header["resource"], **own}}
-        self._started.clear()  # those spans are the parent's to end
+        self._open_spans.clear()  # those spans are the parent's to end
         self._files = Segments(self._files.folder, f"{self._recording}-{process}", self._files.bounds)
 
     def write(self, payload: dict[str, Any]) -> None:
@@ -180,7 +180,7 @@ class JournalProcessor(SpanProcessor):
     def _ended_short(self, bytes_written: int, frame: bytes, payload: Mapping[str, Any]) -> bool:
         """Go on with a frame that was written in part: the disk may be full, and says so to who writes on."""
         self._size += bytes_written
-        self._cut(frame[bytes_written:], payload)
+        self._keep_rest(frame[bytes_written:], payload)
         try:
             self._catch_up()
         except OSError as error:
@@ -190,7 +190,7 @@ class JournalProcessor(SpanProcessor):
 
     def _append_carefully(self, frame: bytes, payload: Mapping[str, Any]) -> bool:
         """Write a frame where anything is to be done before: a file begun, a bound kept, a failure made good."""
-        if self._closed:
+        if self._is_closed:
             return False  # a call that outlived its recording
         if self._beginning:  # a finalizer's or a signal handler's, while a file is begun
             self._owed.append(payload)
@@ -255,7 +255,7 @@ class JournalProcessor(SpanProcessor):
             with suppress(OSError):
                 os.close(before)
 
-    def _cut(self, rest: bytes, payload: Mapping[str, Any] | None) -> None:
+    def _keep_rest(self, rest: bytes, payload: Mapping[str, Any] | None) -> None:
         """Note that a frame is in the file in part."""
         self._rest, self._half, self._limit = rest, payload, 0
         self.dropped += payload is not None
@@ -271,7 +271,7 @@ class JournalProcessor(SpanProcessor):
         finally:
             self._size += bytes_written
             if 0 < bytes_written < len(frame):
-                self._cut(frame[bytes_written:], payload)
+                self._keep_rest(frame[bytes_written:], payload)
         if self._always:
             self._force(self._fd)
 
@@ -391,8 +391,8 @@ class JournalProcessor(SpanProcessor):
             self._owed.append(half)
 
     def _tell(self, kind: str, line: str) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
+        if kind not in self._notice_kinds:
+            self._notice_kinds.add(kind)
             with suppress(Exception):  # a closed stderr
                 tell(line)
 
@@ -401,7 +401,7 @@ class JournalProcessor(SpanProcessor):
         del parent_context
         context = span.get_span_context()
         attributes = dict(span.attributes or {})
-        self._started[context.span_id] = attributes, _ticks()
+        self._open_spans[context.span_id] = attributes, _ticks()
         if _ROOT in attributes:
             attributes = attributes | self._proof(context, attributes)
         self.write(
@@ -431,7 +431,7 @@ class JournalProcessor(SpanProcessor):
         if context is None:
             return
         ended, began = span.end_time or 0, span.start_time or 0
-        started, ticks = self._started.pop(context.span_id, _UNKNOWN)
+        started, ticks = self._open_spans.pop(context.span_id, _UNKNOWN)
         if ended < began:  # the clock was set back meanwhile
             ended = began + (_ticks() - ticks if ticks else 0)
         changed = {k: v for k, v in (span.attributes or {}).items() if started.get(k, started) is not v}
@@ -474,11 +474,11 @@ class JournalProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Close the file for good and give up its lock."""
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 return
             if self.dropped or self._owed or self._rest:
                 self._settle()
-            self._closed, self._limit = True, 0
+            self._is_closed, self._limit = True, 0
             if self._fd is not None:
                 if self._files.bounds.fsync is not Fsync.OFF:
                     self._force(self._fd)

@@ -99,12 +99,12 @@ class Following:
             whole, rest = f"{whole}\n{rest}", ""
         self._rest = rest[-65_536:]
         if '"' in whole:
-            self._read(whole)
+            self._read_fields(whole)
         lately = self._number - _SEEN_LATELY
         waits = self._raw.open or any(field.at > lately and field.open for field in self._fields.values())
         return not (waits or self._decoder.getstate()[0])
 
-    def _read(self, events: str) -> None:
+    def _read_fields(self, events: str) -> None:
         """Take what the events say, each field of each of several answers by itself."""
         index = ""
         for name, text, number in _FIELD.findall(events):

@@ -94,7 +94,7 @@ class Outputs:
         `keeps_texts` says that the policy lets texts stand, less what is found in them.
         """
         self._keeps_texts = keeps_texts
-        self._redacted, self._owner, self._names = redacted, owner, names
+        self._redact, self._owner, self._names = redacted, owner, names
         self._began = _now()
         self._parts: dict[int | None, _Part] = {}
 
@@ -196,7 +196,7 @@ class Outputs:
     def _scrubbed(self, pieces: list[Json]) -> list[Json] | None:
         """Redact texts as they will be where they are written down; None where a policy drops them."""
         around = {"openinference.span.kind": "CHAIN", OUTPUT: compact({"pieces": pieces})}
-        redacted_output = as_object(parsed_or_none(str(self._redacted(around).get(OUTPUT, ""))))
+        redacted_output = as_object(parsed_or_none(str(self._redact(around).get(OUTPUT, ""))))
         clean = as_list(redacted_output.get("pieces"))
         whole = len(clean) == len(pieces) and all(isinstance(each, list) and len(each) == 3 for each in clean)
         return clean if whole else None

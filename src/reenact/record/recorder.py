@@ -58,7 +58,7 @@ class SpanPassage:
     """One recorded crossing. Its span is open until an outcome is told."""
 
     __slots__ = (
-        *("_chunks", "_head", "_number", "_open", "_recorder", "_started", "_waiting"),
+        *("_chunks", "_head", "_number", "_open", "_recorder", "_start_ns", "_waiting"),
         *("call", "place", "projected", "span"),
     )
     answer: Outcome | None = None
@@ -69,7 +69,7 @@ class SpanPassage:
     def __init__(self, recorder: Recorder, call: Call, span: CallSpan, parent: Place, *, whole: bool) -> None:
         self._recorder, self.call, self.span = recorder, call, span
         self.place = Place(parent.trace_id, span.span_id, None, parent.root, whole)
-        self._started = time.perf_counter_ns()
+        self._start_ns = time.perf_counter_ns()
         self._chunks: list[Chunk] = []
         self._waiting: Unwritten | None = None
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
@@ -141,7 +141,7 @@ class SpanPassage:
     @shielded
     def chunk(self, data: bytes | None = None, value: Json = None) -> None:
         """Write a piece down before it is handed over."""
-        offset = (time.perf_counter_ns() - self._started) // 1000
+        offset = (time.perf_counter_ns() - self._start_ns) // 1000
         chunk = Chunk(offset_us=offset, order=self._recorder.next_order(), data=data, value=value)
         self._chunks.append(chunk)
         if self._waiting is None:

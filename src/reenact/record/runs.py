@@ -148,7 +148,7 @@ class Runs:
         """Give the open run whose root span has this id."""
         self._ending: dict[int, None] = {}
         """Runs, by root span, whose end is being written down."""
-        self._joined: dict[int, None] = {}
+        self._host_trace_ids: dict[int, None] = {}
         """Traces of the application's that hold a run of ours."""
         self.undeclared = Undeclared()
         """What was done past every boundary."""
@@ -371,11 +371,11 @@ class Runs:
         current = span.get_span_context()
         if not current.is_valid or place.current() is not None:
             return otel_context.Context(), self._links
-        if current.trace_id in self._joined or (alone and getattr(span, "parent", None) is not None):
+        if current.trace_id in self._host_trace_ids or (alone and getattr(span, "parent", None) is not None):
             return otel_context.Context(), (*self._links, Link(current, {"reenact.link": "application"}))
-        self._joined[current.trace_id] = None
-        if len(self._joined) > _REMEMBERED:
-            self._joined.pop(next(iter(self._joined)), None)
+        self._host_trace_ids[current.trace_id] = None
+        if len(self._host_trace_ids) > _REMEMBERED:
+            self._host_trace_ids.pop(next(iter(self._host_trace_ids)), None)
         sampled = SpanContext(current.trace_id, current.span_id, is_remote=True, trace_flags=TraceFlags(1))
         return set_span_in_context(NonRecordingSpan(sampled), otel_context.Context()), self._links
 

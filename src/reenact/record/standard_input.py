@@ -67,7 +67,7 @@ class StandardInput:
     """Keeps what the process reads from its standard input."""
 
     def __init__(self) -> None:
-        self._kept = bytearray()
+        self._content = bytearray()
         self._more = 0
         self._terminal = False
         self._undo: list[tuple[Any, str, Any, Any]] = []
@@ -107,8 +107,8 @@ class StandardInput:
         setattr(target, name, ours)
 
     def _keep(self, data: bytes) -> None:
-        if len(self._kept) + len(data) <= _MOST:
-            self._kept += data
+        if len(self._content) + len(data) <= _MOST:
+            self._content += data
         else:
             self._more += len(data)
 
@@ -136,15 +136,15 @@ class StandardInput:
     @property
     def pending(self) -> bool:
         """Tell whether anything was read."""
-        return bool(self._kept or self._more)
+        return bool(self._content or self._more)
 
     def told(self) -> str:
         """Tell what was read, as JSON."""
         report: dict[str, Json] = {}
         try:
-            report["text"] = self._kept.decode()
+            report["text"] = self._content.decode()
         except UnicodeDecodeError:
-            report["base64"] = base64.b64encode(self._kept).decode()
+            report["base64"] = base64.b64encode(self._content).decode()
         if self._terminal:
             report["terminal"] = True
         if self._more:

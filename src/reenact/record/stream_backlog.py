@@ -54,13 +54,13 @@ def _is_framed(data: bytes) -> bool:
 class Unwritten:
     """The pieces of one stream that wait to be written."""
 
-    __slots__ = ("_before", "_following", "_held", "_is_first", "_is_framed", "_size")
+    __slots__ = ("_backlog", "_before", "_following", "_is_first", "_is_framed", "_size")
 
     def __init__(self) -> None:
         self._following = Following()
         self._is_first, self._is_framed = True, False
         self._before: list[bytes] = []
-        self._held: list[Chunk] = []
+        self._backlog: list[Chunk] = []
         self._size = 0
 
     def settle(self, chunk: Chunk, redactor: Redactor, *, whole: bool = False) -> Iterable[Chunk]:
@@ -76,18 +76,18 @@ class Unwritten:
             if self._is_framed:
                 return ()
         settles = self._following.settles(piece)
-        if settles and not self._held and self._is_clean(piece, redactor):
+        if settles and not self._backlog and self._is_clean(piece, redactor):
             self._before = [*self._before[1 - _BEFORE :], piece]
             return (chunk,)
-        self._held.append(chunk)
+        self._backlog.append(chunk)
         self._size += len(piece)
-        if not settles and len(self._held) < _MOST and self._size < _LARGEST:
+        if not settles and len(self._backlog) < _MOST and self._size < _LARGEST:
             return ()
-        before = [bytes_of(each) for each in self._held]
+        before = [bytes_of(each) for each in self._backlog]
         after = redactor.pieces([*self._before, *before])[len(self._before) :]
-        triples = zip(self._held, before, after, strict=True)
+        triples = zip(self._backlog, before, after, strict=True)
         clean_chunks = [each if old == new else with_bytes(each, new) for each, old, new in triples]
-        self._before, self._held, self._size = [*self._before, *before][-_BEFORE:], [], 0
+        self._before, self._backlog, self._size = [*self._before, *before][-_BEFORE:], [], 0
         return clean_chunks
 
     def _is_clean(self, piece: bytes, redactor: Redactor) -> bool:

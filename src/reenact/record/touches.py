@@ -21,22 +21,22 @@ _MOST = 100
 class Touches:
     """What one call touched, in order, each thing once."""
 
-    __slots__ = ("_more", "_said")
+    __slots__ = ("_more", "_touches")
 
     def __init__(self) -> None:
-        self._said: dict[str, None] = {}
+        self._touches: dict[str, None] = {}
         self._more = False
 
     def add(self, what: str) -> None:
         """Note a touch."""
-        if len(self._said) < _MOST:
-            self._said[what] = None
-        elif what not in self._said:
+        if len(self._touches) < _MOST:
+            self._touches[what] = None
+        elif what not in self._touches:
             self._more = True
 
     def listed(self) -> list[str]:
         """List the touches."""
-        return [*self._said, "and more"] if self._more else list(self._said)
+        return [*self._touches, "and more"] if self._more else list(self._touches)
 
 
 open_calls: Final[dict[int, Touches]] = {}

@@ -30,11 +30,11 @@ class Undeclared:
     """What one recording's process did undeclared outside every unit that came in; a unit keeps its own."""
 
     def __init__(self) -> None:
-        self._noted: dict[str, None] = {}
+        self._acts: dict[str, None] = {}
 
     def note(self, unit: Inbound | None, what: str) -> None:
         """Note one act."""
-        acts = self._noted if unit is None else unit.undeclared
+        acts = self._acts if unit is None else unit.undeclared
         if len(acts) < _MOST:
             acts[what] = None
         elif what not in acts:
@@ -42,11 +42,11 @@ class Undeclared:
 
     def listed(self, unit: Inbound | None) -> list[str]:
         """List what a unit did; without one, what the process did so far, which every run of it shares."""
-        return [*(self._noted if unit is None else unit.undeclared)]
+        return [*(self._acts if unit is None else unit.undeclared)]
 
     def forked(self) -> None:
         """Leave to the parent what was done before a fork."""
-        self._noted = {}
+        self._acts = {}
 
 
 class _Hook:

@@ -314,7 +314,7 @@ class _Walk:
         self._skip_to, self._from = -1, 0
         """The depth at which a value that is taken whole ends, and where it began."""
         self._how: Whole | None = None
-        self._named: dict[int, str] = {}
+        self._keys_by_start: dict[int, str] = {}
         """Where strings begin that others named as secrets, by the key that they stand for."""
 
     def token(self, kind: int, start: int, end: int) -> None:
@@ -381,7 +381,7 @@ class _Walk:
         if kind == _STRING:
             if key.lower() not in OPAQUE_KEYS:
                 value = read(self.text[start:end])
-                self._add_edit(start, end, self.looks.leaf(value, self._named.pop(start, key), path))
+                self._add_edit(start, end, self.looks.leaf(value, self._keys_by_start.pop(start, key), path))
                 self._beside(start, end, key, value, path)
         elif self.text[start] in "-0123456789":
             self._add_edit(start, end, self.looks.number(self.text[start:end], key, path))
@@ -389,7 +389,7 @@ class _Walk:
     def _beside(self, start: int, end: int, key: str, value: str, path: Path) -> None:
         """Note the string behind one that names it; change the one before."""
         if (neighbor := pairs.behind(self.text, start, end - 1, key, value)) is not None:
-            self._named[neighbor.start] = neighbor.key
+            self._keys_by_start[neighbor.start] = neighbor.key
         if (neighbor := pairs.before(self.text, start, key, value)) is None:
             return
         new = self.looks.leaf(read(self.text[neighbor.start : neighbor.end]), neighbor.key, path)

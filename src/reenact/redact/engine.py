@@ -96,7 +96,7 @@ class Engine(Leaves):
         """Scrub one text: JSON is looked at leaf by leaf, anything else searched as it stands. Never raises."""
         if self._fast and len(text) < LONG and hash(text) in self._clean:
             return text
-        return self._guarded(text, place, self._redacted)
+        return self._guarded(text, place, self._redact)
 
     def _guarded(self, text: str, place: Place, redact: Callable[[str, int, Work], str]) -> str:
         try:
@@ -160,12 +160,12 @@ class Engine(Leaves):
         (replies hold a number of ten digits: when they were made), their documents are opened first, and searched
         together. False says nothing.
         """
-        left = self._opened.get(last, 0)
+        left = self._openings_by_name.get(last, 0)
         clean = self._are_clean(texts, opened=left > 0)
         if left:
-            self._opened[last] = left - 1 if clean else 0
+            self._openings_by_name[last] = left - 1 if clean else 0
         elif not clean:
-            self._opened[last] = _OPENED
+            self._openings_by_name[last] = _OPENED
         return clean
 
     def _are_clean(self, texts: list[str], *, opened: bool = False) -> bool:

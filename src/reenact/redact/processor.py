@@ -116,12 +116,12 @@ class RedactionSpanProcessor(SpanProcessor):
     ) -> None:
         self._inner, self._own = inner, own
         self._copies = copies(redactor, policy, marked=not own)
-        self._begun: dict[int, tuple[Any, Mapping[str, Any], Mapping[str, Any]]] = {}
+        self._starts: dict[int, tuple[Any, Mapping[str, Any], Mapping[str, Any]]] = {}
         own_way = {"on_start", "_on_ending", "on_end"} & vars(inner).keys()  # vendors replace methods of an object
         self._hears = _qualified_name(getattr(type(inner), "on_start", None)) not in _DEAF or bool(own_way)
         self._stock = _qualified_name(type(inner)) in _STOCK and not own_way
         self._writes = not provider_processors.exporters(inner)
-        self._seen: object = None
+        self._last_processors: object = None
         self._warned = False
 
     @property
@@ -160,14 +160,14 @@ class RedactionSpanProcessor(SpanProcessor):
     def redacted(self, span: ReadableSpan) -> ReadableSpan:
         """Make the redacted copy of a finished span."""
         context = span.get_span_context()
-        _, attributes, begun = self._begun.pop(context.span_id if context else 0, (None, *_NOTHING))
+        _, attributes, begun = self._starts.pop(context.span_id if context else 0, (None, *_NOTHING))
         return self._copies.safely(span, attributes, begun)
 
     def _attributes(self, span: Span) -> Mapping[str, Any]:
         """Redact what a span began with, once: it is not looked at again when the span ends."""
         key = span.get_span_context().span_id
         attributes = dict(span.attributes or {})
-        _, before, begun = self._begun.get(key, (None, *_NOTHING))
+        _, before, begun = self._starts.get(key, (None, *_NOTHING))
         reusable = attributes if self._copies.uniform else _NOTHING[0]  # elsewhere it depends on all of them
         clean = {name: begun[name] for name in reusable if name in begun and before[name] is attributes[name]}
         fresh = {name: value for name, value in attributes.items() if name not in clean}
@@ -175,7 +175,7 @@ class RedactionSpanProcessor(SpanProcessor):
         if span.is_recording():
             # A span that never ends takes its entry along when it goes.
             with suppress(TypeError):
-                self._begun[key] = weakref.ref(span, lambda _: self._begun.pop(key, None)), attributes, clean
+                self._starts[key] = weakref.ref(span, lambda _: self._starts.pop(key, None)), attributes, clean
         return clean
 
     def _hand(self, method: Callable[..., None], *arguments: Any) -> None:
@@ -196,8 +196,8 @@ class RedactionSpanProcessor(SpanProcessor):
     def _look_beside(self, span: Span) -> None:
         """Warn of exporters beside this one, each time that processors were registered since."""
         registered = getattr(getattr(span, "_span_processor", None), "_span_processors", None)
-        if registered is not self._seen:
-            self._seen = registered
+        if registered is not self._last_processors:
+            self._last_processors = registered
             if registered is not None and not self._own:
                 provider_processors.warn(registered)
 

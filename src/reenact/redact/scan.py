@@ -82,18 +82,18 @@ class Detection(NamedTuple):
 class Budget:
     """What the search of one text may still cost, whatever is opened in it."""
 
-    __slots__ = ("_left", "_until", "_when")
+    __slots__ = ("_balance", "_until", "_when")
 
     def __init__(self, size: int) -> None:
-        self._left = self._when = _TRIES + _TRIES_PER_CHARACTER * size
+        self._balance = self._when = _TRIES + _TRIES_PER_CHARACTER * size
         self._until = 0.0 if size < 0 else time.thread_time() + _SECONDS + _SECONDS_PER_MEGABYTE * size / 1e6
 
     def spend(self, tries: int) -> None:
         """Pay for something. Raises `TooHard`."""
-        self._left -= tries
-        if self._left < self._when - _TRIES or self._left < 0:
-            self._when = self._left
-            if self._left < 0 or time.thread_time() > self._until:
+        self._balance -= tries
+        if self._balance < self._when - _TRIES or self._balance < 0:
+            self._when = self._balance
+            if self._balance < 0 or time.thread_time() > self._until:
                 raise TooHard
 
 
@@ -133,7 +133,7 @@ class Scanner:
     """
 
     def __init__(self, detectors: Sequence[Detector], secrets: Iterable[str] = (), named: Finder | None = None) -> None:
-        self._named = named
+        self._name_finder = named
         self._detectors = tuple(detectors)
         built_in = built_in_patterns()
         self._rows: list[_Row | None] = [
@@ -235,7 +235,7 @@ class Scanner:
                 if match is None:
                     budget.spend(row.cost)
                     self._matched_behind(text, row, at, high, findings, budget)
-                elif (end := self._matched(text, row, match, low, high, findings, budget)) > at:
+                elif (end := self._take_match(text, row, match, low, high, findings, budget)) > at:
                     tried[number] = end
             elif number == ESCAPE:
                 if long > _OF_A_BREAK or decode.may_hide(text, at, long):
@@ -274,11 +274,11 @@ class Scanner:
             findings += [Detection(*m.span(), KNOWN_SECRET, secret, -1) for m in re.finditer(re.escape(secret), text)]
         for row, pattern in self._everywhere:
             for match in pattern.finditer(text):
-                self._matched(text, row._replace(before=0), match, 0, -1, findings, budget)
-        if self._named is not None and depth == 0:
-            findings += [Detection(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._named(text)]
+                self._take_match(text, row._replace(before=0), match, 0, -1, findings, budget)
+        if self._name_finder is not None and depth == 0:
+            findings += [Detection(a, b, name, text[a:b], _OF_NAMES) for a, b, name in self._name_finder(text)]
 
-    def _matched(
+    def _take_match(
         self, text: str, row: _Row, match: re.Match[str], low: int, high: int, findings: list[Detection], budget: Budget
     ) -> int:
         """Take a match, and give where it ends; -1 where it is none."""
@@ -315,7 +315,7 @@ class Scanner:
         window, shift = f"  {text[low : high + 4 * row.after]}", low - 2
         if (match := row.match(window, 2, high - shift)) is not None:
             there: list[Detection] = []
-            self._matched(window, row, match, 2, high - shift, there, budget)
+            self._take_match(window, row, match, 2, high - shift, there, budget)
             findings += [each._replace(start=each.start + shift, end=each.end + shift) for each in there]
 
     def _find_secret(self, text: str, at: int, marks: str, findings: list[Detection]) -> None:

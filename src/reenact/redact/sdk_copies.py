@@ -56,7 +56,7 @@ class RedactedSpan(ReadableSpan):
 
     def __init__(self, original: ReadableSpan, **parts: Any) -> None:
         super().__init__(**parts)
-        self._dropped = original.dropped_attributes, original.dropped_events, original.dropped_links
+        self._drop_counts = original.dropped_attributes, original.dropped_events, original.dropped_links
 
     def marked(self, marks: Mapping[str, int]) -> None:
         """Add attributes that say what was replaced."""
@@ -65,17 +65,17 @@ class RedactedSpan(ReadableSpan):
     @property
     def dropped_attributes(self) -> int:
         """How many attributes the limits dropped."""
-        return self._dropped[0]
+        return self._drop_counts[0]
 
     @property
     def dropped_events(self) -> int:
         """How many events the limits dropped."""
-        return self._dropped[1]
+        return self._drop_counts[1]
 
     @property
     def dropped_links(self) -> int:
         """How many links the limits dropped."""
-        return self._dropped[2]
+        return self._drop_counts[2]
 
 
 class _RedactedEvent(Event):
@@ -110,7 +110,7 @@ class Copies:
         self.counting: Callable[[], AbstractContextManager[Mapping[str, int]]] = getattr(
             redactor, "counting", lambda: nullcontext(_NOTHING)
         )
-        self._kept: dict[int, tuple[Any, Any]] = {}
+        self._copy_cache: dict[int, tuple[Any, Any]] = {}
 
     def span(
         self, span: ReadableSpan, start_attributes: Mapping[str, Any] = _NOTHING, begun: Mapping[str, Any] = _NOTHING
@@ -135,7 +135,7 @@ class Copies:
             context=self.context(span.get_span_context()),
             parent=self.context(span.parent),
             resource=self.resource(span.resource),
-            attributes=self._ended(plain_attributes, start_attributes, begun, about),
+            attributes=self._end_attributes(plain_attributes, start_attributes, begun, about),
             events=self.events(span.events, about),
             links=self.links(span.links, about),
             kind=span.kind,
@@ -210,7 +210,7 @@ class Copies:
                 alarms.pass_on()
         return {**clean, FAILED: True}
 
-    def _ended(
+    def _end_attributes(
         self,
         attributes: Mapping[str, Any],
         start_attributes: Mapping[str, Any],
@@ -244,7 +244,7 @@ class Copies:
         originals = list(events)
         facts: list[Mapping[str, Any]] = [event.attributes or {} for event in originals]
         if len(originals) > 1:
-            facts = self._joined([event.name for event in originals], facts)
+            facts = self._redact_streams([event.name for event in originals], facts)
         for event, event_facts in zip(originals, facts, strict=True):
             name = self.text(event.name, "event", about)
             event_copy = _RedactedEvent(name, self.attributes(event_facts, about), event.timestamp)
@@ -252,7 +252,7 @@ class Copies:
             copies.append(event_copy)
         return copies
 
-    def _joined(self, names: Sequence[str], facts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _redact_streams(self, names: Sequence[str], facts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Redact what is cut in two by the pieces of a stream, each of which is an event."""
         streams: dict[tuple[str, str], list[int]] = {}
         for index, (name, event_facts) in enumerate(zip(names, facts, strict=True)):
@@ -320,11 +320,11 @@ class Copies:
         return InstrumentationScope(texts[0] or "", texts[1], texts[2], clean)
 
     def _once(self, original: _T, make: Callable[[_T], _T]) -> _T:
-        cached_pair = self._kept.get(id(original))
+        cached_pair = self._copy_cache.get(id(original))
         if cached_pair is None or cached_pair[0] is not original:
-            if len(self._kept) >= _REMEMBERED:
-                self._kept = {}
-            cached_pair = self._kept[id(original)] = (original, make(original))
+            if len(self._copy_cache) >= _REMEMBERED:
+                self._copy_cache = {}
+            cached_pair = self._copy_cache[id(original)] = (original, make(original))
         return cached_pair[1]
 
     def spans(self, spans: Sequence[ReadableSpan]) -> list[ReadableSpan]:

@@ -108,12 +108,12 @@ class Leaves:
         self._same = ("", "", ())
         self._keys: set[str] = set()
         self._contexts: dict[str, bool] = {}
-        self._opened: dict[str, int] = {}
+        self._openings_by_name: dict[str, int] = {}
         self._glance = Glance(self._clean, self._is_context)
         self._lock = locks.lock()
         self._local = threading.local()
 
-    def _redacted(self, text: str, depth: int, work: Work) -> str:
+    def _redact(self, text: str, depth: int, work: Work) -> str:
         is_json = text[:1] in OPENS or (text[:1] in _WHITE and text.lstrip(_WHITE)[:1] in OPENS) or is_quoted(text)
         remembered = self._fast and not (is_json and depth == 0 and len(text) > LONG)  # `heads` remembers those
         if remembered:
@@ -378,7 +378,7 @@ class Leaves:
                 findings = self._in_context(key, value, work)
                 if findings:
                     return self._rendered(value, findings, work)
-        return self._redacted(value, depth, work)
+        return self._redact(value, depth, work)
 
     def _name(self, key: str, work: Work) -> str:
         if self._fast and hash(key) in self._clean:
@@ -435,7 +435,7 @@ class Leaves:
 
     def _bytes_in(self, value: bytes, depth: int, work: Work) -> bytes:
         octets = Octets(value)
-        new = self._redacted(octets.text, depth, work)
+        new = self._redact(octets.text, depth, work)
         return value if new == octets.text else octets.spelled(new)
 
     def _means(self, depth: int, work: Work) -> Means:
@@ -444,7 +444,7 @@ class Leaves:
         def joined(text: str, path: tuple[str | int, ...]) -> str:
             work.place = below(base, path)
             try:
-                return self._redacted(text, depth + 1, work)
+                return self._redact(text, depth + 1, work)
             finally:
                 work.place = base
 

@@ -91,16 +91,16 @@ class Patience:
 
     def begin(self) -> None:
         """Count from now."""
-        self._at, self._spent, self._own, self._waited = time.monotonic(), time.process_time(), time.thread_time(), 0.0
+        self._at, self._cpu_s, self._own, self._waited = time.monotonic(), time.process_time(), time.thread_time(), 0.0
         self._children, self._known_at = dict[int, float](), -_KNOWN_S
 
     def waited(self) -> float:
         """Give the seconds counted; to be asked every few milliseconds, by one thread."""
         now, spent, own = time.monotonic(), time.process_time(), time.thread_time()
-        elapsed_s, worked = now - self._at, spent - self._spent
+        elapsed_s, worked = now - self._at, spent - self._cpu_s
         below, any_runs = self._below(now) if self._waited > _ALONE_S else (0.0, False)
         others = worked - max(0.0, own - self._own) + below
-        self._at, self._spent, self._own = now, spent, own
+        self._at, self._cpu_s, self._own = now, spent, own
         counted = worked + below if any_runs or others > _LEAST_SHARE * elapsed_s else min(elapsed_s, _LATEST_S)
         self._waited += max(counted, elapsed_s / _LONGER)
         return self._waited

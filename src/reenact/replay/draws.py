@@ -61,7 +61,7 @@ class Scope:
         self._at: dict[Where, int] = {}
         self._of_libraries: dict[tuple[Where, int, str], dict[int, Json]] = defaultdict(dict)
         """What libraries drew at a site in a segment and was seen in what the run gave out, by its number there."""
-        self._read: dict[tuple[Where, int, str], list[Json]] = defaultdict(list)
+        self._clock_readings: dict[tuple[Where, int, str], list[Json]] = defaultdict(list)
         """What a clock told libraries at a site in a segment."""
         self._numbers: dict[tuple[Where, int, str], int] = defaultdict(int)
 
@@ -120,7 +120,7 @@ class Scope:
                     case [str() as key, list() as values]:
                         segment.setdefault(key, deque()).extend(values)
                     case [str() as key, list() as values, "clock"]:
-                        self._read[where, self._count[where], key] += values
+                        self._clock_readings[where, self._count[where], key] += values
                     case [str() as key, list() as values, "library"]:
                         library_values = self._of_libraries[where, self._count[where], key]
                         library_values.update(_numbered(values))
@@ -152,7 +152,7 @@ class Scope:
         Of clocks there is what nobody saw, too, where the `unseen` is wanted.
         """
         place = where, self._segment(where, units), key
-        numbered_values, read = self._of_libraries.get(place), self._read.get(place) if unseen else None
+        numbered_values, read = self._of_libraries.get(place), self._clock_readings.get(place) if unseen else None
         if numbered_values is None and read is None:
             return _NOTHING
         number = self._numbers[place]
@@ -164,7 +164,7 @@ class Scope:
     def first(self, source: str) -> float | None:
         """Say what a clock that tells how long something took was read as first."""
         own = (readings for pages in self._segments.values() for page in pages.values() for readings in page.items())
-        libraries = ((key, values) for (_, _, key), values in self._read.items())
+        libraries = ((key, values) for (_, _, key), values in self._clock_readings.items())
         values = (each for key, readings in (*own, *libraries) if key.endswith(f" {source}") for each in readings)
         return min((each for each in values if isinstance(each, int | float)), default=None)
 
@@ -211,7 +211,7 @@ class Draws:
         self._by_lane: dict[str, Scope] = {}
         """Of what was handed to other processes."""
         self._units: dict[tuple[str, str], list[Scope]] = defaultdict(list)
-        self._told: set[tuple[str, str]] = set()
+        self._volatile_sites: set[tuple[str, str]] = set()
         self._clock: tuple[Source, Any, float] | None = None
         self._clocks = set[str]()
         """The modules of libraries that were given recorded times."""
@@ -227,9 +227,9 @@ class Draws:
         """Of the units that came in, by their runs."""
         self._came_in: deque[Scope] = deque()
         self._delivered: Scope | None = None
-        self._read([node for run in runs for node in run.nodes], selected.root.id if selected.root is not None else "")
+        self._load([node for run in runs for node in run.nodes], selected.root.id if selected.root is not None else "")
 
-    def _read(self, nodes: list[Node], selected: str) -> None:
+    def _load(self, nodes: list[Node], selected: str) -> None:
         by_id = {node.id: node for node in nodes}
         nodes.sort(key=lambda node: (process_of(node), node.start_order, node.span.start_ns))
         roots = [node for node in nodes if TAPE in node.span.attributes]
@@ -413,8 +413,8 @@ class Draws:
         return (root.span.start_ns / 1e9 if root is not None else time.time()) + now - self._began
 
     def _tell(self, lane: str, site: Site, why: str) -> None:
-        if not site.of_library and (lane, site.key) not in self._told and len(self._told) < _NOTES:
-            self._told.add((lane, site.key))
+        if not site.of_library and (lane, site.key) not in self._volatile_sites and len(self._volatile_sites) < _NOTES:
+            self._volatile_sites.add((lane, site.key))
             self._ledger.note("volatile", site=site.key, lane=lane, reason=f"{why}: {site.key}")
 
 

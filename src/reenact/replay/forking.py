@@ -155,12 +155,12 @@ class ForkReplayer(Replayer):
             self._reach()
         return super().open(call)
 
-    def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
+    def _answer(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node_id = stub.node.id
         if node_id not in self._fork.at:
-            return super()._answered(call, asked, stub, lane)
+            return super()._answer(call, asked, stub, lane)
         passage = (
-            self._send(call, stub, lane) if node_id in self._fork.sent else super()._answered(call, asked, stub, lane)
+            self._send(call, stub, lane) if node_id in self._fork.sent else super()._answer(call, asked, stub, lane)
         )
         passage.annotate({FORK_CHANGED: True})
         self._reach()
@@ -200,7 +200,7 @@ class ForkReplayer(Replayer):
         elif self._reached and source is Source.RECORDED and not self._live.isdisjoint(MODELS):
             stub = self._recorded_before(asked)
             if stub is not None:
-                passage = super()._answered(call, asked, stub, lane)
+                passage = super()._answer(call, asked, stub, lane)
                 passage.annotate({EVIDENCE: REPEATED})
                 return passage
         return super()._unanswered(call, asked, source, lane, parent)

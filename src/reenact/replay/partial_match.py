@@ -93,7 +93,7 @@ class KeptCalls:
             elif read_partial_question(node) is not None:
                 self._models.append(node)
         self._ids = {node.id for node in (*self._models, *self._functions)}
-        self._kept: dict[str, PartialQuestion | None] = {}
+        self._partial_questions: dict[str, PartialQuestion | None] = {}
         self._arguments: dict[str, Json] = {}
 
     def find(
@@ -146,9 +146,9 @@ class KeptCalls:
         return recorded_call is not None and may_be(recorded_call, asked_turns, question.shape)
 
     def _recorded_call(self, node: Node, redactor: Redactor | None) -> PartialQuestion | None:
-        if node.id not in self._kept:
-            self._kept[node.id] = read_partial_question(node, redactor)
-        return self._kept[node.id]
+        if node.id not in self._partial_questions:
+            self._partial_questions[node.id] = read_partial_question(node, redactor)
+        return self._partial_questions[node.id]
 
     def differences(
         self, node: Node, question: Question, redactor: Redactor | None = None

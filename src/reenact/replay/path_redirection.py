@@ -209,13 +209,13 @@ class _Entries:
     """The entries of a folder in the copy, told as those of the original."""
 
     def __init__(self, entries: Any, original_entry: Callable[[Any], Any]) -> None:
-        self._entries, self._told = entries, original_entry
+        self._entries, self._original_entry = entries, original_entry
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        return self._told(next(self._entries))
+        return self._original_entry(next(self._entries))
 
     def __enter__(self) -> Self:
         return self

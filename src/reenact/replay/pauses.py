@@ -43,34 +43,34 @@ class Pauses:
 
     def __init__(self, nodes: Collection[Node], units: Collection[str]) -> None:
         self._lock = locks.lock()
-        self._left: dict[Place, deque[RecordedPause]] = defaultdict(deque)
+        self._queues: dict[Place, deque[RecordedPause]] = defaultdict(deque)
         self._calls: dict[Place, list[int]] = defaultdict(list)
         """The begins of the recorded calls of a lane that has pauses."""
         self._at: dict[Place, int] = defaultdict(int)
         for node in sorted(nodes, key=lambda node: node.span.start_ns):
             for place, pause in sorted(_of(node, units), key=lambda each: each[1].began):  # not as they ended
-                self._left[place].append(pause)
+                self._queues[place].append(pause)
         for node in nodes:
-            if not _is_root(node) and (place := _place(node, node.lane, units)) in self._left:
+            if not _is_root(node) and (place := _place(node, node.lane, units)) in self._queues:
                 self._calls[place].append(node.start_order)
         for queue in self._calls.values():
             queue.sort()
-        self.of_jobs = {lane: (numbers, lane) for numbers, lane in self._left if f"/{MARK}" in lane}
+        self.of_jobs = {lane: (numbers, lane) for numbers, lane in self._queues if f"/{MARK}" in lane}
         """Where the jobs of pools of processes waited, by lane alone: they run in whatever process is free."""
-        self._inside = frozenset(each.call for queue in self._left.values() for each in queue)
+        self._inside = frozenset(each.call for queue in self._queues.values() for each in queue)
         """The calls in which there were pauses."""
-        self.orders = frozenset(each.ended for queue in self._left.values() for each in queue if each.ended)
+        self.orders = frozenset(each.ended for queue in self._queues.values() for each in queue if each.ended)
         """The numbers of pauses, among those of answers."""
 
     def expected(self) -> Iterator[tuple[str, list[Expected]]]:
         """Give when pauses ended, by sequence."""
-        for (numbers, _), queue in self._left.items():
+        for (numbers, _), queue in self._queues.items():
             yield numbers, [Expected(each.ended, each.at_s, each.at_s) for each in queue if each.ended]
 
     def take(self, place: Place) -> Turn | None:
         """Give the next pause of a lane; None where the recording has no more before the lane's next call."""
         with self._lock:
-            queue = self._left.get(place)
+            queue = self._queues.get(place)
             if not queue:
                 return None
             calls = self._calls.get(place, [])
@@ -83,7 +83,7 @@ class Pauses:
     def calls_behind(self, place: Place, order: int) -> bool:
         """Tell whether a lane makes a call next, and does not wait before that."""
         with self._lock:
-            queue, calls = self._left.get(place), self._calls.get(place, [])
+            queue, calls = self._queues.get(place), self._calls.get(place, [])
             behind = bisect_right(calls, order)
             return behind < len(calls) and not (queue and queue[0].began < calls[behind])
 
@@ -93,7 +93,7 @@ class Pauses:
         if self._inside.isdisjoint(calls):
             return dropped
         with self._lock:
-            for (numbers, _), queue in self._left.items():
+            for (numbers, _), queue in self._queues.items():
                 for each in [each for each in queue if each.call in calls]:
                     queue.remove(each)
                     dropped[numbers] += [each.ended] if each.ended else []
@@ -111,7 +111,7 @@ class Pauses:
 
     def _drop(self, place: Place, before: int) -> list[int]:
         with self._lock:
-            queue, dropped = self._left.get(place), list[int]()
+            queue, dropped = self._queues.get(place), list[int]()
             while queue and queue[0].began < before:
                 dropped.append(queue.popleft().ended)
         return [order for order in dropped if order]

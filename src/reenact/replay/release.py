@@ -102,7 +102,7 @@ class Gate:
         self._expected = {each.order: each for each in expected}
         self._queue = sorted(self._expected)
         self._next = 0
-        self._gone: set[int] = set()
+        self._past_orders: set[int] = set()
         self._running: set[int] = set()
         """Ends of calls that run again, and may take their time."""
         self._reached: tuple[float, float] | None = None
@@ -200,7 +200,7 @@ class Gate:
 
     def _took(self, order: int | None) -> float:
         """Say how long the recorded call was out; 0 where nobody knows, or nobody waits for this number any more."""
-        release = self._expected.get(order) if order is not None and order not in self._gone else None
+        release = self._expected.get(order) if order is not None and order not in self._past_orders else None
         return max(0.0, release.released_s - release.asked_s) if release is not None else 0.0
 
     def _still(self, order: int | None) -> float:
@@ -261,13 +261,13 @@ class Gate:
     def has_passed(self, order: int) -> bool:
         """Tell whether the release with this number was granted, or will never be asked for."""
         with self._lock:
-            return order not in self._expected or order in self._gone
+            return order not in self._expected or order in self._past_orders
 
     def drop(self, orders: Iterable[int]) -> None:
         """Hear that these numbers will never be asked for. Who waits for one all the same need not."""
         with self._lock:
             for order in orders:
-                self._gone.add(order)
+                self._past_orders.add(order)
                 if (waiter := self._waiting.pop(order, None)) is not None:
                     waiter.granted = True
                     waiter.grant()
@@ -279,7 +279,7 @@ class Gate:
 
     def _pass(self, order: int | None, lane: str) -> bool:
         """Grant at once where nothing stands before `order`."""
-        if order is None or order not in self._expected or order in self._gone:
+        if order is None or order not in self._expected or order in self._past_orders:
             return True
         self._at_work.pop(lane, None)
         self._forward()
@@ -315,7 +315,7 @@ class Gate:
                     return
 
     def _forward(self) -> None:
-        while self._next < len(self._queue) and self._queue[self._next] in self._gone:
+        while self._next < len(self._queue) and self._queue[self._next] in self._past_orders:
             self._next += 1
 
     def _lowest(self) -> int | None:
@@ -329,7 +329,7 @@ class Gate:
 
     def _pending(self, order: int, lane: str) -> float:
         """Say for how many seconds more other lanes may be at work before this release; 0 where none is."""
-        if self._expected[order].together and self._next and self._queue[self._next - 1] in self._gone:
+        if self._expected[order].together and self._next and self._queue[self._next - 1] in self._past_orders:
             return 0.0
         if self._lacks_company(order):
             return _TICK_S
@@ -374,7 +374,7 @@ class Gate:
             follower = self._queue[at]
             if not self._expected[follower].together or self._expected[follower].asked_s >= first.released_s:
                 return False
-            if follower not in self._waiting and follower not in self._gone:
+            if follower not in self._waiting and follower not in self._past_orders:
                 return time.monotonic() - self._grouped.setdefault(order, time.monotonic()) < PATIENCE_S
         return False
 
@@ -389,7 +389,7 @@ class Gate:
                 return min(GRACE_S, max(0.0, release.released_s - before)) if before is not None else 0.0
 
     def _grant(self, order: int, lane: str, thread: int) -> None:
-        self._gone.add(order)
+        self._past_orders.add(order)
         self._patience.begin()
         self._last_released_s = self._expected[order].released_s
         self._set_to_work(lane, _Work.GRANTED, thread)
@@ -417,7 +417,7 @@ class Gate:
             pending = self._pending(waiter.order, waiter.lane) if waiter is not None else _TICK_S
         return min(_TICK_S, max(0.0005, pending))
 
-    def _bound(self) -> float:
+    def _wait_limit(self) -> float:
         """Say for how long the missing lower number is awaited: twice its recorded delay, and a bit."""
         current, lowest = self._current(), self._lowest()
         if current is None or lowest is None:
@@ -438,11 +438,12 @@ class Gate:
                 or lowest is None
                 or current is None
                 or current in self._waiting
-                or waited < self._bound()
+                or waited < self._wait_limit()
             ):
                 return
-            late_orders = [order for order in self._queue[self._next :] if order < lowest and order not in self._gone]
-            self._gone.update(late_orders)
+            rest = self._queue[self._next :]
+            late_orders = [order for order in rest if order < lowest and order not in self._past_orders]
+            self._past_orders.update(late_orders)
             self._at_work.clear()
             self._advance()
         self._skipped(late_orders, lowest)

@@ -88,7 +88,7 @@ class Renaming:
         self._foreign = self.key_id != self._live_key or unkeyed
         self._to: dict[str, str] = {}
         self._from: dict[str, str] = {}
-        self._known: frozenset[str] | None = None
+        self._recorded_tokens: frozenset[str] | None = None
         self._whole: dict[str, list[RenamedStub]] | None = None
         self._blind: dict[str, list[RenamedStub]] = defaultdict(list)
         self._questions: dict[str, Question] = {}
@@ -113,7 +113,7 @@ class Renaming:
         `at` is the live one's place: the recorded call above it, its lane, the recorded process.
         """
         if self._whole is None:
-            self._read(recorded_calls)
+            self._index_questions(recorded_calls)
         same = [each for each in self._whole_of(asked) if free(each.node)]
         if same:  # told apart by place like equal questions
             nearest = next((each for place in _places(at) for each in same if place(each)), same[0])
@@ -135,8 +135,8 @@ class Renaming:
         """Tell that fields differ by the names of tokens alone, and how; None where they differ otherwise."""
         if not self._foreign:
             return None
-        if self._known is None:
-            self._known = _tokens_of(self._runs)
+        if self._recorded_tokens is None:
+            self._recorded_tokens = _tokens_of(self._runs)
         field_differences = list(differences)
         if any(isinstance(side, Absent) for each in field_differences for side in (each.a, each.b)):
             return None
@@ -151,8 +151,8 @@ class Renaming:
 
     def same(self, recorded: Json, live: Json, raw: Json) -> Renamed | None:
         """Tell that a live value is a recorded one with tokens renamed, and keep how; None where it is not."""
-        if self._known is None:
-            self._known = _tokens_of(self._runs)
+        if self._recorded_tokens is None:
+            self._recorded_tokens = _tokens_of(self._runs)
         clean = recorded
         if self._other_policy:
             clean = _redacted(recorded, self._redactor)
@@ -197,10 +197,10 @@ class Renaming:
             return f"redacted values cannot be compared without {key}: set REENACT_REDACTION_KEY to it"
         return ""
 
-    def _read(self, recorded_calls: Iterable[RenamedStub]) -> None:
+    def _index_questions(self, recorded_calls: Iterable[RenamedStub]) -> None:
         """Index the recorded questions, each as the redaction in force spells it, and without its tokens."""
         self._whole = defaultdict(list)
-        self._known = _tokens_of(self._runs)
+        self._recorded_tokens = _tokens_of(self._runs)
         for each in recorded_calls:
             asked = each.question
             if self._other_policy:
@@ -276,7 +276,7 @@ class Renaming:
         return not self._salted or group is None or group(name) != _CREDENTIALS
 
     def _pair(self, live: str, recorded: str, pairs: Pairs) -> None:
-        if live in (self._known or ()):  # it came from the recording, and is another value
+        if live in (self._recorded_tokens or ()):  # it came from the recording, and is another value
             raise _UnlikeError
         to = pairs.live.get(live, self._to.get(live, recorded))
         of = next((name for name, each in pairs.live.items() if each == recorded), self._from.get(recorded, live))

@@ -260,7 +260,7 @@ class Replayer:
         self._stray = ""
         """The lane of this process, where the recording holds none on it."""
         self._lock = locks.lock()
-        self._stopped: str | None = None
+        self._stop_reason: str | None = None
         self._beyond = False
         """It went on past its first divergence."""
         self._live = live
@@ -283,7 +283,7 @@ class Replayer:
     @property
     def stopped(self) -> bool:
         """Whether nothing that follows is evidence."""
-        return self._stopped is not None
+        return self._stop_reason is not None
 
     @property
     def process(self) -> str:
@@ -369,8 +369,8 @@ class Replayer:
         lane, unit = here_on.path, here_on.reel.again
         for gate in self._gates.values():
             gate.settled(_at(here_on))
-        if self._stopped is not None:
-            raise Miss(self._stopped)
+        if self._stop_reason is not None:
+            raise Miss(self._stop_reason)
         self._wait_for_its_end(call, lane)
         asked = question(call, self._redactor)
         here = place.current()
@@ -394,7 +394,7 @@ class Replayer:
             if shaken is not None:
                 return ReplayPassage(self, call, self._recorder.open(call), None, shaken.node.outcome, lane)
             return self._unanswered(call, asked, source, lane, parent)
-        return self._answered(call, asked, stub, lane)
+        return self._answer(call, asked, stub, lane)
 
     def _made_again(self, lane: lanes.Lane, node: Node) -> None:
         """Tell that a lane made a recorded call again."""
@@ -444,7 +444,7 @@ class Replayer:
         if renamed.pairs:
             self.ledger.note("renamed", id=node.id, call=node.label, pairs=dict(renamed.pairs))
 
-    def _answered(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
+    def _answer(self, call: Call, asked: Question, stub: Stub, lane: str) -> ReplayPassage:
         node = stub.node
         if (FOUND in call.attributes and node.id in self.stubs.again) or (call.is_child and self._is_run(call, stub)):
             return self._running_again(call, asked, stub, lane)
@@ -581,7 +581,7 @@ class Replayer:
                 return ReplayPassage(self, call, inner, None, stub.node.outcome, lane)
             if self.crossed is not None:
                 self.crossed(lane, stub.node)
-            return self._answered(call, asked, stub, lane)
+            return self._answer(call, asked, stub, lane)
         self._check_way(call)
         twin = self._in_place_of(asked, lane, parent) if source is Source.LIVE else {}
         inner = self._recorder.open(call)
@@ -643,9 +643,9 @@ class Replayer:
         if asked is not None and not reason:
             entry |= self._nearest(asked, lane, onward)
         with self._lock:
-            first = self._stopped is None and not self._beyond
+            first = self._stop_reason is None and not self._beyond
             if onward is Going.NOWHERE:
-                self._stopped = self._stopped or sentence(entry)
+                self._stop_reason = self._stop_reason or sentence(entry)
             else:
                 entry["onward"] = "live" if isinstance(onward, Going) else self._policy.after.value
         self.ledger.note("miss", **entry, first=first)

@@ -99,15 +99,15 @@ class Stubs:
         self.covered: set[str] = set()
         self.kept = KeptCalls(self.stubs.values())
         """Calls that other emitters wrote down."""
-        self._found: dict[Hashable, deque[Stub]] = defaultdict(deque)
+        self._stubs_by_index: dict[Hashable, deque[Stub]] = defaultdict(deque)
         for stub in sorted(self.stubs.values(), key=lambda stub: bool(first) and stub.node.trace_id != first):
             node = stub.node
             if self.kept.holds(node):
                 continue
             for index in self._indices(stub.question, node.parent, node.lane, process_of(node)):
-                self._found[index].append(stub)
+                self._stubs_by_index[index].append(stub)
                 if node.trace_id in self.units:
-                    self._found[node.trace_id, index].append(stub)
+                    self._stubs_by_index[node.trace_id, index].append(stub)
 
     @staticmethod
     def _indices(asked: Question, parent: str | None, lane: str, process: str) -> tuple[Hashable, ...]:
@@ -151,7 +151,7 @@ class Stubs:
 
     def _first(self, index: Hashable, *, apart: bool = False) -> Stub | None:
         """Take the first free stub of an index; `apart` from those of units."""
-        waiting = self._found.get(index)
+        waiting = self._stubs_by_index.get(index)
         if apart and waiting and any(stub.node.trace_id in self.units for stub in waiting):
             waiting = deque(stub for stub in waiting if stub.node.trace_id not in self.units)
         while waiting:
@@ -365,14 +365,14 @@ class Family:
             if "reenact.entry" in node.span.attributes and node.parent is not None:  # else a job, or the program itself
                 self._on[node.lane].append(process_of(node))
                 self._lanes[process_of(node)] = node.lane
-        self._ended: dict[str, tuple[int, int | None]] = {}
+        self._ends_by_lane: dict[str, tuple[int, int | None]] = {}
         for node in nodes:
             ends_json = node.span.attributes.get("reenact.children")
             ends = parsed_or_none(ends_json) if isinstance(ends_json, str) else None
             for lane, end in (ends if isinstance(ends, dict) else {}).items():
                 match end:
                     case [int(code), int(ns) | (None as ns)]:
-                        self._ended[lane] = (code, ns)
+                        self._ends_by_lane[lane] = (code, ns)
                     case _:
                         continue
 
@@ -387,7 +387,7 @@ class Family:
         """
         outcome = node.outcome
         cut = isinstance(outcome, Unfinished) or (isinstance(outcome, Streamed) and outcome.end is StreamEnd.UNFINISHED)
-        end = self._ended.get(self._lanes.get(process_of(node), "")) if cut else None
+        end = self._ends_by_lane.get(self._lanes.get(process_of(node), "")) if cut else None
         if end is None or end[0] >= 0:
             return None
         return -end[0], (end[1] - node.span.start_ns) / 1e9 if end[1] is not None else 0.0

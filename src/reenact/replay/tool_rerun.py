@@ -42,7 +42,7 @@ class Again:
         facts: Mapping[str, Json] = MappingProxyType({}),
     ) -> None:
         """Compare with `node`; `facts` is said of a difference too."""
-        self._told = dict(facts)
+        self._facts = dict(facts)
         self._node, self._redactor, self._ledger = node, redactor, ledger
         self._redacted_alike = redacted_alike
         self._pieces: list[Json] = []
@@ -69,7 +69,7 @@ class Again:
         chunks = tuple(Chunk(offset_us=0, order=0, value=piece) for piece in self._pieces)
         self._compare(Streamed(chunks=chunks, end=end, exception=raised, result=result))
 
-    def _redacted(self, outcome: Outcome) -> Outcome:
+    def _redact(self, outcome: Outcome) -> Outcome:
         """Redact what came as the recorder does: a policy may go by the tool and the place."""
         around: dict[str, Any] = {
             "openinference.span.kind": self._node.kind.value,
@@ -82,7 +82,7 @@ class Again:
     def _compare(self, outcome: Outcome) -> None:
         is_child = self._node.call.is_child
         live, recorded = _recorded(outcome, is_child=is_child), _recorded(self._node.outcome, is_child=is_child)
-        came = _recorded(self._redacted(outcome), is_child=is_child)
+        came = _recorded(self._redact(outcome), is_child=is_child)
         if next(iter(recorded), "") != next(iter(came), ""):
             difference = FieldDifference(path="outcome", a=recorded, b=came)
         else:
@@ -98,7 +98,7 @@ class Again:
             id=self._node.id,
             call=self._node.label,
             field=difference.path,
-            **self._told,
+            **self._facts,
             absent=[side for side, value in sides.items() if isinstance(value, Absent)],
             **{side: None if isinstance(value, Absent) else value for side, value in sides.items()},
         )

@@ -37,7 +37,7 @@ class Holders:
     def __init__(self, folders: Iterable[str], upper: str, start: int) -> None:
         self.laid = [each for each in folders if os.access(each, os.W_OK)]
         self.folders = [*self.laid]
-        self._taken = start
+        self._first_layer = start
         self._parts: list[str] = []
         self._links: dict[str, str] = {}
         for number, folder in enumerate(self.laid, start):
@@ -54,7 +54,7 @@ class Holders:
         """
         mount_points = {*copied, *self.laid}
         self._links = links(path for path in self._parts if path not in mount_points)
-        for number, folder in enumerate(self.laid, self._taken):
+        for number, folder in enumerate(self.laid, self._first_layer):
             layer = f"{upper}/{number}/upper"
             if folder != "/":
                 kernel.mount(layer, folder, flags=kernel.BIND)

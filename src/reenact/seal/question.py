@@ -55,7 +55,7 @@ class Question:
 
     def data(self, place: int, size: int) -> bytes:
         """Read what an argument points to. Raises `OSError` where there is not so much."""
-        content = self._read(self.arguments[place], size)
+        content = self._read_memory(self.arguments[place], size)
         if len(content) < size:
             raise OSError(_EFAULT, os.strerror(_EFAULT))
         return content
@@ -64,7 +64,7 @@ class Question:
         """Read what ends with a zero. Raises `OSError`."""
         address, content = self.arguments[place], b""
         while len(content) < most:
-            piece = self._read(address, _PAGE - address % _PAGE)
+            piece = self._read_memory(address, _PAGE - address % _PAGE)
             head, end, _ = piece.partition(b"\0")
             content += head
             if end:
@@ -72,7 +72,7 @@ class Question:
             address += len(piece)
         raise OSError(_ENAMETOOLONG, os.strerror(_ENAMETOOLONG))
 
-    def _read(self, address: int, size: int) -> bytes:
+    def _read_memory(self, address: int, size: int) -> bytes:
         handle = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             content = os.pread(handle, size, address) if address else b""

@@ -91,7 +91,7 @@ class _Relay:
     """The connections that are carried."""
 
     def __init__(self, ways: Sequence[Way], ledger: str) -> None:
-        self._told, self._ways = ledger, ways
+        self._ledger, self._ways = ledger, ways
         self._ending, self._end = os.pipe()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -155,7 +155,7 @@ class _Relay:
     def _tell(self, what: str, way: Way, **facts: Any) -> None:
         entry = {"t": what, "host": way["host"], "port": way["port"], **facts}
         with suppress(OSError), self._lock:
-            handle = os.open(self._told, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            handle = os.open(self._ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 os.write(handle, json.dumps(entry).encode() + b"\n")
             finally:

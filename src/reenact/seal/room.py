@@ -32,7 +32,7 @@ class Room:
 
     def __init__(self, folder: str, ledger: str, most: int) -> None:
         """`folder` holds the copy, `ledger` is the ledger, `most` is in bytes: nothing is watched where it is 0."""
-        self._folder, self._told, self._most = folder, ledger, most
+        self._folder, self._ledger, self._most = folder, ledger, most
         self._line = -1
         self.process = 0
 
@@ -93,7 +93,7 @@ class Room:
     def _stop(self, program: int, what: str, hint: str) -> None:
         """Say why in the ledger, and end the program."""
         entry = {"t": "refused", "what": what, "where": self._folder, "event": "room", "hint": hint}
-        handle = os.open(self._told, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(self._ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         os.write(handle, json.dumps(entry).encode() + b"\n")
         os.close(handle)
         with suppress(ProcessLookupError):

@@ -31,7 +31,7 @@ class Sockets:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._held: dict[int, int] = {}
+        self._descriptors: dict[int, int] = {}
         """Our descriptors, by the inodes of the sockets."""
         self._names: dict[bytes, bytes] = {}
 
@@ -44,7 +44,7 @@ class Sockets:
 
         kind = question.integer(1)
         end = socket(_UNIX, kind | CLOEXEC, question.integer(2))
-        self._held[os.fstat(end.fileno()).st_ino] = end.fileno()
+        self._descriptors[os.fstat(end.fileno()).st_ino] = end.fileno()
         return question.give(end.detach(), kind)
 
     @contextmanager
@@ -54,15 +54,15 @@ class Sockets:
 
         link = os.readlink(f"/proc/{question.pid}/fd/{question.integer(0)}")
         inode = int(link[len(_INODE) : -1]) if link.startswith(_INODE) else -1
-        if inode not in self._held:
+        if inode not in self._descriptors:
             raise OSError(_EPERM, os.strerror(_EPERM))
-        end = socket(fileno=self._held[inode])
+        end = socket(fileno=self._descriptors[inode])
         try:
             yield end
         except BaseException:
             end.detach()
             raise
-        del self._held[inode]
+        del self._descriptors[inode]
         end.close()
 
     @staticmethod

@@ -102,10 +102,10 @@ class Warden:
         return {
             **signals,
             **{name: self._placed(which) for name, which in priorities.items()},
-            **dict.fromkeys((*calls.OF_ONESELF, "prlimit64"), self._changed),
-            "open": lambda question: self._opened(question, 0, question.integer(1), 2),
-            "creat": lambda question: self._opened(question, 0, _CREAT, 1),
-            "openat": lambda question: self._opened(question, 1, question.integer(2), 3),
+            **dict.fromkeys((*calls.OF_ONESELF, "prlimit64"), self._judge_change),
+            "open": lambda question: self._open_in_memory(question, 0, question.integer(1), 2),
+            "creat": lambda question: self._open_in_memory(question, 0, _CREAT, 1),
+            "openat": lambda question: self._open_in_memory(question, 1, question.integer(2), 3),
             "link": lambda question: self._linked(question, 0, 1),
             "linkat": lambda question: self._linked(question, 1, 3),
             "unlink": lambda question: self._unlinked(question, 0),
@@ -114,7 +114,7 @@ class Warden:
 
     # shared memory
 
-    def _opened(self, question: Question, path: int, flags: int, mode: int) -> int:
+    def _open_in_memory(self, question: Question, path: int, flags: int, mode: int) -> int:
         """Open a file of `/dev/shm` to be written; whatever else is opened so, Landlock judges."""
         empties = flags & os.O_TRUNC and flags & os.O_ACCMODE == os.O_RDONLY
         if empties and self._bounds.abi < landlock.TRUNCATES:
@@ -144,23 +144,23 @@ class Warden:
 
     # processes
 
-    def _changed(self, question: Question, place: int = 0) -> int:
-        return self._judged(question.integer(place))
+    def _judge_change(self, question: Question, place: int = 0) -> int:
+        return self._judge_pid(question.integer(place))
 
     def _placed(self, process: int) -> Callable[[Question], int]:
         """Judge calls whose first argument says what the second is the number of: `process`, a group or a user."""
-        return lambda question: self._judged(question.integer(1) if question.integer(0) == process else 0)
+        return lambda question: self._judge_pid(question.integer(1) if question.integer(0) == process else 0)
 
     def _signalled(self, question: Question) -> int:
         asked = question.integer(0)
         if asked == 0:
             asked = os.getpgid(question.pid)
-        return self._judged(abs(asked) if asked != -1 else 0)  # a group is ours where its first process is
+        return self._judge_pid(abs(asked) if asked != -1 else 0)  # a group is ours where its first process is
 
     def _signalled_by_descriptor(self, question: Question) -> int:
-        return self._judged(int(_proc_fields(f"/proc/{question.pid}/fdinfo/{question.integer(0)}").get("Pid", 0)))
+        return self._judge_pid(int(_proc_fields(f"/proc/{question.pid}/fdinfo/{question.integer(0)}").get("Pid", 0)))
 
-    def _judged(self, pid: int) -> int:
+    def _judge_pid(self, pid: int) -> int:
         """Let a call change a process, or the one of a thread, where it descends from this one."""
         while pid > 1:
             pid = int(_proc_fields(f"/proc/{pid}/status")["PPid"])

@@ -39,7 +39,7 @@ class WaysOut:
     """The ways out of one world. `begin` before it is entered, `open` in it, `end` when the program is over."""
 
     def __init__(self, ways: Sequence[Way], ledger: str) -> None:
-        self._ways, self._told = ways, ledger
+        self._ways, self._ledger = ways, ledger
         self._control: Any = None
         self._relay = 0
 
@@ -57,7 +57,7 @@ class WaysOut:
                 _keep_only(control)
                 from reenact.seal import relay  # the world is made meanwhile
 
-                relay.serve(control, [way for way, _, _ in doors], self._told)
+                relay.serve(control, [way for way, _, _ in doors], self._ledger)
             finally:
                 os._exit(70)
         theirs.close()

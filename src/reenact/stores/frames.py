@@ -98,7 +98,7 @@ class FrameStore:
         if pack is None and not hot:
             return None
         if pack is not None:
-            spans, logs = frames.halves(self._read("pack", *pack).payload)
+            spans, logs = frames.halves(self._read_frame("pack", *pack).payload)
             if not hot:
                 return spans, logs
         else:
@@ -123,9 +123,9 @@ class FrameStore:
         """Take what a frame of a segment has; one that was taken back, since it could not be written, has nothing."""
         number, at, size = place
         if self._file("seg", number).stat().st_size >= at + size:
-            gathering.add(self._read("seg", number, at, size))
+            gathering.add(self._read_frame("seg", number, at, size))
 
-    def _read(self, kind: str, number: int, at: int, size: int) -> Frame:
+    def _read_frame(self, kind: str, number: int, at: int, size: int) -> Frame:
         with self._file(kind, number).open("rb", buffering=0) as file:
             data = os.pread(file.fileno(), size, at)
         try:
@@ -197,7 +197,7 @@ class FrameStore:
         """Give the request that one frame holds, of spans or of log records. Raises `ParcelGoneError`."""
         number = int((_PARCEL.fullmatch(parcel.trace_id) or ["", "0"])[1])
         try:
-            return self._read("seg", number, parcel.at, parcel.size).payload
+            return self._read_frame("seg", number, parcel.at, parcel.size).payload
         except FileNotFoundError as error:
             raise ParcelGoneError(str(self._file("seg", number)), "was deleted") from error
 
@@ -308,7 +308,7 @@ class FrameStore:
             packs = {trace: place for trace in hot if (place := frame_index.pack(database, trace)) is not None}
         gathering = Gathering(hot)
         for trace, place in packs.items():
-            gathering.add_whole(trace, *frames.halves(self._read("pack", *place).payload))
+            gathering.add_whole(trace, *frames.halves(self._read_frame("pack", *place).payload))
         for place in sorted({place for places in hot.values() for place in places}):
             self._gather(gathering, place)
         payloads = {trace: gathering.whole(trace) for trace in hot}
@@ -452,7 +452,7 @@ class FrameStore:
     def _packed_ns(self, database: sqlite3.Connection, trace: bytes) -> int:
         """Say when a trace was put together; what says that it was deleted has to be younger, or it is found again."""
         place = frame_index.pack(database, trace)
-        return self._read("pack", *place).time_ns if place is not None else 0
+        return self._read_frame("pack", *place).time_ns if place is not None else 0
 
     def _grew(self, database: sqlite3.Connection, trace: bytes, changed: int, since: int) -> bool:
         return changed >= since or any(ending.places(trace) for ending in self._endings(self._offsets(database)))
@@ -525,13 +525,13 @@ class FrameStore:
 
     def _opened_somewhere(self) -> sqlite3.Connection:
         try:
-            return self._opened()
+            return self._connection()
         except (OSError, sqlite3.OperationalError) as error:
             if not is_refusal(error) or not self.read_aside():
                 raise FramesUnusableError(
                     str(self._index), f"the index of frames cannot be used now: {error}"
                 ) from error
-            return self._opened()
+            return self._connection()
 
     def read_aside(self) -> bool:
         """Have the index in a temporary folder: as it is here, or made from the frames. False where that is no help."""
@@ -545,7 +545,7 @@ class FrameStore:
         self._index, self._aside = folder / self._index.name, True
         return True
 
-    def _opened(self) -> sqlite3.Connection:
+    def _connection(self) -> sqlite3.Connection:
         """Give the connection, of this very file: made where there is none, and filled from the frames."""
         try:
             inode = self._index.stat().st_ino

@@ -141,14 +141,14 @@ class Outbox:
         """Give the numbers of those of these backends that anything was ever owed to."""
         if not self.exists:
             return {}
-        with self._opened() as database:
+        with self._connection() as database:
             return _numbers(database, backends)
 
     def recipients(self, recording: str) -> list[int]:
         """Give the backends that are to have the spans of a recording."""
         if not self.exists:
             return []
-        with self._opened() as database:
+        with self._connection() as database:
             rows = database.execute("SELECT backend FROM recordings WHERE recording = ? ORDER BY backend", (recording,))
             return [number for (number,) in rows]
 
@@ -172,7 +172,7 @@ class Outbox:
     def next(self, backend: int, spans: int, size: int) -> list[Owed]:
         """Give what is owed first, of about so many spans and bytes, at least one parcel where any is."""
         parcels: list[Owed] = []
-        with self._opened() as database:
+        with self._connection() as database:
             columns = "number, trace, at, size, spans, done"
             rows = database.execute(f"SELECT {columns} FROM owed WHERE backend = ? ORDER BY number", (backend,))  # noqa: S608 - the columns are this module's
             for number, trace, at, length, count, progress in rows:
@@ -187,7 +187,7 @@ class Outbox:
 
     def first_owed(self, traces: str) -> str | None:
         """Give the trace of what is owed first to any backend, of those like `traces` (`%` stands for any text)."""
-        with self._opened() as database:
+        with self._connection() as database:
             row = database.execute("SELECT trace FROM owed WHERE trace LIKE ? ORDER BY number LIMIT 1", (traces,))
             first = row.fetchone()
         return str(first[0]) if first else None
@@ -221,7 +221,7 @@ class Outbox:
 
     def asked_until(self, backend: int) -> int:
         """Give the moment until which a backend asked to be left alone, in ns since the epoch; 0 where it did not."""
-        with self._opened() as database:
+        with self._connection() as database:
             if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'asked'").fetchone() is None:
                 return 0
             row = database.execute("SELECT until FROM asked WHERE backend = ?", (backend,)).fetchone()
@@ -229,13 +229,13 @@ class Outbox:
 
     def patience(self, backend: int) -> tuple[int, int]:
         """Give how often in a row sending failed, and the moment before which not to try again (ns since the epoch)."""
-        with self._opened() as database:
+        with self._connection() as database:
             row = database.execute("SELECT tries, next_try FROM backends WHERE number = ?", (backend,)).fetchone()
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def waiting(self, backend: int) -> int:
         """Count the spans that a backend is still to have."""
-        with self._opened() as database:
+        with self._connection() as database:
             return _waiting(database, backend)
 
     def give_up(self, backend: int, reason: str) -> int:
@@ -255,7 +255,7 @@ class Outbox:
         if not self.exists:
             yield Snapshot(None)
             return
-        with self._opened() as database:
+        with self._connection() as database:
             database.execute("BEGIN")
             yield Snapshot(database)
             database.execute("COMMIT")
@@ -285,7 +285,7 @@ class Outbox:
             raise OutboxUnusableError(str(self.folder), f"cannot be made: {error.strerror}", hint=_HINT) from error
 
     @contextmanager
-    def _opened(self) -> Generator[sqlite3.Connection]:
+    def _connection(self) -> Generator[sqlite3.Connection]:
         try:
             with closing(
                 sqlite3.connect(private.touched(self._path), timeout=_LOCKED_S, isolation_level=None)
@@ -299,7 +299,7 @@ class Outbox:
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        with self._opened() as database:
+        with self._connection() as database:
             database.execute("BEGIN IMMEDIATE")
             try:
                 yield database

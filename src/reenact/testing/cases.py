@@ -162,8 +162,8 @@ class Outcome:
     """What a program did in a test. A test that says nothing of it expects it to be the same as recorded."""
 
     def __init__(self, case: Case, ran: Ran, recorded: Run | None, program: Program) -> None:
-        self._case, self._ran, self._recorded, self._program = case, ran, recorded, program
-        self._judged: Judged | None = None
+        self._case, self._ran, self._recorded_run, self._program = case, ran, recorded, program
+        self._verdict: Judged | None = None
 
     @property
     def exit_code(self) -> int:
@@ -188,7 +188,7 @@ class Outcome:
     @property
     def recorded(self) -> Run | None:
         """The recorded run; None where its calls were made for real."""
-        return self._recorded
+        return self._recorded_run
 
     @property
     def result(self) -> ReplayResult | None:
@@ -198,7 +198,7 @@ class Outcome:
     @property
     def word(self) -> str:
         """What it came to, in a word: `same`, `diverged`, `fixed`, …; empty before `same` or `holds` was asked."""
-        return self._judged.word if self._judged is not None else ""
+        return self._verdict.word if self._verdict is not None else ""
 
     def same(self) -> None:
         """Expect the same as recorded, to its end. Otherwise the test fails and names the first divergence."""
@@ -218,22 +218,22 @@ class Outcome:
         from reenact.testing import judging
 
         asked = judging.placed(assertions)
-        if self._ran.result is None or self._recorded is None:
+        if self._ran.result is None or self._recorded_run is None:
             self._settle(judging.live(self._ran.run, asked, self._about()))
         else:
-            self._settle(judging.holds(self._recorded, self._ran.run, self._ran.result, asked, self._about()))
+            self._settle(judging.holds(self._recorded_run, self._ran.run, self._ran.result, asked, self._about()))
 
     def settle(self) -> None:
         """Expect the same as recorded where the test has said nothing."""
-        if self._judged is None:
+        if self._verdict is None:
             self.same()
 
     def _about(self) -> About:
-        return self._case.about(self._recorded, self._program.words, self._program.app)
+        return self._case.about(self._recorded_run, self._program.words, self._program.app)
 
     def _settle(self, judged: Judged) -> None:
-        self._judged = judged
-        self._case.tell(judged, self._recorded, self._ran.result)
+        self._verdict = judged
+        self._case.tell(judged, self._recorded_run, self._ran.result)
 
 
 class Replays:
@@ -276,13 +276,13 @@ class Replays:
             warm=options.warm,
         )
         try:
-            outcome = self._replayed(program) if case.replays else self._run_live(program)
+            outcome = self._replay(program) if case.replays else self._run_live(program)
         except ReenactError as error:
             raise TestFailed(str(error)) from error
         self._outcomes.append(outcome)
         return outcome
 
-    def _replayed(self, program: Program) -> Outcome:
+    def _replay(self, program: Program) -> Outcome:
         fixture = self._case.read()
         ran = program.replayed(fixture)
         if self._case.options.mode is Mode.NEW_EPISODES:

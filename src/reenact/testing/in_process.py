@@ -24,8 +24,8 @@ class Here:
     def __init__(self, case: Case) -> None:
         self._case = case
         self._assertions: list[Any] = []
-        self._found: RunSource | None = None
-        self._told: BlockResult | None = None
+        self._fixture: RunSource | None = None
+        self._report: BlockResult | None = None
         self._keys: dict[str, str] = {}
         self._open: Answered | Recorded | None = None
 
@@ -42,17 +42,17 @@ class Here:
     @property
     def recorded(self) -> Run | None:
         """The recorded run; None where calls are made for real."""
-        return self._found.run if self._found is not None else None
+        return self._fixture.run if self._fixture is not None else None
 
     @property
     def run(self) -> Run | None:
         """What the test called, once its body has ended."""
-        return self._told.run if self._told is not None else None
+        return self._report.run if self._report is not None else None
 
     @property
     def result(self) -> ReplayResult | None:
         """The replay's whole result, once the test's body has ended; None where calls are made for real."""
-        return self._told.result if self._told is not None else None
+        return self._report.result if self._report is not None else None
 
     def holds(self, *assertions: Any) -> None:
         """Expect assertions to hold of what the test calls; they are judged when its body has ended."""
@@ -65,12 +65,12 @@ class Here:
         if not case.replays:
             self._open = Recorded(case.store)
             return
-        self._found = case.read()
-        self._inert_keys(self._found.run)
+        self._fixture = case.read()
+        self._inert_keys(self._fixture.run)
         options = case.options
         policy = policy_of(adding=options.mode is Mode.NEW_EPISODES, writes=options.writes, children=options.children)
         try:
-            self._open = Answered(self._found, policy, case.store, case.options.hosts)
+            self._open = Answered(self._fixture, policy, case.store, case.options.hosts)
         except ReenactError as error:
             raise TestFailed(str(error)) from error
 
@@ -88,7 +88,7 @@ class Here:
             return
         for name in self._keys:
             os.environ.pop(name, None)
-        self._told = session.end(error)
+        self._report = session.end(error)
 
     def told(self) -> dict[str, str]:
         """Give what the report is told."""
@@ -97,11 +97,11 @@ class Here:
     def finish(self, error: BaseException | None) -> None:
         """Judge the test, whose body has ended with `error`. Raises `TestFailed` where it has to fail."""
         self.end(error)
-        report = self._told
+        report = self._report
         if report is None:
             return
-        if report.result is not None and self._found is not None:
-            self._judge(self._found, report.result, report, error)
+        if report.result is not None and self._fixture is not None:
+            self._judge(self._fixture, report.result, report, error)
         else:
             self._finish_live(report, error)
 

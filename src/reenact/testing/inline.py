@@ -49,10 +49,10 @@ class Answered:
     """Calls of this process answered from `fixture`, until `end`."""
 
     def __init__(self, fixture: RunSource, policy: Policy, store: DirectoryStore, hosts: Hosts) -> None:
-        self._found = fixture
+        self._fixture = fixture
         self._folder = tempfile.mkdtemp(prefix="replay-", dir=_prepared(store).folder)
-        self._kept = Path(self._folder) / "ledger.jsonl"  # on disk, since forked children write to it too
-        self._ledger = Ledger(self._kept)
+        self._ledger_path = Path(self._folder) / "ledger.jsonl"  # on disk, since forked children write to it too
+        self._ledger = Ledger(self._ledger_path)
         self._ledger.note("joined", pid=os.getpid())
         self._ledger.note("guard", world=guard.world(policy, is_open=bool(hosts)))
         self._let_through = let_through(hosts)
@@ -80,10 +80,10 @@ class Answered:
             self._let_through.__exit__(None, None, None)
         runs = _harvested(self._within.recording)
         own = runs[0] if runs else None
-        entries = read_ledger(self._kept)
+        entries = read_ledger(self._ledger_path)
         self._ledger.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-        group = self._found
+        group = self._fixture
         result = judge_replay(group.run, group.siblings, own, entries, exit_code=None, recorded_exit=None, beside=runs)
         outside = scopes_missed(group.run, group.siblings, own, result.divergences)
         return BlockResult(result=replace(result, levels_refused=IN_PROCESS, outside=outside), runs=runs)

@@ -21,19 +21,19 @@ class Report:
 
     def __init__(self, config: Any) -> None:
         self._config = config
-        self._named: set[str] = set()
+        self._fixture_paths: set[str] = set()
 
     def names(self, fixture: str) -> None:
         """Hear that a collected test names a fixture, run or not."""
-        self._named.add(str(Path(fixture.partition("#")[0]).resolve()))
+        self._fixture_paths.add(str(Path(fixture.partition("#")[0]).resolve()))
 
     def seen(self) -> list[str]:
         """Give what was heard, for the controller."""
-        return sorted(self._named)
+        return sorted(self._fixture_paths)
 
     def take_in(self, names: Iterable[str]) -> None:
         """Take in what a worker heard."""
-        self._named.update(names)
+        self._fixture_paths.update(names)
 
     def stale(self) -> list[Path]:
         """Find fixtures that no collected test names, in the folders of those that are named.
@@ -42,7 +42,7 @@ class Report:
         """
         if not self._is_whole():
             return []
-        used = {Path(each) for each in self._named}
+        used = {Path(each) for each in self._fixture_paths}
         folders = {each.parent for each in used}
         paths = [path for folder in sorted(folders) if folder.is_dir() for path in sorted(folder.glob(f"*{_SUFFIX}"))]
         return [path for path in paths if path.resolve() not in used]

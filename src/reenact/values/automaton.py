@@ -71,15 +71,15 @@ _NOTHING = _Around(none=True, line=True, word=False, ascii_word=False)
 class _Work:
     """What one search has cost."""
 
-    __slots__ = ("_spent",)
+    __slots__ = ("_cost",)
 
     def __init__(self) -> None:
-        self._spent = 0
+        self._cost = 0
 
     def spend(self, places: int) -> None:
         """Pay for looking at places. Raises `TooHard`."""
-        self._spent += places
-        if self._spent > _MOST_WORK:
+        self._cost += places
+        if self._cost > _MOST_WORK:
             raise TooHard
 
 
@@ -96,19 +96,19 @@ class Automaton:
         except (RecursionError, OverflowError):
             raise PatternRefused("this regular expression is nested too deep, or a number in it is too large") from None
         self._places: list[_Place] = []
-        self._found = self._place()
+        self._final_place = self._place()
         try:
-            self._start = self._sequence(list(tree), int(tree.state.flags), self._found)
+            self._start = self._sequence(list(tree), int(tree.state.flags), self._final_place)
         except RecursionError:
             raise PatternRefused("this regular expression is nested too deep") from None
-        self._known: dict[_Set, dict[str, _Set | None]] = {}
+        self._transitions: dict[_Set, dict[str, _Set | None]] = {}
         self._size = 0
 
     def search(self, text: str) -> bool:
         """Tell whether the pattern is anywhere in a text. Raises `TooHard`."""
         at: _Set = (frozenset(), _NOTHING)
         work = _Work()
-        transitions, last = self._known, len(text) - 1
+        transitions, last = self._transitions, len(text) - 1
         for place, letter in enumerate(text):
             row = transitions.get(at)
             sign = _LONG_END if letter == "\n" and place == last else letter
@@ -116,7 +116,7 @@ class Automaton:
             if following is None:
                 return True
             at = following
-        return self._found in self._closed(at, _NOTHING, work, ends=True)
+        return self._final_place in self._closure(at, _NOTHING, work, ends=True)
 
     # ------------------------------------------------------------------------------------------------ going over a text
 
@@ -129,9 +129,9 @@ class Automaton:
             word=_WORD.match(letter) is not None,
             ascii_word=_ASCII_WORD.match(letter) is not None,
         )
-        closed = self._closed(at, around, work, ends=sign is _LONG_END)
+        closed = self._closure(at, around, work, ends=sign is _LONG_END)
         following: _Set | None = None
-        if self._found not in closed:
+        if self._final_place not in closed:
             reached: set[int] = set()
             for number in closed:
                 place = self._places[number]
@@ -139,13 +139,13 @@ class Automaton:
                     reached.update(place.behind)
             following = (frozenset(reached), around)
         if self._size >= _MOST_KNOWN:
-            self._known.clear()
+            self._transitions.clear()
             self._size = 0
-        self._known.setdefault(at, {})[sign] = following
+        self._transitions.setdefault(at, {})[sign] = following
         self._size += 1
         return following
 
-    def _closed(self, at: _Set, following: _Around, work: _Work, *, ends: bool) -> set[int]:
+    def _closure(self, at: _Set, following: _Around, work: _Work, *, ends: bool) -> set[int]:
         """Give all places that are reached before the next character; a match may begin at any."""
         closed: set[int] = set()
         waiting = [*at[0], self._start]

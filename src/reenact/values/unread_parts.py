@@ -28,7 +28,7 @@ class Unread:
     def __init__(self, name: str) -> None:
         self._name = name
         self._counts: dict[str, int] = {}
-        self._shown: dict[str, list[str]] = {}
+        self._examples: dict[str, list[str]] = {}
 
     def __bool__(self) -> bool:
         """Tell whether there is anything that was not read."""
@@ -39,7 +39,7 @@ class Unread:
 
         def note(what: str, why: str) -> None:
             self._counts[what] = self._counts.get(what, 0) + 1
-            examples = self._shown.setdefault(what, [])
+            examples = self._examples.setdefault(what, [])
             if len(examples) < _MOST_SHOWN:
                 examples.append(f"{place}: {why}")
 
@@ -49,6 +49,6 @@ class Unread:
     def notes(self) -> list[str]:
         """One line for each kind of thing: how many, and the first places."""
         return [
-            f"{what}: {count} ({self._name} {'; '.join(self._shown[what])}{'; …' if count > _MOST_SHOWN else ''})"
+            f"{what}: {count} ({self._name} {'; '.join(self._examples[what])}{'; …' if count > _MOST_SHOWN else ''})"
             for what, count in self._counts.items()
         ]

@@ -118,7 +118,7 @@ class Calls:
 
     def _model(self, node: Node, ask: Asked, place: int, body: dict[str, Json]) -> tuple[str, str]:
         reply = answered(node)
-        body["asked"] = self._asked(ask, place)
+        body["asked"] = self._question_document(ask, place)
         if reply is not None:
             body["said"] = self._reply_document(reply)
         match node.outcome:
@@ -136,7 +136,7 @@ class Calls:
             body["reply"] = self._text_or_json(data, reply_body(node))
         return _question(ask), _answer(node, reply)
 
-    def _asked(self, ask: Asked, place: int) -> dict[str, Json]:
+    def _question_document(self, ask: Asked, place: int) -> dict[str, Json]:
         document: dict[str, Json] = {"model": ask.model, **self._conversations.place(place, ask.messages)}
         if ask.parameters:
             document["settings"] = self._pool.value(ask.parameters)

@@ -17,7 +17,7 @@ class Conversations:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._known: dict[_Place, int] = {}
+        self._prefixes: dict[_Place, int] = {}
         self._owner: list[int] = [-1]
         """Which call a prefix was first seen in."""
 
@@ -29,13 +29,13 @@ class Conversations:
         numbers = [self._pool.message(message) for message in messages]
         state = prefix_length = 0
         for number in numbers:
-            below = self._known.get((state, number))
+            below = self._prefixes.get((state, number))
             if below is None:
                 break
             state, prefix_length = below, prefix_length + 1
         owner = self._owner[state]
         for number in numbers[prefix_length:]:
-            self._known[state, number] = state = len(self._owner)
+            self._prefixes[state, number] = state = len(self._owner)
             self._owner.append(call)
         placed: dict[str, Json] = {"new": [*numbers[prefix_length:]]}
         if prefix_length:

@@ -35,7 +35,7 @@ class Pool:
         self.tools: list[Json] = []
         self.cut: dict[str, Json] = {}
         """How many characters the texts have that were cut, by their number."""
-        self._held = 0
+        self._text_size = 0
         self._text_at: dict[str, int] = {}
         self._message_at: dict[str, int] = {}
         self._tools_at: dict[str, int] = {}
@@ -47,10 +47,10 @@ class Pool:
         at = self._text_at.get(text)
         if at is None:
             at = self._text_at[text] = len(self.texts)
-            if self._held + len(text) > MOST and len(text) > KEPT:
+            if self._text_size + len(text) > MOST and len(text) > KEPT:
                 self.cut[str(at)] = len(text)
                 text = text[:KEPT]
-            self._held += len(text)
+            self._text_size += len(text)
             self.texts.append(text)
         return at
 
