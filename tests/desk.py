@@ -31,6 +31,8 @@ class Desk:
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
     cold: bool = False
+    limit_s: float = warm_python.LIMIT_S
+    """How long a command may take."""
     unchanged: Unchanged = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,19 +56,21 @@ class Desk:
         if cold:
             return self.run(argv, environ)
         programs = next((number for word, number in _PROGRAMS.items() if word in words), (0,))
-        return warm_python.completed(argv, self.folder, settings, programs=programs)
+        return warm_python.completed(argv, self.folder, settings, programs=programs, limit_s=self.limit_s)
 
     def run(self, argv: list[str], environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run any program here, in a new process; pytest in a fork, too, where this is not `cold`."""
         if argv[1:3] == ["-m", "pytest"] and not self.cold:
-            return warm_python.completed(argv, self.folder, self.settings(environ), programs=(0, 0))
+            return warm_python.completed(
+                argv, self.folder, self.settings(environ), programs=(0, 0), limit_s=self.limit_s
+            )
         return subprocess.run(
             argv,
             cwd=self.folder,
             env=self.settings(environ),
             capture_output=True,
             text=True,
-            timeout=warm_python.LIMIT_S,
+            timeout=self.limit_s,
             check=False,
             stdin=subprocess.DEVNULL,
         )

@@ -11,6 +11,8 @@ import pytest
 from desk import EXAMPLES, Desk
 from reenact.demo.provider import StandIn
 
+pytestmark = pytest.mark.timeout(600)
+"""One command tries many replays of a program."""
 NOTHING_NEW = {"run", "again", "seconds", "runs", "ready"}
 
 
@@ -39,6 +41,7 @@ def newest(desk: Desk) -> str:
 
 
 def fuzzed(desk: Desk, run: str, *words: str, code: int = 1) -> dict[str, Any]:
+    desk.limit_s = 290.0
     done = desk.reenact("fuzz", run, "--json", *words)
     assert done.returncode == code, (done.stdout, done.stderr)
     told: dict[str, Any] = json.loads(done.stdout)
@@ -105,7 +108,6 @@ def test_the_guard_of_the_trader_is_blind_where_the_quote_has_no_price(desk: Des
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["cleanup_agent", "order_desk", "price_agent", "trader_agent"])
 def test_by_default_every_example_has_a_bug_on_evidence_and_the_seed_gives_the_same_list(desk: Desk, name: str) -> None:
     run = recorded(desk, name)

@@ -12,6 +12,7 @@ import queue
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -30,7 +31,7 @@ from reenact.keep.scratch import Scratch
 from reenact.pipeline import settings
 from reenact.pipeline.parentage import bound_to_us
 from reenact.pipeline.replaying import replay
-from reenact.pipeline.warm_python import Order, ReadyPython, fits, modules_told, telling
+from reenact.pipeline.warm_python import Order, WarmPython
 from reenact.replay.policy import Policy
 from reenact.seal import launch
 from reenact.stores.directory import DirectoryStore
@@ -82,7 +83,9 @@ class _Place:
     """Where one case at a time runs: a store that is thrown away, and perhaps a Python that is ready."""
 
     store: DirectoryStore
-    ready: ReadyPython | None = None
+    ready: WarmPython | None = None
+    modules: Sequence[str] = ()
+    """What the program that ran here last imported and the ready Python had not."""
 
 
 @dataclass(slots=True)
@@ -92,8 +95,6 @@ class _Watch:
     folder: Path
     limit_s: float
     place: _Place | None = None
-    told: Path | None = None
-    """Where a copy of a ready Python leaves the names of what it imported."""
     ended: _Ended = field(default_factory=_Ended)
     out_of_time: bool = False
     seconds: float = 0.0
@@ -117,11 +118,11 @@ class _Watch:
             raise CannotJudge("it was stopped")
         place, world = self.place, launch.ordered_by(argv)
         words = argv if world is None else world["argv"]
-        if place is not None and place.ready is not None and fits(words):
-            further = telling(self.told) if self.told is not None else {}
-            order = Order(words, cwd, {**environ, **further}, streams, world)
+        if place is not None and place.ready is not None and _fits(words):
             try:
-                code, self.out_of_time = place.ready.run(order, self.limit_s)
+                with streams[0].open("wb") as out, streams[1].open("wb") as err:
+                    files = (out.fileno(), err.fileno())
+                    ending = place.ready.run(Order(words, cwd, environ, files, world, leads_session=True), self.limit_s)
             except (OSError, ValueError):
                 place.ready.close()
                 place.ready = None
@@ -130,7 +131,8 @@ class _Watch:
                 for path in streams:
                     path.write_bytes(b"")
             else:
-                return code
+                self.out_of_time, place.modules = ending.is_over_time, ending.modules
+                return ending.code
         return self._from_nothing(argv, cwd, environ, streams)
 
     def _from_nothing(
@@ -162,6 +164,13 @@ class _Watch:
                 raise
             finally:
                 self.ended.leave(process)
+
+
+def _fits(argv: Sequence[str]) -> bool:
+    """Tell whether a program can be run in a copy: Python on a script or module, on a system that forks."""
+    if not sys.platform.startswith("linux") or len(argv) < 2 or not Path(argv[0]).name.startswith("python"):
+        return False
+    return len(argv) > 2 if argv[1] == "-m" else not argv[1].startswith("-") and Path(argv[1]).is_file()
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -228,17 +237,16 @@ class Bench:
     def get_ready(self, before: Met) -> None:
         """Start Pythons that are ready, unless the program comes to something else in them than `before`."""
         environ = {**os.environ, **settings.set_always(self.found)}
-        if not fits(self._argv):
+        if not _fits(self._argv):
             return
-        modules_file = self._folder / "modules"
         first = self._places[0]
         try:
-            first.ready = ReadyPython(self._argv[0], environ, ())
-            self._run((), first.store, first, modules_file)
-            modules = modules_told(modules_file)
-            first.ready.learn(modules)
-            for place in self._places[1:]:
-                place.ready = ReadyPython(self._argv[0], environ, modules)
+            first.ready = WarmPython(self._argv[0], environ)
+            first.ready.learn(())
+            self._run((), first.store, first)
+            for place in self._places:
+                place.ready = place.ready or WarmPython(self._argv[0], environ)
+                place.ready.learn(first.modules)
         except OSError:
             self._forget()
             return
@@ -277,14 +285,13 @@ class Bench:
         variations: Sequence[Variation],
         store: DirectoryStore,
         place: _Place | None = None,
-        modules_file: Path | None = None,
     ) -> Met:
         self._ran.append(None)  # several threads do
         changed = applied(self.found.run, variations)
         argv = next((each.argv for each in variations if each.argv is not None), None)
         words = self._argv if argv is None else (self._argv[0], *argv[1:])
         with _folder(self._folder) as folder:
-            watch = _Watch(folder, self.limit_s, place, modules_file, self._stop_switch)
+            watch = _Watch(folder, self.limit_s, place, self._stop_switch)
             recording = replace(self.found, run=changed)
             outcome = replay(recording, words, self._cwd, self._policy, store, start=watch.start, varied=True)
         evident: tuple[Finding, ...] = ()

@@ -7,19 +7,16 @@ Anything else, and `--reenact-cold`, starts a new process.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from reenact.errors import CannotJudge
 from reenact.pipeline.replaying import Start
+from reenact.pipeline.warm_python import Order, WarmPython
 from reenact.seal import launch
 from reenact.testing.program_start import new_process
 
@@ -27,21 +24,61 @@ _MOST = 3
 """So many are kept at a time: each settles what an interpreter settles when it starts."""
 _SETTLED = ("PYTHON", "LANG", "LC_")
 _FLAGS = frozenset({"-m", "-c"})
+_SDKS = frozenset(
+    {"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "anyio", "sniffio", "certifi", "idna"}
+    | {
+        "pydantic",
+        "pydantic_core",
+        "annotated_types",
+        "typing_inspection",
+        "jiter",
+        "distro",
+        "tqdm",
+        "docstring_parser",
+    }
+)
+"""Packages that are the same whoever imports them. What programs load of them late is loaded before the next fork."""
 
 
-@dataclass(slots=True)
 class _Nursery:
-    """One warm interpreter."""
+    """One warm interpreter, and what it has loaded so far."""
 
-    process: subprocess.Popen[bytes]
-    connection: socket.socket
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._python: WarmPython | None = WarmPython(sys.executable, environ)
+        self._modules = set[str]()
+
+    @property
+    def is_alive(self) -> bool:
+        """It runs programs; or it cannot, and never will."""
+        return self._python is None or self._python.is_alive
+
+    def run(self, order: Order, libraries: Iterable[str]) -> int | None:
+        """Run a program and give its exit code; None where it cannot be. Raises `CannotJudge` where it got lost."""
+        self._load(libraries)
+        if self._python is None:
+            return None
+        try:
+            ending = self._python.run(order)
+        except ConnectionError:
+            hint = "try again with --reenact-cold"
+            raise CannotJudge("the warm interpreter ended while a program ran in it", hint=hint) from None
+        self._load(name for name in ending.modules if name.partition(".")[0] in _SDKS)
+        return ending.code
+
+    def _load(self, modules: Iterable[str]) -> None:
+        """Have modules be loaded; a library that starts a thread makes the interpreter unfit for good."""
+        new = [name for name in modules if name not in self._modules]
+        self._modules.update(new)
+        if new and self._python is not None:
+            try:
+                self._python.learn(new)
+            except ConnectionError:
+                self._python = None
 
     def close(self) -> None:
-        """Let it go: it ends when its connection does."""
-        with suppress(OSError):
-            self.connection.close()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=5)
+        """End it."""
+        if self._python is not None:
+            self._python.close()
 
 
 _nurseries: dict[tuple[tuple[str, str], ...], _Nursery] = {}
@@ -49,20 +86,15 @@ _nurseries: dict[tuple[tuple[str, str], ...], _Nursery] = {}
 
 def forked(stdout: IO[bytes], stderr: IO[bytes], libraries: Iterable[str] = ()) -> Start:
     """Make what runs a program in a fork; `libraries` are loaded before, where they are installed."""
-    cold, wanted = new_process(stdout, stderr), sorted(set(libraries))
+    cold, packages = new_process(stdout, stderr), sorted(set(libraries))
 
     def start(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> int:
-        order = launch.ordered_by(argv)
-        words = argv if order is None else order["argv"]
+        world = launch.ordered_by(argv)
+        words: Sequence[str] = argv if world is None else world["argv"]
         nursery = _nursery(environ) if _can(words) else None
         if nursery is None:
             return cold(argv, cwd, environ)
-        request = {"argv": list(words), "cwd": str(cwd), "environ": dict(environ), "libraries": wanted, "order": order}
-        try:
-            code = _asked(nursery, request, (stdout.fileno(), stderr.fileno()))
-        except BaseException:  # a time limit, or a key: the program ends with its interpreter
-            nursery.process.kill()
-            raise
+        code = nursery.run(Order(words, cwd, environ, (stdout.fileno(), stderr.fileno()), world), packages)
         return cold(argv, cwd, environ) if code is None else code
 
     return start
@@ -80,39 +112,15 @@ def _nursery(environ: Mapping[str, str]) -> _Nursery | None:
     """Give the warm interpreter for an environment; None where there are too many different ones to keep."""
     settled = tuple(sorted((name, value) for name, value in environ.items() if name.startswith(_SETTLED)))
     if (nursery := _nurseries.get(settled)) is not None:
-        if nursery.process.poll() is None:
+        if nursery.is_alive:
             return nursery
         del _nurseries[settled]
     if len(_nurseries) >= _MOST:
         return None
     if not _nurseries:
         atexit.register(close)
-    ours, theirs = socket.socketpair()
-    variables = {name: value for name, value in environ.items() if not name.startswith("REENACT_")}
-    command = [sys.executable, "-m", "reenact.testing.warm_interpreter", str(theirs.fileno())]
-    with theirs:
-        process = subprocess.Popen(command, env=variables, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-    _nurseries[settled] = _Nursery(process, ours)
+    _nurseries[settled] = _Nursery(environ)
     return _nurseries[settled]
-
-
-def _asked(nursery: _Nursery, request: Mapping[str, Any], files: Sequence[int]) -> int | None:
-    """Have a program run and give its exit code; None where it was not run. Raises `CannotJudge` where it got lost."""
-    lost = CannotJudge("the warm interpreter ended while a program ran in it", hint="try again with --reenact-cold")
-    try:
-        data = json.dumps(request).encode() + b"\n"
-        count = socket.send_fds(nursery.connection, [data], list(files))
-        nursery.connection.sendall(data[count:])
-        answer = b""
-        while not answer.endswith(b"\n"):
-            piece = nursery.connection.recv(1 << 16)
-            if not piece:
-                raise lost
-            answer += piece
-    except ConnectionError:
-        raise lost from None
-    code: int | None = json.loads(answer).get("exit_code")
-    return code
 
 
 def close() -> None:

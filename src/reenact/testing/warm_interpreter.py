@@ -1,10 +1,14 @@
 """A warm interpreter, which runs programs in copies of itself: `python -m reenact.testing.warm_interpreter FD`.
 
-In: over a Unix socket, one request at a time: the command, its folder, its whole environment, and the files that are to
-be its standard output and error. Out: its process id's exit code. Each program runs in a fork of this process, with
-`__main__`, `sys.argv`, `sys.path` and the environment as a new interpreter would have them; the agent's own modules are
-never loaded here. What an interpreter settles when it starts (PYTHONHASHSEED, PYTHONPATH and its like) is settled by
-starting this one so; `reenact.testing.warm` asks another one for other settings.
+In: orders over a Unix socket, one JSON line each. `{"modules": [...]}` has libraries be imported. Any other is a
+program: its command, folder and whole environment, the order of a sealed world or null, and whether it leads a session
+of its own; two open files come with it, for standard output and error. Out: for modules `{"ready": ...}`, whether the
+interpreter can still be forked; for a program `{"pid": ...}` when it begins, and when it has ended
+`{"code": ..., "modules": [...]}`, with the library modules that it imported beyond those that were there.
+
+Each program runs in a fork of this process, with `__main__`, `sys.argv`, `sys.path` and the environment as a new
+interpreter would have them; the agent's own modules are never loaded here. What an interpreter settles when it starts
+(PYTHONHASHSEED, PYTHONPATH and its like) is settled by starting this one so. `pipeline.warm_python` is the other side.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import runpy
 import signal
 import socket
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -36,40 +41,32 @@ from reenact.seal import launch
 
 _MOST = 8 << 20
 _OURS = ("reenact.pipeline.joining", "reenact.bootstrap.start")
-_SDKS = frozenset(
-    {"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "anyio", "sniffio", "certifi", "idna"}
-    | {
-        "pydantic",
-        "pydantic_core",
-        "annotated_types",
-        "typing_inspection",
-        "jiter",
-        "distro",
-        "tqdm",
-        "docstring_parser",
-    }
-)
-"""Packages that are the same whoever imports them. What programs load of them late is loaded before the next fork."""
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def serve(connection: socket.socket) -> None:
-    """Run programs until the other side is gone."""
+    """Work through orders until the other side is gone."""
     if not sys.flags.safe_path:
-        del sys.path[0]  # the folder that pytest was started in is none of the program's
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a key on the terminal is for the program and for pytest
+        del sys.path[0]  # the folder that it was started in is none of the program's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a key on the terminal is for the program and for who orders
     for name in _OURS:
         import_module(name)
     _warm()
     own_modules()  # who asks again in a fork finds the files judged
-    while (asked := _received(connection)) is not None:
-        request, files = asked
-        for name in request["libraries"]:
-            with suppress(ImportError):
-                import_module(name)
-        report = _run(request, files, connection) if _threads() == 1 else {"refused": "a library started a thread"}
-        for file in files:
-            os.close(file)
-        connection.sendall(json.dumps(report).encode() + b"\n")
+    while (received := _next_order(connection)) is not None:
+        order, files = received
+        if "modules" in order:
+            for name in order["modules"]:
+                with suppress(Exception):  # the program is to meet it
+                    import_module(name)
+            _answer(connection, {"ready": _is_alone()})
+        else:
+            _run(order, files, connection)
+
+
+def _answer(connection: socket.socket, answer: dict[str, Any]) -> None:
+    with suppress(BrokenPipeError):  # nobody is there any more to hear it
+        connection.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def _warm() -> None:
@@ -91,7 +88,7 @@ def _warm() -> None:
         members(family, cast("type[Any]", kind))
 
 
-def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+def _next_order(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     data, files, _, _ = socket.recv_fds(connection, _MOST, 2)
     while data and not data.endswith(b"\n"):
         more = connection.recv(_MOST)
@@ -101,35 +98,38 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | N
     return (json.loads(data), files) if data else None
 
 
-def _threads() -> int:
+def _is_alone() -> bool:
+    """Tell whether this process has one thread: with more it must not be forked."""
     with suppress(OSError):
-        return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - one system call, before every program
-    return threading.active_count()
+        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - names are all that is asked
+    return threading.active_count() == 1
 
 
-def _run(request: dict[str, Any], files: Sequence[int], connection: socket.socket) -> dict[str, Any]:
+def _run(order: dict[str, Any], files: Sequence[int], connection: socket.socket) -> None:
     gc.collect()
     gc.freeze()
-    bind = bound_to_us()  # the program ends where a test is given up, as by a time limit: this process is then killed
-    with tempfile.TemporaryFile() as learnt:
+    bind = bound_to_us()  # the program ends where it is given up, as by a time limit: this process is then killed
+    with tempfile.TemporaryFile() as names:
         child = os.fork()
         if child == 0:
             if bind is not None:
                 bind()
-            _become(request, files, connection, learnt.fileno())
-        status = status_of(child, connection.fileno())
-        learnt.seek(0)
-        for name in learnt.read().decode().split():
-            with suppress(Exception):
-                import_module(name)
-    return {"exit_code": os.waitstatus_to_exitcode(status)}
+            _become(order, files, connection, names.fileno())
+        for file in files:
+            os.close(file)
+        _answer(connection, {"pid": child})
+        code = os.waitstatus_to_exitcode(status_of(child, connection.fileno()))
+        names.seek(0)
+        _answer(connection, {"code": code, "modules": names.read().decode().split()})
 
 
-def _become(request: dict[str, Any], files: Sequence[int], connection: socket.socket, learnt: int) -> NoReturn:
-    """Be the program, from its first line to its last."""
+def _become(order: dict[str, Any], files: Sequence[int], connection: socket.socket, names: int) -> NoReturn:
+    """Be the program, or have a copy in a sealed world be it, from its first line to its last."""
     code, before = 70, {*sys.modules}
     try:
         connection.close()
+        if order["session"]:
+            os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with Path(os.devnull).open("rb") as nothing:
             os.dup2(nothing.fileno(), 0)
@@ -138,39 +138,45 @@ def _become(request: dict[str, Any], files: Sequence[int], connection: socket.so
             os.close(file)
         coerced = {name: value for name, value in os.environ.items() if name == "LC_CTYPE"}  # PEP 538, at the start
         os.environ.clear()
-        os.environ.update(coerced | request["environ"])
+        os.environ.update(coerced | order["environ"])
         time.tzset()
-        if request["order"] is not None:
-            launch.carry_out(request["order"], lambda answer: _sealed(answer, request, learnt, before), [learnt])
-        os.chdir(request["cwd"])
-        random.seed()
-        code = _main(request["argv"])
+        if order["world"] is not None:
+            launch.carry_out(order["world"], lambda answer: _sealed_program(answer, order, names, before), [names])
+        code = _program(order)
     except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
-        _finish(code, learnt, before)
+        _finish(code, names, before)
 
 
-def _sealed(answer: int, request: dict[str, Any], learnt: int, before: set[str]) -> NoReturn:
+def _sealed_program(answer: int, order: dict[str, Any], names: int, before: set[str]) -> NoReturn:
     """Be the program in a sealed world."""
     code = 70
     try:
         os.close(answer)
         os.environ.update(launch.marks())
-        os.chdir(request["cwd"])
-        random.seed()
-        code = _main(request["argv"])
+        code = _program(order)
     except BaseException as error:  # noqa: BLE001 - nothing of this copy may go on in the loop above
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
-        _finish(code, learnt, before)
+        _finish(code, names, before)
 
 
-def _finish(code: int, learnt: int, before: set[str]) -> NoReturn:
-    """Tell which libraries the program loaded, and end."""
+def _program(order: dict[str, Any]) -> int:
+    os.chdir(order["cwd"])
+    random.seed()
+    return _main(order["argv"])
+
+
+def _finish(code: int, names: int, before: set[str]) -> NoReturn:
+    """Leave the names of the library modules that the program loaded, in their order, and end."""
+    new = [
+        name
+        for name, module in [*sys.modules.items()]
+        if name not in before and str(getattr(module, "__file__", None) or "").startswith(_LIBRARIES)
+    ]
     with suppress(OSError):
-        new = [name for name in {*sys.modules} - before if name.partition(".")[0] in _SDKS]
-        os.write(learnt, "\n".join(new).encode())
+        os.write(names, "\n".join(new).encode())
     _end(code)
 
 

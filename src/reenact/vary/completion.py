@@ -14,7 +14,7 @@ from reenact.values.discovered_tools import run_again
 from reenact.values.json import Json, compact, parsed_or_none
 from reenact.values.lane import sequence
 from reenact.values.lenient import as_count, as_list, as_object
-from reenact.values.run import Node, Run
+from reenact.values.run import PAUSES, Node, Run
 from reenact.values.variation import Edit, Group, Variation
 
 _MOST = 40
@@ -75,8 +75,8 @@ def _ordered(run: Run, group: Sequence[Node], order: Sequence[Node], size: int) 
     """
     ends = _job_ends(run, group)
     numbers = sorted([node.end_order for node in group] + [end.order for end in ends.values()])
+    edits: list[Edit] = [*_waits_that_see(run, numbers[0], numbers[-1])]
     times = {end.order: end.ns for end in ends.values()}
-    edits: list[Edit] = []
     moved: dict[str, dict[str, Json]] = {}
     for node in order:
         edits.append(Edit(node=node.id, end_order=numbers.pop(0)))
@@ -93,6 +93,31 @@ def _ordered(run: Run, group: Sequence[Node], order: Sequence[Node], size: int) 
         size=size,
         edits=tuple(edits),
     )
+
+
+def _waits_that_see(run: Run, first: int, last: int) -> Iterator[Edit]:
+    """Forget which of several a wait found done where it may have lasted into the numbers from `first` to `last`.
+
+    A wait that was woken has no number of its own end. What it finds now is what is done by then.
+    """
+    for node in run.nodes:
+        text = node.span.attributes.get(PAUSES)
+        if not isinstance(text, str):
+            continue
+        lanes = as_object(parsed_or_none(text))
+        blind: dict[str, Json] = {
+            lane: [_blind(each, first, last) for each in as_list(pauses)] for lane, pauses in lanes.items()
+        }
+        if blind != lanes:
+            yield Edit(node=node.id, attributes={PAUSES: compact(blind)})
+
+
+def _blind(pause: Json, first: int, last: int) -> Json:
+    match pause:
+        case [int(began), int(ended), after_us, list(), *rest] if began < last and (not ended or ended > first):
+            return [began, ended, after_us, *rest]
+        case _:
+            return pause
 
 
 @dataclass(frozen=True, slots=True)
