@@ -15,8 +15,8 @@ import pytest
 
 from foreign import emitting, rosetta, scenario
 from foreign.replaying import replayed
-from reenact.boundary.partial_question import rebuilt_parts
 from reenact.boundary.reading import answered, asked
+from reenact.foreign.partial_question import rebuilt_parts
 from reenact.graph.verdict import judge
 from reenact.values.call import FunctionCall, HttpReply, Raised, Returned, Value
 from reenact.values.json import parsed_or_none
@@ -68,7 +68,7 @@ def test_what_was_asked_reads_as_it_was(path: Path) -> None:
 
 
 def lost_of(node: Node) -> list[dict[str, Any]]:
-    from reenact.boundary.partial_question import losses
+    from reenact.foreign.partial_question import losses
 
     return losses(node)
 

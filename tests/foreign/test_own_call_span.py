@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from foreign import told
 from made import Made
-from reenact.boundary.partial_question import losses, rebuilt_parts
 from reenact.foreign.own_call_span import settled
+from reenact.foreign.partial_question import losses, rebuilt_parts
 from reenact.graph.build import build
 
 USER = told.said("user", told.text(told.QUESTION))

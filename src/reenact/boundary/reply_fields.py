@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from reenact.boundary.partial_question import MADE_ID
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_object, as_text
+from reenact.values.message import MADE_ID
 
 _CHAT_ENDS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _MESSAGE_ENDS: Final = frozenset(

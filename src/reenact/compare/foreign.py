@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reenact.boundary.partial_question import (
+from reenact.boundary.reading import asked
+from reenact.foreign.partial_question import (
     Compared,
     compared,
     equal,
@@ -16,7 +17,6 @@ from reenact.boundary.partial_question import (
     read_partial_question,
     rebuilt_parts,
 )
-from reenact.boundary.reading import asked
 from reenact.values.call import HttpReply, HttpRequest, Returned, Streamed
 from reenact.values.difference import ABSENT, FieldDifference
 from reenact.values.json import parsed_or_none

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from reenact.boundary.partial_question import LOST, REBUILT, losses, rebuilt_parts
+from reenact.foreign.partial_question import LOST, REBUILT, losses, rebuilt_parts
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes
 from reenact.values.json import compact
 from reenact.values.run import Node

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from reenact.boundary.partial_question import Turn, turns
 from reenact.boundary.reading import asked
+from reenact.foreign.partial_question import Turn, turns
 from reenact.values.call import CallKind
 from reenact.values.run import Node, Run, spans_of
 from reenact.values.span import SpanRecord

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reenact.boundary.partial_question import rebuilt_parts
 from reenact.boundary.reading import answered, asked, shape_of
+from reenact.foreign.partial_question import rebuilt_parts
 from reenact.values.call import Body, HttpRequest
 from reenact.values.json import compact
 from reenact.values.message import Message, Text, ToolCall

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from reenact.boundary.partial_question import losses, rebuilt_parts
 from reenact.boundary.reading import answered, asked, is_plain
+from reenact.foreign.partial_question import losses, rebuilt_parts
 from reenact.values.call import CallKind, HttpRequest, Raised, Returned
 from reenact.values.json import Json, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from reenact.boundary.partial_question import rebuilt_parts
 from reenact.boundary.reading import shape_of
 from reenact.foreign.foreign_call import carried
+from reenact.foreign.partial_question import rebuilt_parts
 from reenact.values import tool_schema
 from reenact.values.call import Body, CallKind, HttpRequest
 from reenact.values.json import Json, compact, parsed_or_none

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from reenact.boundary.partial_question import TOLD
 from reenact.boundary.reading import answered
+from reenact.foreign.partial_question import TOLD
 from reenact.values import typed
 from reenact.values.call import Call, CallKind, FunctionCall, Returned, Unfinished, Value
 from reenact.values.evidence import outcome_to_attributes, request_to_attributes

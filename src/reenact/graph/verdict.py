@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from reenact.boundary.partial_question import rebuilt_parts
 from reenact.boundary.reading import answered, asked, frames
+from reenact.foreign.partial_question import rebuilt_parts
 from reenact.graph.foreign import carrier_reasons, foreign_reasons
 from reenact.values import typed, unit
 from reenact.values.call import (

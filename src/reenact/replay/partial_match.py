@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
 
-from reenact.boundary.partial_question import (
+from reenact.boundary.question import Question, shape_named
+from reenact.boundary.reading import shape_of
+from reenact.contracts.redactor import Redactor
+from reenact.foreign.partial_question import (
     TOLD,
     Compared,
     PartialQuestion,
@@ -27,9 +30,6 @@ from reenact.boundary.partial_question import (
     rebuilt_parts,
     turns,
 )
-from reenact.boundary.question import Question, shape_named
-from reenact.boundary.reading import shape_of
-from reenact.contracts.redactor import Redactor
 from reenact.values import typed
 from reenact.values.call import (
     Body,

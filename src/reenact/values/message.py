@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reenact.values.json import Json
+
+MADE_ID: Final = "call_reenact_"
+"""How the id of a tool call begins that nobody kept and a replay made."""
 
 
 @dataclass(frozen=True, slots=True)

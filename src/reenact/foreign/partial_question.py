@@ -21,7 +21,7 @@ from reenact.values.json import Json, canonical, parsed_or_none
 from reenact.values.lenient import as_list, as_object, as_text, at, without
 from reenact.values.masks import is_masked
 from reenact.values.masks import may_be as may_be_hidden
-from reenact.values.message import Asked, Media, Message, Opaque, Text, ToolCall
+from reenact.values.message import MADE_ID, Asked, Media, Message, Opaque, Text, ToolCall
 from reenact.values.redaction_marks import blinded
 from reenact.values.run import Node
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 REBUILT: Final = "reenact.rebuilt"
 LOST: Final = "reenact.lost"
-MADE_ID: Final = "call_reenact_"
-"""How the id of a tool call begins that nobody kept and a replay made."""
 TOLD: Final = "reenact.told"
 """On a tool's call: the text that a model was told of its result."""
 _OURS: Final = "reenact.schema_version"
