@@ -74,6 +74,27 @@ def test_native_code_writes_to_a_copy_and_meets_no_server(desk: Desk, server: tu
     assert f"outside world: copied: files; enforced: {', '.join(EFFECTS[1:])}\n" in told
 
 
+NUMBERED = """
+import hashlib, os, threading
+import reenact
+
+@reenact.tool
+def look_up(item):
+    return f"{item} is there"
+
+print(look_up("tea"), hashlib.sha256(str(os.getpid()).encode()).hexdigest(), threading.get_native_id() == os.getpid())
+"""
+
+
+@pytest.mark.always
+def test_a_program_has_the_number_of_the_recorded_process(desk: Desk) -> None:
+    desk.reenact("run", "-q", "--", "python", desk.write("agent.py", NUMBERED))
+    said = json.loads(desk.reenact("replay", "last", "--json").stdout)
+    if said["level"] != "namespaces":
+        pytest.skip("no world of namespaces can be made here: tests/seal says why")
+    assert said["result"] == "same", said
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("why", ["it is switched off", "the temporary folder is none that can be copied"])
 def test_where_there_is_no_sealed_world_no_stronger_word_is_said(desk: Desk, why: str) -> None:

@@ -280,7 +280,7 @@ def _run_again(  # noqa: PLR0913 - what is replayed, and how
     ring, plan = _plan(source, policy, store, scratch, ways)
     out = (ways.ordered(), ways.sockets()) if ways is not None else ((), ())
     begun = _begin(source, cwd, policy, tells=tells)
-    world = _World(policy=policy, store=store, scratch=scratch, ring=ring, begin=begun, out=out)
+    world = _World(policy=policy, store=store, scratch=scratch, ring=ring, begin=begun, out=out, pid=_pid(source.run))
     with owning(store, recording):
         code = _started(argv, cwd, environ, world, start)
         started = Started(found=source, argv=argv, cwd=cwd, environ=environ)
@@ -348,6 +348,8 @@ class _World:
     begin: replay_files.Begin
     out: tuple[Sequence[Mapping[str, Json]], Sequence[str]] = ((), ())
     """The hosts and the sockets that may be reached from there."""
+    pid: int = 0
+    """The number of the recorded process; 0 where it is not known."""
     changed: list[replay_files.Changed] | None = None
     """What was changed in the copy; None where there was none."""
     kept: list[str] = field(default_factory=list[str])
@@ -356,12 +358,18 @@ class _World:
     """Why a stronger one could not be had."""
 
 
+def _pid(run: Run) -> int:
+    """Give the number of the recorded process; 0 where there is none."""
+    number = run.root.span.resource.attributes.get("process.pid") if run.root is not None else None
+    return number if isinstance(number, int) else 0
+
+
 def _started(argv: Sequence[str], cwd: Path, environ: Mapping[str, str], world: _World, start: Start) -> int:
     """Run the program in a world of its own where there can be one, else with the audit hook alone."""
     writes, leads_out = world.policy.writes is Writes.ALLOW, any(world.out)
     left = levels(os.environ, leads_out=leads_out) if not writes else []
     world.refusals = untried(os.environ, leads_out=leads_out, writes=writes)
-    openings = WorldAccess(*world.out, begin=world.begin.entries, handed=world.ring.spelled())
+    openings = WorldAccess(*world.out, begin=world.begin.entries, handed=world.ring.spelled(), pid=world.pid)
     while left:
         with sealed(argv, cwd, world.store, world.scratch, left, openings) as copy:
             code = start(copy.words, cwd, keyring.without_ours(environ))

@@ -106,6 +106,8 @@ class WorldAccess:
     """What stood at some paths when the recorded run began (`seal.begin`)."""
     handed: str = ""
     """A text that the program gets by a descriptor."""
+    pid: int = 0
+    """The number that its process is to have; 0 for any."""
 
 
 def levels(environ: Mapping[str, str], *, leads_out: bool = False) -> list[str]:
@@ -182,6 +184,7 @@ def sealed(
             "ways": [*openings.ways],
             "order": str(order),
             "handed": openings.handed,
+            "pid": openings.pid,
             "told": str(scratch / "ledger.jsonl"),
             "room": (_number(os.environ, room.OPTION) or room.MOST_MEGABYTES) << 20,
             **{level: orders[level] for level in tried},

@@ -171,7 +171,7 @@ def _carry_out_in_a_world(
         _hand_on(order)
         program(answer)
 
-    status = world.live(inside, begun=room.watch)
+    status = world.live(inside, begun=room.watch, pid=order.get("pid", 0))
     streams.end()
     room.end()
     if ways is not None:

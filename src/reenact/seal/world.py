@@ -36,6 +36,8 @@ SYS_CHROOT.
 
 Each acts on the copy, and on processes of this world.
 """
+_FIRST: Final = 1
+"""The number of a world's first process."""
 _READ_ONLY: Final = ("/proc/sys", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 _COVERED: Final = ("/proc/sysrq-trigger", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats")
 _EMPTY: Final = ("/run", "/var/run")
@@ -326,17 +328,18 @@ def _show(source: str, path: str) -> None:
         os.close(handle)
 
 
-def live(program: Callable[[], NoReturn], begun: Callable[[int], None] | None = None) -> int:
+def live(program: Callable[[], NoReturn], begun: Callable[[int], None] | None = None, pid: int = 0) -> int:
     """Have `program` live in the world that `enter` made; give its status, as `waitpid` does. Raises `OSError`.
 
-    `begun` hears which process is the world's first: the world ends with it.
+    `begun` hears which process is the world's first: the world ends with it. The program's process has the number `pid`
+    where it is free and the kernel gives it.
     """
     reading, writing = os.pipe()
     first = os.fork()
     if first == 0:
         with suppress(BaseException):
             os.close(reading)
-            _be_first(program, writing)
+            _be_first(program, writing, pid)
         os._exit(70)
     os.close(writing)
     if begun is not None:
@@ -364,13 +367,13 @@ def _send_signal(send: Callable[[int, int], None], child: int, number: int) -> N
         send(child, number)
 
 
-def _be_first(program: Callable[[], NoReturn], pipe: int) -> None:
+def _be_first(program: Callable[[], NoReturn], pipe: int, pid: int) -> None:
     """Be process 1: make `/proc`, start the program, take in orphans, and tell how the program ended."""
     kernel.end_with_parent(signal.SIGKILL)
     os.setsid()  # a process namespace holds no group apart: a signal to 0 would reach all of the one we came from
     handlers = {number: signal.getsignal(number) for number in (*_FOLLOWED, *_OF_A_TERMINAL)}
     try:
-        _mount_proc()
+        _mount_proc(pid)
         kernel.keep_capabilities(_OF_ROOT if os.geteuid() == 0 else frozenset())
         kernel.leave_keyring()
         kernel.refuse_what_is_not_apart()
@@ -398,9 +401,15 @@ def _be_first(program: Callable[[], NoReturn], pipe: int) -> None:
             return
 
 
-def _mount_proc() -> None:
-    """Mount the new `/proc`, and keep what is in it of the whole machine as it is: each file of that has one mode."""
+def _mount_proc(pid: int) -> None:
+    """Mount the new `/proc`, and keep what is in it of the whole machine as it is: each file of that has one mode.
+
+    The next process is to have the number `pid`. A program that computes with its number comes to the same then.
+    """
     kernel.mount("proc", "/proc", "proc", kernel.NOSUID | kernel.NODEV | kernel.NOEXEC)
+    if pid > _FIRST:
+        with suppress(OSError):  # it is more than this kernel counts to, or the kernel is built without
+            _write("/proc/sys/kernel/ns_last_pid", str(pid - 1))
     for path in _of_the_machine():
         if path not in _COVERED:
             _show(path, path)
