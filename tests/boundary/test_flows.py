@@ -84,6 +84,19 @@ def test_a_value_is_seen_however_it_is_spelled(value: Any, text: str) -> None:
     assert seen(text) == [], "it is told once"
 
 
+def test_a_text_that_was_put_together_of_chosen_signs_is_seen_and_all_draws_for_it_are_kept() -> None:
+    lane, here = lanes.current(), site()
+    key = "k3yOfTenAB"
+    for number, sign in enumerate(f"{key}Another00"):
+        before = flows.last_draw(lane)
+        flows.hold(lane, 7, here, bytes([255]))  # one that is out of bounds and thrown again
+        flows.hold(lane, 7, here, bytes([number]))
+        flows.note_choice(lane, before, sign)
+    assert [each.lane for each in seen(f"VALUES('{key}','x')")] == [lane]
+    assert kept(lane)[: 2 * len(key) : 2] == [(2 * number, bytes([255])) for number in range(len(key))]
+    assert kept(lane)[1 : 2 * len(key) : 2] == [(2 * number + 1, bytes([number])) for number in range(len(key))]
+
+
 def test_what_is_not_seen_is_not_kept() -> None:
     lane = lanes.current()
     for value in (uuid.uuid4(), os.urandom(32), os.urandom(2), NOW - 86_400 * 40):

@@ -15,6 +15,7 @@ PROGRAM = """
 from celery.utils import uuid as celery_id
 from django.utils.timezone import now
 from django.utils.crypto import get_random_string
+from werkzeug.security import gen_salt
 from openai import OpenAI
 import aiohttp.multipart
 import django.conf
@@ -32,7 +33,7 @@ ask(f"today is {now():%d %B %Y, %H:%M:%S.%f}")
 for n in range(3):
     ask(f"session {session}, step {celery_id()}, {n}")
 part = aiohttp.multipart.MultipartWriter()
-print("sent", part.boundary, celery_id()[:13], now().isoformat(), len(key))
+print("sent", part.boundary, celery_id()[:13], now().isoformat(), len(key), gen_salt(10))
 """
 
 

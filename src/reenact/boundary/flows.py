@@ -7,6 +7,9 @@ bytes, their base 64, the seconds or the date of a clock, and these inside a JSO
 seen there is in the trace anyway. It is kept, and so is what was drawn near it by the same module, or for the same call
 of the agent's (an id is often made of a clock and of chance).
 
+An alphabet of its own is read as well: a library that chooses signs (`secrets.choice`) and puts them together draws a
+byte for each, and none of these is seen alone. So the signs that one site chose are looked for in a row.
+
 Looking is one walk over the words of the text: each window of a word is looked up among the beginnings and ends of what
 is held. A value that was turned into something else (hashed, written in another alphabet) is not seen, and not taped.
 
@@ -82,7 +85,7 @@ _lock: Final = locks.lock()
 class Segment:
     """What the libraries of one lane drew between two calls."""
 
-    __slots__ = ("call", "counts", "kept", "lane", "read", "reel")
+    __slots__ = ("call", "chosen", "counts", "kept", "lane", "last", "read", "reel")
 
     def __init__(self, lane: Lane) -> None:
         self.lane, self.reel = lane, lane.reel
@@ -94,17 +97,23 @@ class Segment:
         """Those that were seen, by their number."""
         self.read: dict[tuple[int, Any], list[Any]] = {}
         """What clocks said of which a difference may be given out, in order."""
+        self.last: _Held | None = None
+        """The last draw that is held."""
+        self.chosen: dict[tuple[int, Any], str] = {}
+        """The last signs that were chosen, by the call and by site."""
 
 
 class _Held:
     """One draw."""
 
-    __slots__ = ("at", "call", "making", "number", "segment", "site", "value")
+    __slots__ = ("at", "call", "choice", "making", "number", "segment", "site", "value")
 
     def __init__(self, segment: Segment, call: int, site: Any, number: int, value: Any) -> None:
         self.making = _making(_getframe(3))
         """The place in a frame of the agent's from where the library was called; 0 where nobody knows."""
         self.segment, self.call, self.site, self.number, self.value = segment, call, site, number, value
+        self.choice = ""
+        """The sign of an alphabet that was chosen by it."""
         self.at = _count()
         """Which draw it is of all; negative once it is held no more."""
 
@@ -140,7 +149,23 @@ def hold(lane: Lane, call: int, site: Any, value: Any) -> None:
     number = segment.counts.get(where, 0)
     segment.counts[where] = number + 1
     if number < MOST:
-        _new.append(_Held(segment, call, site, number, value))
+        segment.last = held = _Held(segment, call, site, number, value)
+        _new.append(held)
+
+
+def last_draw(lane: Lane) -> object:
+    """Give what a library drew last on a lane; None where nothing is held."""
+    segment: Segment | None = lane.library
+    return None if segment is None else segment.last
+
+
+def note_choice(lane: Lane, before: object, choice: object) -> None:
+    """Note which signs a library chose by what it drew since `before`, the last draw until then."""
+    segment: Segment | None = lane.library
+    if segment is None or segment.last is None or segment.last is before:
+        return
+    signs: Iterable[object] = choice if isinstance(choice, list) else (choice,)  # pyright: ignore[reportUnknownVariableType]
+    segment.last.choice = "".join(each for each in signs if isinstance(each, str) and len(each) == 1)
 
 
 def _read(segment: Segment, where: tuple[int, Any], value: Any) -> None:
@@ -224,7 +249,7 @@ def _take_in() -> None:
         if len(_held) >= MOST:
             _held.pop(next(iter(_held))).at = _GONE
         _held[each.at] = each
-        for needle in _needles(each.value):
+        for needle in (*_needles(each.value), *_of_choices(each)):
             if (those := _index.get(needle)) is None:
                 _index[needle] = [each]
                 if " " in needle:
@@ -319,6 +344,16 @@ def _needles(value: Any) -> tuple[str, ...]:
         case _:
             needles = tuple(each[:_LONG] for each in _WORD.findall(str(value)) if len(each) >= _LONG)
     return needles
+
+
+def _of_choices(each: _Held) -> Iterator[str]:
+    """Give what a text holds that was put together of signs, of which this draw chose the last."""
+    if not each.choice:
+        return
+    where = each.call, each.site
+    signs = each.segment.chosen.get(where, "") + each.choice.lower()
+    each.segment.chosen[where] = signs[1 - _SHORT :]
+    yield from (signs[at : at + _SHORT] for at in range(len(signs) - _SHORT + 1))
 
 
 def _of_bytes(value: bytes) -> tuple[str, ...]:

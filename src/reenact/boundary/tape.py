@@ -224,13 +224,16 @@ _MAKES_FOR_ITS_CALLER = frozenset(
 )
 """Libraries that call `default_factory=datetime.now` for whoever makes an object, and those that make ids."""
 
+_WRAPS_CHANCE = "reenact.integrations.chance"
+"""Stands between whoever chooses and Python's `random`."""
+
 
 def _whose(code: CodeType, names: dict[str, Any]) -> bool | None:
     """Tell whether code is the agent's own; None where it draws for its caller."""
     file, module = code.co_filename, names.get("__name__")
     if file.startswith(("<attrs ", "<timeit-src>", *_PASSED_ON)) or not isinstance(module, str):
         return None
-    if module.partition(".")[0] in _MAKES_FOR_ITS_CALLER:
+    if module == _WRAPS_CHANCE or module.partition(".")[0] in _MAKES_FOR_ITS_CALLER:
         return None
     return is_own_code(code, names)
 

@@ -30,7 +30,7 @@ from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the runn
 from types import FrameType
 from typing import Any, Final, cast
 
-from reenact.boundary import lanes, place, tape
+from reenact.boundary import flows, lanes, place, tape
 from reenact.boundary.forgiving import forgive
 from reenact.boundary.inbound import LANE
 from reenact.boundary.tape import SHARED, STREAMS, UNKNOWN, Sites, Source
@@ -278,6 +278,25 @@ def _token_bytes(original: Callable[..., bytes]) -> Callable[..., bytes]:
     return token_bytes
 
 
+def _choosing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap what chooses out of a sequence by the system's bytes: libraries put ids together of what it gives."""
+
+    @wraps(original)
+    def choose(*args: Any, **kwargs: Any) -> Any:
+        if not tape.is_on():
+            return original(*args, **kwargs)
+        lane = lanes.current()
+        before = flows.last_draw(lane)
+        choice = original(*args, **kwargs)
+        try:
+            flows.note_choice(lane, before, choice)
+        except Exception:
+            forgive("chance.choose")
+        return choice
+
+    return choose
+
+
 def _of_size(size: int) -> Sites:
     try:
         return _sized(size)
@@ -382,6 +401,9 @@ def _install(patches: PatchSet) -> None:
     replace(random, "getstate", _get_state(_RANDOM))
     patches.replace(Random, "seed", _unseeded)
     replace(secrets, "token_bytes", _token_bytes)
+    for name in ("choice", "choices", "sample"):
+        patches.replace(random.SystemRandom, name, _choosing)
+    replace(secrets, "choice", _choosing)
     replace(uuid, "uuid1", _uuid1)
     replace(uuid, "uuid4", _uuid4)
     replace(uuid, "getnode", _getnode)
