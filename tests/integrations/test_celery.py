@@ -59,6 +59,23 @@ for number in (12, 13):
 print(answer("u-1", []))
 """
 
+SENDS = """
+import os
+from celery import Celery
+
+for name in ("sent", "control"):
+    os.makedirs(name, exist_ok=True)
+app = Celery("post", broker="filesystem://")
+folders = {"data_folder_in": "sent", "data_folder_out": "sent", "control_folder": "control"}
+app.conf.update(broker_transport_options=folders)
+
+@app.task
+def label(order, *, copies):
+    return order
+
+print(label.apply_async(args=["o-1"], kwargs={"copies": 2}, countdown=5).id)
+"""
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
@@ -126,3 +143,19 @@ def test_a_task_that_is_gone_cannot_be_judged(desk: Desk) -> None:
     code, _, told, said = replayed(desk, failed["id"])
     assert (code, told["result"]) == (125, "unjudged"), said
     assert "no task shop.answer" in told["why"]
+
+
+def test_a_task_that_is_sent_is_a_call_which_is_answered_and_not_sent_again(desk: Desk) -> None:
+    live = desk.reenact("run", "-q", "--", "python", desk.write("sends.py", SENDS))
+    assert live.returncode == 0, live.stderr
+    (run,) = runs(desk)
+    assert (run["calls"], run["verdict"]) == ({"database": 1}, "exact")
+    sent = [*(desk.folder / "sent").iterdir()]
+    code, _, told, said = replayed(desk, "last")
+    assert (code, told["result"]) == (0, "same"), said
+    assert live.stdout in said
+    assert [*(desk.folder / "sent").iterdir()] == sent
+
+    desk.write("sends.py", SENDS.replace('"copies": 2', '"copies": 3'))
+    code, _, told, _ = replayed(desk, "last")
+    assert (code, told["divergences"][0]["field"]) == (1, "arguments.parameters[2].copies")

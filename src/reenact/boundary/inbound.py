@@ -123,6 +123,14 @@ def watch() -> Callable[[], None]:
     return stop
 
 
+_begins: list[Callable[[Inbound], None]] = []
+
+
+def hear_begins(listener: Callable[[Inbound], None] | None) -> None:
+    """Have `listener` called for each unit that begins, before it does anything; None to stop."""
+    _begins[:] = [] if listener is None else [listener]
+
+
 class Inbound:
     """One unit of work. `name` and `asked` (attributes of the root) are called once, when its run begins."""
 
@@ -186,6 +194,8 @@ class Inbound:
         self.stands_on: Mapping[str, Any] = {}
         """What earlier units of the process left that it may have read; known at its end."""
         self._standing = _stand.begin()
+        for each in _begins:
+            each(self)
 
     def reply(self) -> None:
         """Hear that the last of its answer is about to be handed over, as far as is known: its client may go on."""

@@ -353,6 +353,10 @@ def _written_reasons(run: Run) -> Iterator[Reason]:
             fix = "let the policy keep its values" if "redaction" in lost else "keep it smaller than 64 KiB"
             fix += ", or read it in a function declared with @reenact.tool"
             yield Reason(call="run", field="files", lost=lost, fix=fix)
+    mixed = {file.part_of or file.path: None for file in writes.files.values() if file.mixed}
+    for path in mixed:
+        lost = f"{writes.named(path)} as it was whenever it was read: others may have changed it meanwhile"
+        yield Reason(call="run", field="files", lost=lost, fix="read it in a function declared with @reenact.tool")
     if writes.more:
         lost = f"what {writes.more} more files became; the first 1,000 of a run are noted"
         yield Reason(call="run", field="files", lost=lost, fix="write them in a function declared with @reenact.tool")

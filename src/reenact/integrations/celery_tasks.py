@@ -3,6 +3,10 @@
 Cut at the task's own function, where the tracer calls it: the broker and the result backend are the worker's business,
 not the task's. A task that is called like a plain function is part of whatever calls it. Workers that are forked hang
 below nobody, as each of their tasks is a run of its own.
+
+That code sends a task, or waits for what came of one, is a call by itself, of whatever code it is. What goes to the
+broker and to the result backend for that is none: connections, queues and subscriptions are made at first need, by the
+unit of a process that happens to come first. A broker in the memory of the process is not outside.
 """
 
 from __future__ import annotations
@@ -13,16 +17,20 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from reenact.boundary import children, door, inbound, inbound_clients, jobs, origins
+from reenact.boundary import children, databases, door, inbound, inbound_clients, jobs, origins
 from reenact.boundary.origins import Origin
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values import alarms, typed
 from reenact.values.json import Json
+from reenact.values.lenient import as_text
+from reenact.values.query import Query
 
 INTERFACE = "celery"
 _CUT = "_reenact_cut"
-_KEPT = ("id", "root_id", "parent_id", "retries", "correlation_id", "hostname", "eta", "expires")
+_KEPT = ("id", "root_id", "parent_id", "retries", "correlation_id", "hostname", "eta", "expires", "delivery_info")
 """What a task may read of its own request."""
+_WHEN = ("countdown", "eta", "expires", "queue", "priority", "retries")
+"""What of a task that is sent is compared, besides its name and arguments."""
 
 
 def _build_tracer(patches: PatchSet, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,14 +102,57 @@ def _apart(original: Callable[..., Any]) -> Callable[..., Any]:
     return start
 
 
+def _send_task(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def send_task(self: Any, name: str, args: Any = None, kwargs: Any = None, *further: Any, **options: Any) -> Any:
+        if door.doorman() is None or _is_in_memory(self):
+            return original(self, name, args, kwargs, *further, **options)
+        arguments = jobs.arguments(tuple(args or ()), kwargs or {})
+        chosen: dict[str, Json] = {each: typed.encode(options[each]) for each in _WHEN if options.get(each)}
+        parameters: list[Json] = [name, arguments["args"], arguments["kwargs"], *([chosen] if chosen else [])]
+        result_class = options.get("result_cls") or self.AsyncResult
+        return databases.through(
+            Query(system=INTERFACE, operation="command", text="SEND", target=name, parameters=parameters),
+            lambda: original(self, name, args, kwargs, *further, **options),
+            lambda result: str(result.id),
+            lambda identifier: result_class(as_text(identifier)),
+        )
+
+    return send_task
+
+
+def _is_in_memory(app: Any) -> bool:
+    return str(app.conf.broker_write_url or app.conf.broker_url or "").startswith("memory")
+
+
+def _get(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def get(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if door.doorman() is None or self.ignored or _is_in_memory(self.app):
+            return original(self, *args, **kwargs)
+        return databases.through(
+            Query(system=INTERFACE, operation="command", text="RESULT", parameters=[str(self.id)]),
+            lambda: original(self, *args, **kwargs),
+            typed.encode,
+            typed.decode,
+        )
+
+    return get
+
+
 def _install(patches: PatchSet) -> None:
     patches.when_imported(
         "celery.app.trace",
         lambda module: patches.replace(module, "build_tracer", partial(_build_tracer, patches)),
     )
     patches.when_imported("billiard.process", lambda module: patches.replace(module.BaseProcess, "start", _apart))
+    patches.when_imported("celery.app.base", lambda module: patches.replace(module.Celery, "send_task", _send_task))
+    patches.when_imported("celery.result", lambda module: patches.replace(module.AsyncResult, "get", _get))
 
 
 INTEGRATION = Integration(
-    name="celery", libraries=("celery", "billiard"), install=_install, hooks=("celery.app.trace", "billiard.process")
+    name="celery",
+    libraries=("celery", "billiard"),
+    install=_install,
+    hooks=("celery.app.base", "celery.app.trace", "celery.result", "billiard.process"),
 )

@@ -66,7 +66,7 @@ class _File:
     """One path of one run."""
 
     __slots__ = (
-        *("at", "before", "content", "handler", "is_cache", "is_log"),
+        *("at", "before", "beside", "content", "first", "handler", "is_cache", "is_log"),
         *("part_of", "path", "reads", "touch", "touched_ns"),
     )
 
@@ -77,13 +77,36 @@ class _File:
         """What it held before, where that may be kept."""
         self.reads = False
         """What it held before was read, or may have been."""
+        self.beside = False
+        """It is a database that another unit, which was under way at the same time, had open as well."""
         self.is_cache = False
         """It lies in a cache: what it was before matters, and not what it became."""
         self.is_log = False
         self.handler: Callable[[], Any] | None = None
         """Gives the handler of `logging` that writes it, while it lives."""
-        self.touch = 0
+        self.first = self.touch = 0
+        """The numbers of its first touch and of its last one."""
         self.touched_ns = _now()
+
+
+class _Database:
+    """A database of SQLite's that was opened in this process."""
+
+    __slots__ = ("at", "changes", "openers", "users")
+
+    def __init__(self, changes: list[PathChange], at: str) -> None:
+        self.changes, self.at = changes, at
+        self.openers: list[Inbound] = []
+        """Units under way that made a connection, once for each."""
+        self.users: list[tuple[Inbound, _File]] = []
+        """Units under way that may use it, each with what is noted of it there."""
+
+    def use(self, unit: Inbound, file: _File) -> None:
+        """Note that a unit may use it from now on."""
+        self.users = [(user, other) for user, other in self.users if not user.ended]
+        for _, other in self.users:
+            file.beside = other.beside = True
+        self.users.append((unit, file))
 
 
 class _Part:
@@ -113,8 +136,9 @@ class Writes:
         self._began = _now()
         self._parts: dict[int | None, _Part] = {}
         self._reads: dict[str, None] = {}
-        self._touched: dict[str, int] = {}
-        """The number of the part that touched a path last."""
+        self._touched: dict[str, tuple[int, int]] = {}
+        """The number of the part that touched a path last, and of the touch since which no other one did."""
+        self._databases: dict[str, _Database] = {}
         self._logged: dict[str, Counter[str]] = {}
         """What libraries logged, by the file that it went to."""
         self._logged_left = _MOST_LOGGED
@@ -158,7 +182,34 @@ class Writes:
         self, change: PathChange, at: str, *, handler: object = None, is_log: bool = False, is_cache: bool = False
     ) -> None:
         """Note that a path is about to be changed."""
-        part = self._part(self._owner())
+        self._note(self._owner(), change, at, handler=handler, is_log=is_log, is_cache=is_cache)
+
+    def connects(self, changes: list[PathChange], at: str) -> None:
+        """Note that a database is opened: `changes` are its own path and those beside it."""
+        database = self._databases.setdefault(changes[0].path, _Database(changes, at))
+        if isinstance(owner := self._owner(), Inbound):
+            database.openers.append(owner)
+
+    def begin(self, unit: Inbound) -> None:
+        """Note for a unit that begins the databases that others have left open: it may go on over their connections."""
+        open_now = Counter(_open_list()) if self._databases else Counter[str]()
+        for path, database in tuple(self._databases.items()):
+            database.openers = [each for each in database.openers if not each.ended]
+            if open_now[path] > len(database.openers):
+                for change in database.changes:
+                    self._note(unit, change, database.at)
+
+    def _note(
+        self,
+        owner: Owner,
+        change: PathChange,
+        at: str,
+        *,
+        handler: object = None,
+        is_log: bool = False,
+        is_cache: bool = False,
+    ) -> None:
+        part = self._part(owner)
         file = part.files.get(change.path)
         if file is None:
             if len(part.files) >= _MOST:
@@ -168,6 +219,8 @@ class Writes:
             _look(file, part, change, read=change.reads or change.path in self._reads or self._reads_are_unknown)
             file.is_cache = is_cache
             part.files.setdefault(change.path, file)
+            if isinstance(owner, Inbound) and (database := self._databases.get(change.path)) is not None:
+                database.use(owner, file)
         elif file.before is not None and "cut" in file.before and not change.keeps:
             _look_behind(file, part, change)
         if is_log:
@@ -175,8 +228,9 @@ class Writes:
             file.handler = weakref.ref(handler) if handler is not None else file.handler
         self._count += 1
         file.touch = self._count
-        self._touched.pop(change.path, None)
-        self._touched[change.path] = part.number
+        file.first = file.first or self._count
+        last = self._touched.pop(change.path, (0, 0))
+        self._touched[change.path] = last if last[0] == part.number else (part.number, self._count)
         if len(self._touched) > _MOST_TOUCHED:
             self._touched.pop(next(iter(self._touched)), None)
         part.threads = part.threads or threading.active_count() > 1
@@ -270,9 +324,13 @@ class Writes:
                 entry["log_of"] = self._safe(str(entry["log_of"]))
         if file.part_of:
             entry["part_of"] = self._safe(file.part_of)
-        others = self._touched.get(file.path, part.number) != part.number
+        last, since = self._touched.get(file.path, (part.number, file.first))
+        others = last != part.number or since > file.first or part.files.get(file.part_of, file).beside
         if not alone and (others or (self._has_siblings and "cut" in (file.before or ()))):
             entry["shared"] = True
+        others = others or (self._has_siblings and (file.part_of or file.path) in self._databases)
+        if not alone and others and file.reads and "cut" not in (file.before or {}) and _has_changed(file):
+            entry["mixed"] = True
         entry["before"] = self._before(file, size_total)
         logged = self._logged.get(str(entry.get("log_of", file.path)), Counter[str]())
         entry["after"] = {"kind": "other"} if file.part_of else self._after(file, size_total, logged)
@@ -402,6 +460,14 @@ def _look(file: _File, part: _Part, change: PathChange, *, read: bool) -> None:
         _keep(file, state, part)
 
 
+def _has_changed(file: _File) -> bool:
+    """Tell whether something else stands at a path now than when it was touched first."""
+    if file.content is None:
+        return True
+    state = _stated(file.path)
+    return state is None or state.get("size") != len(file.content) or _bytes(file.path, len(file.content)) != file.content
+
+
 def _look_behind(file: _File, part: _Part, change: PathChange) -> None:
     """Read what was there before anything was appended: that much of the file is still there."""
     before = file.before or {}
@@ -446,10 +512,14 @@ def _own(text: str, logged: Counter[str]) -> tuple[str, int]:
 
 
 def _open_paths() -> set[str]:
+    return {*_open_list()}
+
+
+def _open_list() -> list[str]:
     try:
-        return {_open_path(name) for name in os.listdir("/proc/self/fd")}  # noqa: PTH208 - names, no objects
+        return [_open_path(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - names, no objects
     except OSError:
-        return set()
+        return []
 
 
 def _open_path(handle: int | str) -> str:

@@ -67,9 +67,23 @@ _HOOK: Final = _Hook()
 def listen(listener: Undeclared | None, writes: Writes | None = None) -> None:
     """Have `listener` told from here on, and `writes` of files; None to stop."""
     _HOOK.listener, _HOOK.writes = listener, writes
+    inbound.hear_begins(None if writes is None else _begins)
     if (listener is not None or writes is not None) and not _HOOK.hooked:
         audit.hear(side_effects.EVENTS | _LOCKS, _hook)
         _HOOK.hooked = True
+
+
+def _begins(unit: Inbound) -> None:
+    writes = _HOOK.writes
+    if writes is None or getattr(_HOOK.busy, "now", False):
+        return
+    _HOOK.busy.now = True
+    try:
+        writes.begin(unit)
+    except Exception:
+        alarms.pass_on()
+    finally:
+        _HOOK.busy.now = False
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
@@ -117,6 +131,8 @@ def _note_writes(writes: Writes, event: str, args: tuple[Any, ...], touch: Touch
     line, changes = "", [*path_changes(event, args)]
     if event == "os.link":  # by the new name the file can be changed
         changes.append(PathChange(os.path.abspath(touch.path)))  # noqa: PTH100 - in an audit hook
+    if event == "sqlite3.connect" and changes and not side_effects.is_left_out(changes[0].path, event):
+        writes.connects(changes, where())
     for change in changes:
         is_left_out = side_effects.is_left_out(change.path, event)
         if is_left_out and touch.kind != "cache":

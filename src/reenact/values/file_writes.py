@@ -38,6 +38,8 @@ class WrittenFile:
     """How many older parts of it are kept."""
     shared: bool = False
     """Others wrote to it meanwhile: another unit of work, or another process."""
+    mixed: bool = False
+    """It was read, and others changed it meanwhile: which state was read when is not known."""
     part_of: str = ""
     """The database that it belongs to; it says nothing by itself."""
     touched_ns: int = 0
@@ -161,8 +163,13 @@ def _below(path: str, folder: str) -> bool:
 
 def _of_first(first: WrittenFile, file: WrittenFile) -> dict[str, Any]:
     """Give what the first touch of a path says of it."""
-    shared = first.shared or file.shared
-    return {"before": first.before, "at": first.at or file.at, "touched_ns": first.touched_ns, "shared": shared}
+    return {
+        "before": first.before,
+        "at": first.at or file.at,
+        "touched_ns": first.touched_ns,
+        "shared": first.shared or file.shared,
+        "mixed": first.mixed or file.mixed,
+    }
 
 
 def _part(node: Node, run: Run) -> tuple[int, FileWrites]:
@@ -200,6 +207,7 @@ def _file(fields: Mapping[str, Json]) -> WrittenFile:
         log_of=as_text(fields.get("log_of")),
         backups=as_count(fields.get("backups")) or 0,
         shared=fields.get("shared") is True,
+        mixed=fields.get("mixed") is True,
         part_of=as_text(fields.get("part_of")),
         touched_ns=as_count(fields.get("touched")) or 0,
     )

@@ -135,6 +135,7 @@ _WRITES: Final = {
         )
     ),
     "mongodb": frozenset({"INSERT", "UPDATE", "DELETE"}),
+    "celery": frozenset({"SEND"}),
 }
 """Commands that write, by system, of which the reply tells nothing of what was there; of others they are SQL's."""
 _SQL_WRITES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "UPSERT"})
