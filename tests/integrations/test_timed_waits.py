@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import copy
+import pickle
+import pkgutil
 import queue
 import select
 import selectors
@@ -405,3 +407,11 @@ def test_a_lock_of_the_agent_has_the_name_of_the_native_one_and_serves_a_conditi
         patches.undo()
     assert kinds == ["_thread.lock", "_queue.SimpleQueue"]
     assert type(threading.Lock()).__mro__ == (type(threading.Lock()), object)
+
+
+@pytest.mark.usefixtures("pace")
+@pytest.mark.parametrize("name", ["threading:Lock", "threading:RLock", "queue:SimpleQueue"])
+def test_a_class_that_stands_for_a_native_one_is_pickled_as_what_code_calls_it(name: str) -> None:
+    kind = pkgutil.resolve_name(name)
+    assert pickle.loads(pickle.dumps(kind)) is kind
+    assert pickle._loads(pickle._dumps(kind)) is kind  # as multiprocessing does, in Python

@@ -34,7 +34,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from sys import _getframe  # pyright: ignore[reportPrivateUsage] - what the running code is called costs least so
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from reenact.boundary.lanes import Lane, Reel
 from reenact.boundary.own_code import is_own_code
@@ -164,7 +164,7 @@ def note_choice(lane: Lane, before: object, choice: object) -> None:
     segment: Segment | None = lane.library
     if segment is None or segment.last is None or segment.last is before:
         return
-    signs: Iterable[object] = choice if isinstance(choice, list) else (choice,)  # pyright: ignore[reportUnknownVariableType]
+    signs = cast("list[object]", choice) if isinstance(choice, list) else [choice]
     segment.last.choice = "".join(each for each in signs if isinstance(each, str) and len(each) == 1)
 
 

@@ -189,7 +189,7 @@ def _traced(app: Any, task: Any, job: Job) -> Any:
     identifier = str(request.get("id") or "replay")
     build = cast("Callable[..., Any]", vars(trace)["build_tracer"])
     tracer = build(task.name, task, eager=True, propagate=True, app=app)
-    came_by = delivery if isinstance(delivery := request.get("delivery_info"), dict) else {}
+    came_by = cast("dict[str, Any]", request.get("delivery_info") or {})
     patches = Patches()
     patches.replace(type(app), "send_task", _unsent)
     try:

@@ -6,10 +6,13 @@ what the agent's own code makes is one of ours, under the native name; libraries
 
 from __future__ import annotations
 
+import copyreg
 import operator
+import pkgutil
 import queue
 import select
 import selectors
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -31,7 +34,16 @@ def _is_own(frame: FrameType | None) -> bool:
     return pauses.is_on() and _SITES.of(frame) is not None
 
 
-class _Lock:
+class _ByName(type):
+    """Classes that are pickled by the name under which code has them; by the native one's they are not to be had."""
+
+
+def _spell_class(kind: type) -> Any:
+    name: str | None = vars(kind).get("_name")
+    return (pkgutil.resolve_name, (name,)) if name else kind.__qualname__
+
+
+class _Lock(metaclass=_ByName):
     """A lock of the agent's own code."""
 
     __slots__ = ("__weakref__", "_lock")
@@ -71,10 +83,10 @@ class _Lock:
         return waited(waiting, timeout, partial(native, True), operator.not_)
 
 
-def _lock(original: Callable[[], Any]) -> type[_Lock]:
+def _lock(original: Callable[[], Any], name: str) -> type[_Lock]:
     native = cast("type[Any]", type(original()))
     names: dict[str, Any] = {"__slots__": (), "__module__": native.__module__, "__qualname__": native.__qualname__}
-    return type(native.__name__, (_Lock,), names | {"_native": staticmethod(original)})
+    return _ByName(native.__name__, (_Lock,), names | {"_native": staticmethod(original), "_name": name})
 
 
 def _simple_queue(original: Any) -> type[Any]:
@@ -184,8 +196,8 @@ def _selector(original: Callable[..., Any]) -> Callable[..., Any]:
 def _install(patches: PatchSet) -> None:
     replaced: dict[int, Callable[..., Any]] = {}
     makes: tuple[tuple[Any, str, Any], ...] = (
-        (threading, "Lock", _lock),
-        (threading, "RLock", _lock),
+        (threading, "Lock", partial(_lock, name="threading:Lock")),
+        (threading, "RLock", partial(_lock, name="threading:RLock")),
         (queue, "SimpleQueue", _simple_queue),
         (select, "select", _select),
     )
@@ -193,6 +205,8 @@ def _install(patches: PatchSet) -> None:
         original = getattr(owner, name)
         patches.replace(owner, name, make)
         replaced[id(original)] = getattr(owner, name)
+    patches.replace(sys.modules["_queue"], "SimpleQueue", lambda _: queue.SimpleQueue)  # by which it is pickled
+    copyreg.pickle(cast("Any", _ByName), _spell_class)
     for name in ("SelectSelector", "PollSelector", "EpollSelector", "KqueueSelector"):
         if "select" in vars(kind := getattr(selectors, name, object)):
             patches.replace(kind, "select", _selector)

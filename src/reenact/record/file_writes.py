@@ -465,7 +465,9 @@ def _has_changed(file: _File) -> bool:
     if file.content is None:
         return True
     state = _stated(file.path)
-    return state is None or state.get("size") != len(file.content) or _bytes(file.path, len(file.content)) != file.content
+    return (
+        state is None or state.get("size") != len(file.content) or _bytes(file.path, len(file.content)) != file.content
+    )
 
 
 def _look_behind(file: _File, part: _Part, change: PathChange) -> None:
