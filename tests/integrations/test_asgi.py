@@ -22,6 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 import reenact
+from reenact.boundary import inbound
 from reenact.integrations import asgi
 from reenact.values import unit
 from reenact.values.run import Run
@@ -271,6 +272,33 @@ def test_an_application_within_another_is_one_run(tmp_path: Path) -> None:
     requests = [unit.request_of(run) for run in runs]
     assert [request.path for request in requests if request] == ["/inner/items/x", "/outer"]
     assert [unit.app(run)["import"] for run in runs] == [None, None]  # it is a local variable
+
+
+class _Server:
+    """Takes an answer, as a server does: it is no function of the agent's own."""
+
+    def __init__(self) -> None:
+        self.units: list[object] = []
+
+    async def __call__(self, message: Scope) -> None:
+        assert message["type"].startswith("http.response.")
+        self.units.append(inbound.current())
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["a server", "a middleware of the agent's own"])
+def test_what_a_server_does_with_an_answer_is_none_of_the_unit(tmp_path: Path, *, owned: bool) -> None:
+    server = _Server()
+
+    async def passed_on(message: Scope) -> None:
+        await server(message)
+
+    async def receive() -> Scope:
+        return {"type": "http.request", "body": b""}
+
+    scope: Scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+    with reenact.record(store=tmp_path):
+        asyncio.run(asgi.serve(plain, scope, receive, passed_on if owned else server))
+    assert [unit is not None for unit in server.units] == [owned, owned]
 
 
 def test_an_application_called_by_a_script_s_run_belongs_to_it(tmp_path: Path) -> None:

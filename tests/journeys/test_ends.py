@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -59,3 +62,36 @@ def test_another_end_is_told_as_what_it_is(agent: Desk, how: str, code: int, sai
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
     if how == "ctrl-c":
         assert agent.reenact("check", "last", "--assert", "ends with KeyboardInterrupt").returncode == 0
+
+
+WAITS = """
+import signal, threading
+import reenact
+
+@reenact.tool
+def fetch(item): return item
+
+over = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: over.set())
+print(fetch("tea"), flush=True)
+while not over.wait(0.05):
+    pass
+print("over")
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_ends_when_a_signal_comes_is_sent_that_in_a_replay(desk: Desk) -> None:
+    words = [sys.executable, "-m", "reenact", "run", "--", "python", desk.write("waits.py", WAITS)]
+    with subprocess.Popen(
+        words, cwd=desk.folder, env=desk.settings(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as live:
+        assert live.stdout is not None
+        assert live.stdout.readline() == "tea\n"
+        live.send_signal(signal.SIGTERM)
+        out, said = live.communicate(timeout=60)
+    assert (live.returncode, out) == (0, "over\n"), said
+    assert "run: end: SIGTERM made it end; a replay sends that by the clock, behind its last call" in said
+    done = desk.reenact("replay", "last", cold=True)
+    assert (done.returncode, done.stdout) == (0, "tea\nover\n"), done.stderr
+    assert "the recorded program went on until SIGTERM came; it is sent that now" in done.stderr

@@ -61,6 +61,26 @@ async def main():
 
 asyncio.run(main())
 """,
+    "somebody looks now and then": """
+import time
+
+def work():
+    while True:
+        time.sleep(1)
+        until = time.monotonic() + 0.02
+        while time.monotonic() < until:
+            pass
+        try:
+            made.append(hand(what))
+        except BaseException:
+            pass
+
+made = []
+threading.Thread(target=work, daemon=True).start()
+while not made:
+    time.sleep(0.1)
+print(made)
+""",
 }
 SAMPLE = [name if number == 0 else pytest.param(name, marks=pytest.mark.slow) for number, name in enumerate(WAITING)]
 

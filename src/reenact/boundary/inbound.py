@@ -278,6 +278,21 @@ class inside:  # noqa: N801 - reads as a function does; a generator would cost e
         place.move(self._stood)
 
 
+class outside:  # noqa: N801 - as above
+    """Run as part of no unit: what a server does with an answer that it is handed is none of the application's."""
+
+    __slots__ = ("_stood", "_unit")
+
+    def __enter__(self) -> None:
+        self._unit = _UNIT.get()
+        self._stood = place.move(None)
+        _UNIT.set(None)
+
+    def __exit__(self, *_: object) -> None:
+        _UNIT.set(self._unit)
+        place.move(self._stood)
+
+
 def carry() -> Callable[[], None]:
     """Have the unit go along to threads and pool jobs; gives a function that stops it."""
     return lanes.carry(_UNIT)

@@ -289,6 +289,8 @@ def _end_reasons(root: Node) -> Iterator[Reason]:
         yield Reason(call="run", field="end", lost=lost, fix=_ROOM)
     elif stopped := attributes.get(STOPPED):
         lost = f"{stopped} stopped the server; what it does at its own end is not recorded"
+        if not attributes.get("reenact.incomplete"):
+            lost = f"{stopped} made it end; a replay sends that by the clock, behind its last call"
         yield Reason(call="run", field="end", lost=lost, fix="nothing to do")
     elif attributes.get("reenact.incomplete"):
         from reenact.values.ending import cut_off_by  # few recordings are cut off

@@ -13,6 +13,7 @@ from functools import partial, wraps
 from typing import Any, TypeAlias, cast
 
 from reenact.boundary import children, door, inbound, inbound_clients, origins
+from reenact.boundary.own_code import is_own_code
 from reenact.boundary.web import Exchange, nobody
 from reenact.contracts.integration import Integration, PatchSet
 from reenact.values.json import Json
@@ -55,6 +56,13 @@ def _facts(scope: Scope) -> dict[str, Json]:
     return facts
 
 
+def _is_own(function: Any) -> bool:
+    """Tell whether a function is code of the agent's own, such as a middleware around a framework's application."""
+    function = getattr(function, "__func__", function)
+    code: Any = getattr(function, "__code__", None)
+    return code is not None and is_own_code(code, getattr(function, "__globals__", {}))
+
+
 async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: Any = None) -> None:
     """Run one request through `app` as a run of its own. Raises what the application raises.
 
@@ -63,7 +71,7 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
     path, root_path = scope.get("path"), scope.get("root_path")  # a router may write to the scope
     as_it_came = lambda: {**_facts(scope), "path": _text(path), "root_path": _text(root_path)}  # noqa: E731 - asked for only if it is needed
     exchange = Exchange(served or app, "asgi", as_it_came, partial(_headers, scope))
-    complete = False
+    complete, hands_over = False, not _is_own(send)
 
     async def receiving() -> MutableMapping[str, Any]:
         message = await receive()
@@ -84,7 +92,11 @@ async def serve(app: App, scope: Scope, receive: Receive, send: Send, served: An
             if not (complete or message.get("more_body", False)):
                 exchange.unit.reply()
             complete = complete or not message.get("more_body", False)
-        await send(message)
+        if hands_over:
+            with inbound.outside():  # a server may write its log there
+                await send(message)
+        else:
+            await send(message)
 
     with inbound.inside(exchange.unit):
         try:
@@ -182,6 +194,18 @@ def _load_wsgi(original: Any) -> Any:
     return load_wsgi
 
 
+def _wrapped(original: Any) -> Any:
+    """Cut hypercorn, which wraps each application that it serves."""
+
+    @wraps(original)
+    async def __call__(self: Any, scope: Scope, receive: Receive, send: Send, *rest: Any) -> None:  # noqa: N807 - as above
+        if not isinstance(self.app, Served):
+            self.app = Served(self.app)
+        await original(self, scope, receive, send, *rest)
+
+    return __call__
+
+
 def _install(patches: PatchSet) -> None:
     def uvicorn(name: str) -> Callable[[Any], None]:
         return lambda module: patches.replace(getattr(module, name), "run_asgi", _run_asgi)
@@ -201,13 +225,18 @@ def _install(patches: PatchSet) -> None:
         patches.when_imported(f"uvicorn.protocols.http.{module}", uvicorn("RequestResponseCycle"))
     patches.when_imported("starlette.applications", lambda module: patches.replace(module.Starlette, "__call__", _call))
     patches.when_imported(
+        "hypercorn.app_wrappers", lambda module: patches.replace(module.ASGIWrapper, "__call__", _wrapped)
+    )
+    patches.when_imported("litestar.app", lambda module: patches.replace(module.Litestar, "__call__", _call))
+    patches.when_imported("quart.app", lambda module: patches.replace(module.Quart, "__call__", _call))
+    patches.when_imported(
         "django.core.handlers.asgi", lambda module: patches.replace(module.ASGIHandler, "__call__", _call)
     )
 
 
 INTEGRATION = Integration(
     name="asgi",
-    libraries=("uvicorn", "starlette", "django"),
+    libraries=("uvicorn", "hypercorn", "starlette", "litestar", "quart", "django"),
     install=_install,
     hooks=(
         "uvicorn.config",
@@ -216,6 +245,9 @@ INTEGRATION = Integration(
         "gunicorn.workers.gasgi",
         "uvicorn.protocols.http.h11_impl",
         "uvicorn.protocols.http.httptools_impl",
+        "hypercorn.app_wrappers",
+        "litestar.app",
+        "quart.app",
         "starlette.applications",
         "django.core.handlers.asgi",
     ),

@@ -38,10 +38,8 @@ def status(run: Run) -> str:
     """Say how a run ended: `ok`, `error`, `interrupted`, or `unset`."""
     if run.root is None:
         return "error" if any(node.span.status == STATUS_ERROR for node in run.nodes) else "unset"
-    if STOPPED in run.root.span.attributes:
-        return "ok"  # a server has no end of its own: a deploy ends it
     if run.root.span.attributes.get("reenact.incomplete"):
-        return "interrupted"
+        return "ok" if STOPPED in run.root.span.attributes else "interrupted"  # a server has no end: a deploy ends it
     code = run.root.span.attributes.get("process.exit.code")
     return "error" if run.root.span.status == STATUS_ERROR or code not in (None, 0) else "ok"
 

@@ -182,6 +182,10 @@ def join(path: str) -> None:
     ledger.note("joined", pid=os.getpid(), process=process)
     if unit.inbound(selected) is None:
         ledger.halted = _end_where_it_stands_still
+        if plan.signal and descent is None:
+            from reenact.replay import standstill
+
+            standstill.end_by_signal(int(plan.signal[0]), plan.signal[1])
     if not sealed:
         from reenact.boundary import native_libraries  # a sealed world needs none
 

@@ -43,6 +43,8 @@ class Plan:
     """What calls that go live may reach; None for whatever there is."""
     changes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What is changed in the recorded calls before they answer: each a `values.change.Change` as JSON."""
+    signal: list[float] = field(default_factory=list[float])
+    """The number of the signal that ended the recorded program, and after how many seconds the replay sends it."""
     branch: dict[str, Any] | None = None
     """Where the run is forked (`find.altering.Branch` as JSON); None where this is a replay."""
 

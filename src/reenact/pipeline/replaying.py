@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +48,7 @@ from reenact.values.file_writes import FileWrites, writes_of
 from reenact.values.json import Json
 from reenact.values.lenient import as_list, as_text
 from reenact.values.output import is_noted, outputs
-from reenact.values.run import Grade, Run
+from reenact.values.run import STOPPED, Grade, Run
 from reenact.values.terminal import tell
 
 if TYPE_CHECKING:  # most replays let nothing out
@@ -57,6 +58,8 @@ if TYPE_CHECKING:  # most replays let nothing out
 Start: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], int]
 """Runs a program: its words, folder and whole environment. Gives its exit code, negative for a signal."""
 _LEDGER: Final = "ledger.jsonl"
+_SLOWER: Final = 1.5
+_UNTIL_SIGNAL_S: Final = 20.0
 _APART_S: Final = 2.1
 """Two replays that are held against each other begin so far apart: times in archives are told in steps of two."""
 
@@ -479,10 +482,26 @@ def _plan(
         history=[run.id for run in history.units],
         overlap=history.overlap,
         own=[run.root.id for run in recording.together if run.own and run.root is not None],
+        signal=_ending_signal(recording.run),
         **recording.altered.in_plan(scratch),
     )
     plan.write(scratch / "plan.json")
     return ring, plan
+
+
+def _ending_signal(run: Run) -> list[float]:
+    """Give the signal without which the recorded program would have gone on, and when a replay has to send it.
+
+    That is well behind the last of its calls, so far as a replay is as fast.
+    """
+    if run.root is None or unit.inbound(run) is not None:
+        return []
+    stopped, code = run.root.span.attributes.get(STOPPED), _recorded_exit(run)
+    number = signal.Signals[str(stopped)] if stopped else -(code or 0)
+    if number not in {signal.SIGTERM, signal.SIGHUP, signal.SIGINT}:
+        return []
+    last_ns = max((node.span.end_ns for node in run.nodes if node is not run.root), default=run.started_ns)
+    return [float(number), _SLOWER * (last_ns - run.started_ns) / 1e9 + _UNTIL_SIGNAL_S]
 
 
 def _run(

@@ -22,12 +22,20 @@ from reenact.values.run import ANSWERED_WITH, LEAVES, PROCESS_ROOT, SERVED, STAN
 INBOUND = "reenact.inbound"
 APP = "reenact.app"
 _COMMANDS: Final = frozenset(
-    ("arq", "daphne", "dramatiq", "granian", "gunicorn", "hypercorn", "uvicorn", "uwsgi", "waitress-serve")
+    (
+        *("arq", "daphne", "dramatiq", "granian", "gunicorn", "huey_consumer", "huey_consumer.py", "hypercorn"),
+        *("sanic", "uvicorn", "uwsgi", "waitress-serve"),
+    )
 )
 """Commands that serve until an operator stops them."""
 _SUBCOMMANDS: Final[Mapping[str, frozenset[str]]] = {
     "celery": frozenset({"worker", "beat"}),
+    "fastapi": frozenset({"dev", "run"}),
     "flask": frozenset({"run"}),
+    "litestar": frozenset({"run"}),
+    "quart": frozenset({"run"}),
+    "streamlit": frozenset({"run"}),
+    "taskiq": frozenset({"worker", "scheduler"}),
     "rq": frozenset({"worker", "worker-pool"}),
     "manage.py": frozenset({"runserver"}),
     "django": frozenset({"runserver"}),
