@@ -149,6 +149,7 @@ class Inbound:
         "lane",
         "order",
         "others",
+        "over",
         "printed",
         "received",
         "replied",
@@ -177,7 +178,8 @@ class Inbound:
         """The function that does it, where that is known."""
         self.others: Callable[[], Iterable[object]] | None = None
         """Gives the functions that do other units of its application, where any but those may run in it."""
-        self.ended = False
+        self.ended = self.over = False
+        """It is at its end; and all of that has been told."""
         self.answers = False
         """Its answer is on its way; its end may be near."""
         self.undeclared: dict[str, None] = {}
@@ -240,8 +242,11 @@ class Inbound:
                 return
             self.ended, self._answer = True, (answered, error)
         self.stands_on = _stand.end(self._standing, self.entry, self.others)
-        if self._end is not None:
-            self._end(answered, error)
+        try:
+            if self._end is not None:
+                self._end(answered, error)
+        finally:
+            self.over = True
 
 
 _UNIT: ContextVar[Inbound | None] = ContextVar("reenact_inbound", default=None)

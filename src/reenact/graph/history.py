@@ -144,7 +144,7 @@ def _unnamed(runs: Sequence[Run]) -> Iterator[str]:
     """Name what units stand on and no run tells."""
     many = max((as_count(unit.stands_on(run).get("without_run")) or 0 for run in runs), default=0)
     if many:
-        yield f"{many} earlier units that called nobody, which are not kept"
+        yield f"{many} earlier units that had called nobody by then, which are not kept"
     yield from dict.fromkeys(loss for run in runs if (loss := unit.unseen(run)))
     between = {as_text(each) for run in runs for each in as_list(unit.stands_on(run).get("between"))}
     if between:

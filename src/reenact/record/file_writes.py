@@ -103,7 +103,7 @@ class _Database:
 
     def use(self, unit: Inbound, file: _File) -> None:
         """Note that a unit may use it from now on."""
-        self.users = [(user, other) for user, other in self.users if not user.ended]
+        self.users = [(user, other) for user, other in self.users if not user.over]
         for _, other in self.users:
             file.beside = other.beside = True
         self.users.append((unit, file))
