@@ -414,13 +414,13 @@ class Drain:
     def _note_stop(self, stopped_by: int, exit_codes: Mapping[int, int]) -> None:
         """Note which signal stopped it: on the roots of a server's processes, as a deploy interrupts no work of theirs.
 
-        Likewise on that of a program that ended by itself when the signal came.
+        Likewise on that of a program that is no server, and ended by itself when the signal came.
         """
         if stopped_by not in _STOPPING:
             return
         started = [self._roots[pid] for pid, code in exit_codes.items() if code != -stopped_by and pid in self._roots]
         ended = [root for root in started if not root.attributes.get("reenact.incomplete")]
-        for root in (*(self._open.values() if self._serves else ()), *ended):
+        for root in self._open.values() if self._serves else ended:
             code = exit_codes.get(cast("int", root.resource.attributes.get("process.pid")))
             attributes = {**root.attributes, STOPPED: signal.Signals(stopped_by).name}
             marked_root = replace(root, attributes=attributes if code is None else {**attributes, _EXIT_CODE: code})
