@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
@@ -19,6 +22,15 @@ def cases(family: str) -> list[Path]:
 def case_name(path: Path) -> str:
     """What a test calls a case."""
     return f"{path.parent.name}/{path.name}"
+
+
+def expected(path: Path, value: Any) -> Any:
+    """Give what a case says that `value` is. Where nothing says so yet, write `value` there, and fail."""
+    if not path.exists():
+        text = json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True)
+        path.write_text(text + "\n", encoding="utf-8")
+        pytest.fail(f"{path} is written: read it, mend it by hand where it is wrong, and try again")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from carried import as_jaeger_keeps_them, told_to_have_lost
+from golden_cases import expected
 from reenact.contracts.format import Format
 from reenact.discover import members
 from reenact.errors import InputError
@@ -195,7 +196,8 @@ def test_what_earlier_versions_wrote_stays_readable(folder: Path) -> None:
     member = next(member for name, member in FORMATS.items() if name.replace("-", "_") == folder.parent.name)
     (source,) = folder.glob("input.*")
     found = records(member, source.read_bytes())
-    assert [_fields(record) for record in found] == json.loads((folder / "spans.json").read_text("utf-8"))
+    fields = [_fields(record) for record in found]
+    assert fields == expected(folder / "spans.json", fields)
 
 
 def _fields(record: Record) -> dict[str, Any]:

@@ -59,6 +59,9 @@ def test_where_a_store_is(tmp_path: Path) -> None:
     (tmp_path / "project" / ".reenact").mkdir()
     assert locate(below, {}) == tmp_path / "project" / ".reenact"
     assert locate(below, {"REENACT_STORE": "/elsewhere"}) == Path("/elsewhere")
+    (tmp_path / "project").chmod(0o1777)
+    assert locate(below, {}) == below / ".reenact", "from below none is found where anybody may make one"
+    assert locate(tmp_path / "project", {}) == tmp_path / "project" / ".reenact"
 
 
 def test_a_store_that_is_made_is_ignored_by_git_and_made_once(store: DirectoryStore) -> None:

@@ -90,7 +90,7 @@ class Dialect:
     The same dialect decodes them. None, and nothing given, where every span is one call. Never raises.
     """
     marks: SpanMarks | None = None
-    """What every span that it recognises shows; None where that cannot be told."""
+    """What every span that it recognises shows. A law asks every member for it."""
     most: float = 1.0
     """How sure it ever is."""
 

@@ -89,7 +89,7 @@ class Shape:
     write_reply: Callable[[Answered], Json] | None = None
     """Spell a whole reply likewise. What an SDK cannot do without and nobody said is empty: a time of 0, no id."""
     wording: Wording | None = None
-    """How a fork changes what a reply says; None where a reply says nothing in words."""
+    """How a fork changes what a reply says, words and tool calls; None where a reply has not both."""
     before: str = ""
     """A pattern for the end of the path before that ending, where it must name something, as `model/…` does."""
     fields: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ import io
 import os
 import re
 import shutil
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -73,13 +74,18 @@ def locate(start: Path, environ: dict[str, str]) -> Path:
     """Find the store: REENACT_STORE, else the nearest `.reenact` at or above `start`, else one to be made.
 
     It lies beside the project, as `.git` does, so that it is found again from another shell, user or empty environment.
+    From below none is found in a folder that anybody may write to, as `/tmp`: it may be anybody's.
     """
     if folder_name := environ.get("REENACT_STORE"):
         return Path(folder_name)
     for folder in (start, *start.parents):
-        if (folder / FOLDER).is_dir():
+        if (folder / FOLDER).is_dir() and (folder == start or not _is_everybodys(folder)):
             return folder / FOLDER
     return start / FOLDER
+
+
+def _is_everybodys(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
 
 
 class DirectoryStore:
