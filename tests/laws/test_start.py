@@ -89,7 +89,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Started]:
         ("nothing", "parent", 141),
         ("recorded", "child", 202),
         ("recorded", "parent", 146),
-        ("replayed", "child", 254),
+        ("replayed", "child", 253),
         ("replayed", "parent", 208),
     ],
 )

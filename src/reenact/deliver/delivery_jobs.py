@@ -21,6 +21,7 @@ from reenact.deliver.applications import Making
 from reenact.deliver.turns_on_threads import one_by_one
 from reenact.deliver.unit_turns import Turns
 from reenact.errors import CannotJudge
+from reenact.integrations.celery_tasks import is_in_memory
 from reenact.integrations.units import DECLARED
 from reenact.values import alarms, typed, unit
 from reenact.values.run import Run
@@ -203,7 +204,7 @@ def _unsent(original: Any) -> Any:
     def send_task(self: Any, name: str, *args: Any, task_id: str | None = None, **options: Any) -> Any:
         from celery.utils import uuid
 
-        if not str(self.conf.broker_write_url or self.conf.broker_url or "").startswith("memory"):
+        if not is_in_memory(self):
             return original(self, name, *args, task_id=task_id, **options)  # it is a call, which is answered
         tell(f"task {name} is not sent in a replay")
         return self.AsyncResult(task_id or uuid())

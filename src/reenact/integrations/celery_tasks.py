@@ -105,7 +105,7 @@ def _apart(original: Callable[..., Any]) -> Callable[..., Any]:
 def _send_task(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def send_task(self: Any, name: str, args: Any = None, kwargs: Any = None, *further: Any, **options: Any) -> Any:
-        if door.doorman() is None or _is_in_memory(self):
+        if door.doorman() is None or is_in_memory(self):
             return original(self, name, args, kwargs, *further, **options)
         arguments = jobs.arguments(tuple(args or ()), kwargs or {})
         chosen: dict[str, Json] = {each: typed.encode(options[each]) for each in _WHEN if options.get(each)}
@@ -121,14 +121,15 @@ def _send_task(original: Callable[..., Any]) -> Callable[..., Any]:
     return send_task
 
 
-def _is_in_memory(app: Any) -> bool:
+def is_in_memory(app: Any) -> bool:
+    """Tell whether the broker of a Celery application lies in the memory of its process."""
     return str(app.conf.broker_write_url or app.conf.broker_url or "").startswith("memory")
 
 
 def _get(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def get(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if door.doorman() is None or self.ignored or _is_in_memory(self.app):
+        if door.doorman() is None or self.ignored or is_in_memory(self.app):
             return original(self, *args, **kwargs)
         return databases.through(
             Query(system=INTERFACE, operation="command", text="RESULT", parameters=[str(self.id)]),

@@ -46,6 +46,7 @@ class _Nursery:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._python: WarmPython | None = WarmPython(sys.executable, environ)
         self._modules = set[str]()
+        self._learn(())
 
     @property
     def is_alive(self) -> bool:
@@ -69,9 +70,13 @@ class _Nursery:
         """Have modules be loaded; a library that starts a thread makes the interpreter unfit for good."""
         new = [name for name in modules if name not in self._modules]
         self._modules.update(new)
-        if new and self._python is not None:
+        if new:
+            self._learn(new)
+
+    def _learn(self, modules: Sequence[str]) -> None:
+        if self._python is not None:
             try:
-                self._python.learn(new)
+                self._python.learn(modules)
             except ConnectionError:
                 self._python = None
 
